@@ -1,0 +1,62 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of module documentation that several modules share."""
+
+
+class ModuleDocFragment(object):
+
+    # Modules that only look.
+    LOOKS = r"""
+attributes:
+  check_mode:
+    support: full
+    description: It never changes anything, so check mode makes no difference.
+  diff_mode:
+    support: N/A
+    description: There is nothing to differ.
+  facts:
+    support: full
+    description: The evidence is returned below C(ansible_facts) and becomes a fact of the host.
+  platform:
+    support: full
+    platforms: linux
+    description: Only the Python standard library is needed on the node, from Python 3.6 on.
+"""
+
+    # Modules that change the node.
+    CHANGES = r"""
+attributes:
+  check_mode:
+    support: full
+    description: What check mode announces is what the run does, no more and no less.
+  diff_mode:
+    support: full
+    description: Every file and every module to be loaded is shown.
+  idempotent:
+    support: full
+    description: A second run with the same options changes nothing.
+  platform:
+    support: full
+    platforms: linux
+    description: Only the Python standard library is needed on the node, from Python 3.6 on.
+"""
+
+    # Which tree is looked at, and as what.
+    TREE = r"""
+options:
+  root:
+    description:
+      - Directory on the node that is taken as V(/). Another one than V(/) is an image tree (or a support bundle), judged
+        for the kernels B(it) holds.
+      - Links are followed inside the tree, so nothing outside of it is read.
+    type: path
+    default: /
+  place:
+    description:
+      - What kind of place the tree is. V(auto) finds it out; over a chroot connection an image looks like V(/).
+      - Only in a V(live) place the running kernel is read, modules are loaded and commands are started.
+    type: str
+    choices: [auto, live, image, container]
+    default: auto
+"""

@@ -1,0 +1,115 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_host: what kind of machine this is. PRIVATE to the collection."""
+
+from .. import _host
+from .._parse.os_release import parse_os_release
+from ._place import detect_place
+
+# Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
+TOOLS = (
+    "arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset", "iptables",
+    "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft",
+)
+
+# Marks of systems whose /usr or /etc is replaced as a whole, so that a change does not last or must not be made.
+# Sources: ostree (/run/ostree-booted), systemd (/run/systemd/volatile), Flatcar, Talos, Bottlerocket documentation.
+IMMUTABLE_MARKS = (("/run/ostree-booted", "ostree"), ("/etc/transactional-update.conf", "transactional-update"))
+IMMUTABLE_IDS = ("flatcar", "talos", "bottlerocket", "cos", "fedora-coreos", "rhcos")
+IMMUTABLE_VARIANTS = ("coreos", "silverblue", "iot")
+
+_RUNTIME_SOCKETS = (
+    ("/run/containerd/containerd.sock", "containerd"), ("/run/k3s/containerd/containerd.sock", "containerd"),
+    ("/run/crio/crio.sock", "cri-o"), ("/run/docker.sock", "docker"), ("/run/cri-dockerd.sock", "cri-dockerd"),
+)
+_RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd", "docker"), ("podman", "podman"))
+_INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
+
+
+def collect_host(host, place=None):
+    """The evidence dict. C(place) forces live, image or container; the default finds it out."""
+    found, reason = (place, "given by the caller") if place else detect_place(host)
+    live = found == "live"
+    os_release = host.read_text("/etc/os-release")
+    if not os_release.ok:
+        os_release = host.read_text("/usr/lib/os-release")
+    system = parse_os_release(os_release.text)
+    immutable_by = _immutable_by(host, system)
+    release = host.read_text("/proc/sys/kernel/osrelease") if found != "image" else _host.Text(_host.ABSENT)
+    return {
+        "schema": 1,
+        "collected": {"os_release": os_release.status, "kernel_release": release.status, "place": _host.OK},
+        "place": found,
+        "place_reason": reason,
+        "root": host.root,
+        "os": {
+            "id": system.get("ID") or None,
+            "id_like": sorted(system.get("ID_LIKE", "").split()),
+            "version_id": system.get("VERSION_ID") or None,
+            "name": system.get("PRETTY_NAME") or system.get("NAME") or None,
+            "variant_id": system.get("VARIANT_ID") or None,
+        },
+        "architecture": host.machine() if live else None,
+        "kernel_release": release.text.strip() or None,
+        "boot_id": (host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
+        "uptime_seconds": _uptime(host) if live else None,
+        "init": _init(host) if live else None,
+        "container_runtimes": _runtimes(host),
+        "immutable": immutable_by is not None,
+        "immutable_by": immutable_by,
+        "memory_bytes": _memory(host) if live else None,
+        "cpu_count": _cpus(host) if live else None,
+        "ipv6": _ipv6(host) if live else None,
+        "tools": dict((tool, host.find_binary(tool)) for tool in TOOLS),
+    }
+
+
+def _immutable_by(host, system):
+    for path, by in IMMUTABLE_MARKS:
+        if host.exists(path):
+            return by
+    if system.get("ID") in IMMUTABLE_IDS:
+        return system["ID"]
+    return system["VARIANT_ID"] if system.get("VARIANT_ID") in IMMUTABLE_VARIANTS else None
+
+
+def _init(host):
+    # systemd's own test (man sd_booted) comes first: its process may be called init.
+    if host.is_dir("/run/systemd/system"):
+        return "systemd"
+    if host.is_dir("/run/openrc"):
+        return "openrc"
+    return _INITS.get(host.read_text("/proc/1/comm").text.strip(), "other")
+
+
+def _uptime(host):
+    words = host.read_text("/proc/uptime").text.split()
+    return int(float(words[0])) if words else None
+
+
+def _cpus(host):
+    """Processors that are online (/proc/stat has a line for each)."""
+    lines = host.read_text("/proc/stat").text.splitlines()
+    return sum(1 for line in lines if line.startswith("cpu") and line[3:4].isdigit()) or None
+
+
+def _memory(host):
+    for line in host.read_text("/proc/meminfo").text.splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _ipv6(host):
+    """Whether this network namespace can speak IPv6: the file is there with the protocol, and the switch is not off."""
+    if host.read_text("/proc/sys/net/ipv6/conf/all/disable_ipv6").text.strip() == "1":
+        return False
+    status = host.read_text("/proc/net/if_inet6").status
+    return {_host.OK: True, _host.ABSENT: False}.get(status)
+
+
+def _runtimes(host):
+    found = set(name for path, name in _RUNTIME_SOCKETS if host.exists(path))
+    found.update(name for binary, name in _RUNTIME_BINARIES if host.find_binary(binary))
+    return sorted(found)

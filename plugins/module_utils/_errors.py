@@ -1,0 +1,12 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors the collection's own code raises. PRIVATE to the collection."""
+
+
+class BadInput(Exception):
+    """Something the user gave is wrong; the text is one sentence: what, where, what to do."""
+
+
+class ChangeFailed(Exception):
+    """A change to the node could not be made or could not be proved; nothing is left half-written."""

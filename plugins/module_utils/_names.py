@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of kernel modules: the one place that knows how they are spelt. PRIVATE to the collection."""
+
+import re
+
+from ._errors import BadInput
+
+# depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.
+COMPRESSIONS = ("", ".gz", ".xz", ".zst")
+
+# What modprobe, modules-load.d and request_module() names consist of, aliases such as ip_set_hash:ip and
+# net-pf-16-proto-16-family-IPVS included. 64 bytes less the zero: MODULE_NAME_LEN of include/linux/moduleparam.h
+# is shorter, aliases may be longer than names.
+_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,63}$")
+
+
+def is_name(text):
+    """True for a name that may be asked for: no path, no blank, no option."""
+    return bool(_NAME.match(text)) and ".." not in text
+
+
+def normalise(name):
+    """kmod's spelling: C(-) and C(_) mean the same (kmod shared/util.c underscores)."""
+    return name.replace("-", "_")
+
+
+def of_file(path):
+    """Module name of a file of a modules tree (C(kernel/net/ipv4/netfilter/ip-tables.ko.xz) is C(ip_tables)), or None."""
+    base = path.rsplit("/", 1)[-1]
+    for compression in COMPRESSIONS:
+        ending = ".ko" + compression
+        if base.endswith(ending) and len(base) > len(ending):
+            return normalise(base[:-len(ending)])
+    return None
+
+
+def checked(names):
+    """The names in kmod's spelling, once each, in the order given. Raises BadInput at the first that is none."""
+    done = []
+    for name in names:
+        if not is_name(name):
+            raise BadInput(
+                "%r is no kernel module name; give names such as nf_conntrack (letters, digits, '_', '-', ':', '.', no path)" % (name,))
+        if normalise(name) not in done:
+            done.append(normalise(name))
+    return done

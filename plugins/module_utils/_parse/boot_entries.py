@@ -1,0 +1,90 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What boot loaders are told to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE to the collection.
+
+Samples:
+    menuentry 'Debian GNU/Linux' --class os $menuentry_id_option 'gnulinux-simple-1' {
+            linux /boot/vmlinuz-6.1.0-49-amd64 root=/dev/vda1 ro
+    }
+    saved_entry=b2c1-6.12.0-55.el10.x86_64
+    version 6.12.0-55.el10.x86_64
+Grammar: GNU GRUB manual (default, saved_entry, next_entry), UAPI Boot Loader Specification.
+"""
+
+import re
+
+_KERNEL_FILE = re.compile(r"(?:vmlinuz|vmlinux|kernel|bzImage|Image)-(\S+)$")
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
+
+def release_of_file(path):
+    """Kernel release in the name of a kernel image (C(/boot/vmlinuz-6.1.0-49-amd64)), or None."""
+    found = _KERNEL_FILE.search(path)
+    return found.group(1) if found else None
+
+
+def parse_grubenv(text):
+    """{name: value} of a GRUB environment block."""
+    pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def parse_grub_cfg(text):
+    """The menu of a grub.cfg.
+
+    C({"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...], ...],
+    "release": str or None}]}). C(where) and C(names) have one part for each menu level, as in C(default="1>2") or
+    C(default="Advanced>Debian"); C(once) tells that next_entry of the environment is honoured.
+    """
+    menu = {"default": None, "once": False, "blscfg": False, "entries": []}
+    open_blocks, counters, entry = [], [0], None
+    for line in (line.strip() for line in text.splitlines()):
+        word = line.split(None, 1)[0] if line else ""
+        if word in ("menuentry", "submenu") and line.endswith("{"):
+            names = [one or two for one, two in _QUOTED.findall(line)]
+            here = ([part for kind, part, _names_ in open_blocks if kind == "submenu"] + [counters[-1]],
+                    [names_ for kind, _part, names_ in open_blocks if kind == "submenu"] + [names])
+            counters[-1] += 1
+            open_blocks.append((word, here[0][-1], names))
+            if word == "submenu":
+                counters.append(0)
+            else:
+                entry = {"where": here[0], "names": here[1], "release": None}
+                menu["entries"].append(entry)
+        elif line.endswith("{"):
+            open_blocks.append(("block", None, []))
+        elif line == "}" and open_blocks:
+            if open_blocks.pop()[0] == "submenu":
+                counters.pop()
+        elif word in ("linux", "linux16", "linuxefi") and entry is not None and len(line.split()) > 1:
+            entry["release"] = release_of_file(line.split()[1])
+        elif word == "blscfg":
+            menu["blscfg"] = True
+        elif line.startswith("set default="):
+            value = line[len("set default="):].strip("\"'")
+            if "next_entry" in value:
+                menu["once"] = True
+            else:
+                menu["default"] = value
+    return menu
+
+
+def find_entry(menu, wanted):
+    """The entry that GRUB takes for a C(default) value such as C(0), C(1>2), a title or an id; None if there is none."""
+    parts = wanted.split(">")
+    for entry in menu["entries"]:
+        if len(entry["where"]) == len(parts) and all(
+                part == str(index) or part in names for part, index, names in zip(parts, entry["where"], entry["names"])):
+            return entry
+    return None
+
+
+def parse_loader_entry(text):
+    """{key: value} of a Boot Loader Specification entry; the first of a key counts."""
+    entry = {}
+    for line in text.splitlines():
+        words = line.split(None, 1)
+        if len(words) == 2 and not words[0].startswith("#"):
+            entry.setdefault(words[0], words[1].strip())
+    return entry

@@ -1,0 +1,23 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""modules.dep: the index of a modules tree, as depmod writes it. PRIVATE to the collection.
+
+Sample: C(kernel/net/netfilter/nf_nat.ko.xz: kernel/net/netfilter/nf_conntrack.ko.xz kernel/lib/libcrc32c.ko.xz)
+Format: kmod tools/depmod.c; paths are relative to the tree, absolute ones lie outside of it (weak-updates).
+"""
+
+from .. import _names
+
+
+def parse_modules_dep(text):
+    """({name: (path, [name of each hard dependency])}, [lines that could not be read])."""
+    modules, unread = {}, []
+    for line in text.splitlines():
+        path, colon, needs = line.partition(":")
+        name = _names.of_file(path)
+        if colon and name:
+            modules[name] = (path, [dependency for dependency in map(_names.of_file, needs.split()) if dependency])
+        elif line.strip():
+            unread.append(line)
+    return modules, unread

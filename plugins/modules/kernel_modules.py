@@ -1,0 +1,134 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.kernel_modules."""
+
+DOCUMENTATION = r"""
+module: kernel_modules
+short_description: Load and persist a set of kernel modules
+version_added: 0.1.0
+description:
+  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only when told, lifts what blocks them.
+  - Each load is proved by looking at the kernel again; the exit status of C(modprobe) proves nothing.
+  - A module that fails is reported by itself while the rest is done.
+  - Outside of a live place (an image, a container) modules are persisted and never loaded.
+  - A module is never unloaded.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.changes
+  - kubenode.netfilter.common.tree
+options:
+  name:
+    description:
+      - The whole set of modules; the file is written to hold just these. Names that every installed kernel has built in are left out
+        of it.
+      - Required with O(state=present).
+    type: list
+    elements: str
+  state:
+    description:
+      - V(present) loads and persists.
+      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed. A file that was changed since is
+        left alone, and the module fails with its name.
+    type: str
+    choices: [present, absent]
+    default: present
+  load:
+    description: Load now.
+    type: bool
+    default: true
+  persist:
+    description: Write the file that loads them at boot.
+    type: bool
+    default: true
+  unblock:
+    description:
+      - Lift C(blacklist), C(install) and C(alias) lines of modprobe.d that stop one of the modules or of its dependencies.
+      - Such a line becomes a comment. A file outside of C(/etc) is left alone and hidden by an edited copy in C(/etc/modprobe.d).
+      - Blocks on the kernel's command line are reported and stay.
+    type: bool
+    default: false
+  file:
+    description: Name of the file below C(/etc/modules-load.d).
+    type: str
+    default: kubenode-netfilter.conf
+seealso:
+  - module: kubenode.netfilter.kernel_modules_facts
+"""
+
+EXAMPLES = r"""
+- name: Load and persist what kube-proxy needs
+  kubenode.netfilter.kernel_modules:
+    name: [nf_conntrack, xt_comment, xt_conntrack]
+
+- name: Persist in an image tree
+  kubenode.netfilter.kernel_modules:
+    name: [nf_conntrack, br_netfilter]
+    root: /srv/images/node
+
+- name: Undo
+  kubenode.netfilter.kernel_modules:
+    state: absent
+"""
+
+RETURN = r"""
+modules:
+  description: One row for each module.
+  returned: with O(state=present)
+  type: list
+  elements: dict
+  contains:
+    name: {description: The name asked for., type: str, returned: always, sample: nf_conntrack}
+    module: {description: The module it stands for; null where the kernel has none., type: str, returned: always, sample: nf_conntrack}
+    before: {description: 'State before, as in M(kubenode.netfilter.kernel_modules_facts).', type: str, returned: always, sample: loadable}
+    after: {description: State afterwards; in check mode the state a run aims at., type: str, returned: always, sample: loaded}
+    loaded: {description: Whether the running kernel has it now., type: bool, returned: always, sample: true}
+    persisted: {description: Whether it is listed for the boot., type: bool, returned: always, sample: true}
+    blocked:
+      description: What still stops it from being loaded by name, as in M(kubenode.netfilter.kernel_modules_facts).
+      type: list
+      elements: dict
+      returned: always
+      sample: []
+    failed: {description: Whether it could not be loaded., type: bool, returned: always, sample: false}
+    msg: {description: Why., type: str, returned: always, sample: ''}
+files:
+  description: Files that were written or removed.
+  returned: always
+  type: list
+  elements: str
+  sample: [/etc/modules-load.d/kubenode-netfilter.conf]
+msg:
+  description: What failed, in one sentence for each module or file.
+  returned: failure
+  type: str
+  sample: 'ip_vs: install stops it: /etc/modprobe.d/cis.conf:3: install ip_vs /bin/true'
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _errors, _kernel_modules_plan, _look, _names
+
+OPTIONS = dict(
+    _look.TREE_OPTIONS,
+    name={"type": "list", "elements": "str"},
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    load={"type": "bool", "default": True},
+    persist={"type": "bool", "default": True},
+    unblock={"type": "bool", "default": False},
+    file={"type": "str", "default": "kubenode-netfilter.conf"},
+)
+
+
+def main():
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "present", ["name"])])
+    try:
+        module.exit_json(**_kernel_modules_plan.run(module.params, module.check_mode, _names.checked(module.params["name"] or [])))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
