@@ -1,0 +1,61 @@
+# Two commands do everything: `make preflight` judges a node, `make test` runs all tests.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help preflight test unit lint sanity molecule bench docs build link clean venv venv-dev
+
+PYTHON ?= python3
+INVENTORY ?=
+LIMIT ?=
+ARGS ?=
+SMOKE ?=
+CHECK ?=
+export INVENTORY LIMIT
+
+TOOLS := tests/tools
+RUN := .venv/bin/python
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "  make preflight INVENTORY=hosts.yml LIMIT=workers ARGS='-v --forks 50'"
+
+preflight: venv ## Judge this machine, or the nodes of INVENTORY=... (LIMIT=..., ARGS=...); changes nothing
+	@$(TOOLS)/preflight.sh $(ARGS)
+
+test: venv-dev ## Run all tests; installs Debian packages when root
+	@$(RUN) $(TOOLS)/test_all.py
+
+unit: venv-dev link ## Unit tests, on every Python from 3.6 on and two ansible-cores
+	@$(RUN) $(TOOLS)/unit.py
+
+lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
+	@$(RUN) $(TOOLS)/lint.py
+
+sanity: venv-dev ## ansible-test sanity, on two ansible-cores
+	@$(RUN) $(TOOLS)/sanity.py
+
+molecule: venv-dev link ## Real nodes: virtual machines, kernels and reboots
+	@tests/testbed/run_molecule.sh
+
+bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
+	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke)
+
+docs: venv-dev link ## Write docs/checks.md (CHECK=1: compare); prove that ansible-doc renders every page
+	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check)
+
+build: venv-dev ## Build the tarball, look into it, install it and use it
+	@$(RUN) $(TOOLS)/build.py
+
+link: ## Make the collection path that leads to this checkout
+	@$(TOOLS)/link_collection.sh
+
+clean: ## Remove what make made, except what is costly to make again (.cache)
+	rm -rf .build .venv .pytest_cache .hypothesis .ansible kubenode-netfilter-report
+	find . -name __pycache__ -not -path './.cache/*' -prune -exec rm -rf {} +
+
+venv:
+	@$(TOOLS)/venv.sh .venv $(PYTHON) -r requirements.txt
+
+venv-dev:
+	@$(TOOLS)/venv.sh .venv $(PYTHON) -r requirements-dev.txt

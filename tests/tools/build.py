@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds the tarball users get, from a real copy, then runs the tests that look into it, install it and use it."""
+
+import sys
+
+from results import BUILD, TOP, VENV, Results, clean_env, copy_collection
+
+
+# What lies about in a checkout that was worked in, and must not come along.
+LITTER = (".venv/bin/python", ".venv-other/pyvenv.cfg", ".cache/disk.img", ".build/logs/unit.log", ".pytest_cache/README.md",
+          ".hypothesis/unicode", ".ansible/facts", "kubenode-netfilter-report/report.json", "kubenode-netfilter-0.0.9.tar.gz",
+          "plugins/modules/__pycache__/node_facts.cpython-311.pyc", "roles/node_gate/tasks/main.yml.swp")
+
+
+def litter(folder):
+    for name in LITTER:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("litter", encoding="utf-8")
+    (folder / ".build" / "loop").symlink_to("..")
+
+
+def main():
+    results = Results("build")
+    _path, copy = copy_collection("build")
+    litter(copy)
+    for old in BUILD.glob("kubenode-netfilter-*.tar.gz"):
+        old.unlink()
+    if results.run("ansible-galaxy collection build",
+                   [VENV / "bin/ansible-galaxy", "collection", "build", "--output-path", BUILD], cwd=copy):
+        tarball, = BUILD.glob("kubenode-netfilter-*.tar.gz")
+        junit = BUILD / "results" / "tarball.xml"
+        junit.unlink(missing_ok=True)
+        results.run("the tarball, looked into, installed and used",
+                    [VENV / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit,
+                     "tests/tools/test_tarball.py"],
+                    env=clean_env(KUBENODE_TARBALL=str(tarball)), junit=junit)
+        print("  %s, %d KB" % (tarball.relative_to(TOP), tarball.stat().st_size // 1024))
+    return results.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/checks.md, written from the catalogue: an entry there is a check and its documentation at once."""
+
+import pathlib
+import re
+
+import yaml
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+CATALOGUE = TOP / "roles" / "node_policy" / "files" / "checks"
+PAGE = TOP / "docs" / "checks.md"
+
+INTRODUCTION = """\
+# The checks
+
+Written by `make docs` from `roles/node_policy/files/checks/`; change the entries there.
+
+A check ends as `pass`, `fail`, `skip` (it does not apply to this node), `unknown` (the evidence is missing; never a pass)
+or `waived`. The class of a fix says what is at stake: `safe` loads, persists or raises a limit; `guarded` edits a file
+someone else owns or lifts a block; `disruptive` switches a backend, restarts or reboots.
+"""
+
+
+def subjects():
+    """Return [(subject, its checks)], in the order of their file names."""
+    return [(path.stem, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in sorted(CATALOGUE.glob("*.yml"))]
+
+
+def one_line(text):
+    return " ".join(str(text).split())
+
+
+def cell(text):
+    return one_line(text).replace("|", "\\|")
+
+
+def render_table(checks):
+    yield "| id | what must be true | severity | fix |"
+    yield "| --- | --- | --- | --- |"
+    for check in checks:
+        fix = check["fix"]["class"] + ("" if check["fix"].get("role") else ", by hand")
+        yield "| [%s](#%s) | %s | %s | %s |" % (check["id"], check["id"].lower(), cell(check["title"]), check["severity"], fix)
+
+
+def with_blanks(text):
+    """Return a text in which what a finding fills in reads as a blank."""
+    return re.sub(r"\{(\w+)\}", r"`<\1>`", one_line(text))
+
+
+def render_fix(fix):
+    if fix.get("role"):
+        yield "- **Fix** (%s): role `kubenode.netfilter.%s`" % (fix["class"], fix["role"])
+    if fix.get("manual"):
+        yield "- **By hand**%s: %s" % ("" if fix.get("role") else " (%s)" % fix["class"], with_blanks(fix["manual"]))
+    if fix.get("safety"):
+        yield "- **Safety**: %s" % one_line(fix["safety"])
+
+
+def render_check(check):
+    yield "### %s" % check["id"]
+    yield ""
+    yield "**%s.** Severity: %s." % (one_line(check["title"]).rstrip("."), check["severity"])
+    yield ""
+    yield one_line(check["why"])
+    yield ""
+    yield from render_fix(check["fix"])
+    for source in check["sources"]:
+        yield "- Source: %s" % one_line(source)
+    yield ""
+
+
+def render_page():
+    lines = [INTRODUCTION]
+    for subject, checks in subjects():
+        lines += ["## %s" % subject.replace("_", " ").capitalize(), ""]
+        lines += render_table(checks)
+        lines.append("")
+        for check in checks:
+            lines += render_check(check)
+    return "\n".join(lines).rstrip() + "\n"

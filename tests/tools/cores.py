@@ -1,0 +1,39 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ansible-cores to test with: the oldest supported one, and the newest for the newest Python of this machine."""
+
+import collections
+import subprocess
+
+import pythons
+from results import TOP, make_venv
+
+Core = collections.namedtuple("Core", "version python node_python")
+
+# What a lane asks of pip, the Pythons a controller may have for it (the end of the second range is open: pip knows), and
+# the oldest Python it drives on a node.
+LANES = {
+    "2.16": {"requirement": "ansible-core>=2.16,<2.17", "pythons": ((3, 10), (3, 12)), "node": (3, 6)},
+    "newest": {"requirement": "ansible-core>=2.18", "pythons": ((3, 11), (3, 99)), "node": (3, 9)},
+}
+
+
+def lanes(results):
+    """Yield a Core per lane; a lane that cannot run is told to `results`, with the reason."""
+    usable, _broken = pythons.find()
+    for name, lane in LANES.items():
+        oldest, youngest = lane["pythons"]
+        fitting = [minor for minor in usable if oldest <= minor <= youngest]
+        if not fitting:
+            results.left_out("ansible-core " + name, "this machine has no Python %d.%d to %d.%d" % (oldest + youngest))
+            continue
+        venv = make_venv("core-" + name, usable[fitting[-1]][0], lane["requirement"],
+                         "-r", str(TOP / "requirements.txt"), "-r", str(TOP / "tests/unit/requirements.txt"))
+        if venv is None:
+            results.add("ansible-core %s: no virtual environment" % name, 0, 1)
+            continue
+        python = venv / "bin" / "python"
+        asked = [str(python), "-c", "import ansible.release as release; print(release.__version__)"]
+        version = subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+        yield Core(version, python, next(path for minor, (path, _version) in usable.items() if minor >= lane["node"]))

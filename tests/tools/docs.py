@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes docs/checks.md (with --check: only compares) and proves that ansible-doc renders every page of the collection."""
+
+import subprocess
+import sys
+import time
+
+import checks_page
+from results import BUILD, TOP, VENV, Results, clean_env
+
+PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"), ("role", "roles/*/meta/argument_specs.yml"))
+
+
+def name_of(kind, path):
+    return "kubenode.netfilter." + (path.parents[1].name if kind == "role" else path.stem)
+
+
+def problem_with(kind, name):
+    """Return why ansible-doc does not render a page, or None."""
+    done = subprocess.run([str(VENV / "bin/ansible-doc"), "-t", kind, name], cwd=str(BUILD), stdin=subprocess.DEVNULL,
+                          env=clean_env(ANSIBLE_COLLECTIONS_PATH=str(BUILD)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, check=False)
+    if done.returncode or done.stderr.strip():
+        return (done.stderr or done.stdout).strip()
+    if name not in done.stdout:
+        return "the page does not name it"
+    return None
+
+
+def main(check):
+    results = Results("docs")
+    page = checks_page.render_page()
+    if check:
+        fresh = checks_page.PAGE.exists() and checks_page.PAGE.read_text(encoding="utf-8") == page
+        results.add("docs/checks.md says what the catalogue says", int(fresh), int(not fresh))
+    else:
+        checks_page.PAGE.write_text(page, encoding="utf-8")
+        print("  wrote %s" % checks_page.PAGE.relative_to(TOP))
+    for kind, pattern in PAGES:
+        start = time.monotonic()
+        names = [name_of(kind, path) for path in sorted(TOP.glob(pattern))]
+        problems = {name: problem for name, problem in ((name, problem_with(kind, name)) for name in names) if problem}
+        results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems),
+                    seconds=time.monotonic() - start)
+        for name, problem in problems.items():
+            print("    %s: %s" % (name, problem))
+    return results.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,46 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Linters, over a real copy of the collection: ansible-lint finds the collection's own modules only in a collection path."""
+
+import os
+import sys
+
+from results import VENV, Results, clean_env, copy_collection
+
+# Errors, unused names and likely bugs; taste is left to the reader. Modules keep their documentation before their imports.
+RUFF_RULES = "E,F,W,B,PLE"
+RUFF_IGNORE = "E402"
+NODE_CODE = ("plugins/module_utils", "plugins/modules")
+
+
+def shell_scripts(copy):
+    """Return every file that a shell runs, whatever its name ends in."""
+    scripts = []
+    for folder, _folders, names in os.walk(str(copy)):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                first = file.readline(80)
+            if first.startswith(b"#!") and first.rstrip().endswith((b"bash", b"/sh", b" sh")):
+                scripts.append(path)
+    return sorted(scripts)
+
+
+def main():
+    results = Results("lint")
+    path, copy = copy_collection("lint")
+    tools = VENV / "bin"
+    env = clean_env(PATH="%s:%s" % (tools, os.environ["PATH"]), ANSIBLE_COLLECTIONS_PATH=str(path))
+    results.run("yamllint", [tools / "yamllint", "--strict", "."], cwd=copy, env=env)
+    results.run("ansible-lint, production profile", [tools / "ansible-lint", "--profile", "production", "--strict"],
+                cwd=copy, env=env)
+    results.run("vermin, Python 3.6", [tools / "vermin", "-t=3.6-", "--violations", "--no-tips"] + list(NODE_CODE), cwd=copy)
+    results.run("ruff", [tools / "ruff", "check", "--isolated", "--no-cache", "--line-length", "160", "--target-version",
+                         "py37", "--select", RUFF_RULES, "--ignore", RUFF_IGNORE, "."], cwd=copy)
+    results.run("shellcheck", [tools / "shellcheck"] + shell_scripts(copy), cwd=copy)
+    return results.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a part of the test run did: runs commands, counts what the runners themselves counted, keeps it for the summary."""
+
+import json
+import os
+import pathlib
+import subprocess
+import time
+import xml.etree.ElementTree
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = TOP / ".build"
+VENV = TOP / ".venv"
+VENVS = TOP / ".cache" / "venvs"
+TAIL_LINES = 60
+
+
+def clean_env(**extra):
+    """Return the environment without what would let a developer's settings decide the outcome of a test."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("ANSIBLE_", "PYTEST_", "MOLECULE_")) and key not in ("PYTHONPATH", "PYTHONHOME")}
+    env.update({"LC_ALL": "C.UTF-8", "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1"})
+    env.update(extra)
+    return env
+
+
+def make_venv(name, python, *pip_arguments):
+    """Return the folder of the cached virtual environment of that name, created where needed; None if it cannot be."""
+    folder = VENVS / name
+    done = subprocess.run([str(TOP / "tests/tools/venv.sh"), str(folder), str(python)] + list(pip_arguments), cwd=str(TOP),
+                          check=False)
+    return folder if done.returncode == 0 else None
+
+
+def copy_collection(part):
+    """Return (collection path, collection) of a fresh real copy, one for each part: parts may run side by side."""
+    path = BUILD / "copy" / part
+    done = subprocess.run([str(TOP / "tests/tools/copy_collection.sh"), str(path)], check=True, stdout=subprocess.PIPE)
+    return path, pathlib.Path(done.stdout.decode().strip())
+
+
+class Results:
+    """The record of one part: one row per thing that ran, one per thing left out."""
+
+    def __init__(self, part):
+        self.part = part
+        self.rows = []
+        self.path = BUILD / "results" / (part + ".json")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.unlink(missing_ok=True)
+        self.logs = BUILD / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+
+    def _keep(self, row):
+        self.rows.append(row)
+        self.path.write_text(json.dumps(self.rows, indent=1), encoding="utf-8")
+
+    def add(self, what, passed, failed, skipped=0, seconds=0.0):
+        self._keep({"what": what, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(seconds)})
+        counts = "%d passed, %d failed" % (passed, failed) + (", %d skipped" % skipped if skipped else "")
+        print("  %-52s %s (%d s)" % (what, counts, round(seconds)), flush=True)
+
+    def left_out(self, what, why):
+        self._keep({"left_out": what, "why": why})
+        print("  %-52s left out: %s" % (what, why), flush=True)
+
+    def run(self, what, command, cwd=TOP, env=None, junit=None):
+        """Run a command as one row. With `junit` (a file or a folder) its own counts are taken, else it counts as one.
+
+        Its output goes to a log, of which the end is shown where it failed.
+        """
+        log = self.logs / ("%s-%s.log" % (self.part, "".join(char if char.isalnum() else "-" for char in what.lower())))
+        start = time.monotonic()
+        with open(str(log), "wb") as output:
+            status = subprocess.run([str(part) for part in command], cwd=str(cwd), env=env or clean_env(),
+                                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+        seconds = time.monotonic() - start
+        passed, failed, skipped = count_junit(junit) if junit else (0, 0, 0)
+        if status and not failed:
+            failed += 1
+        elif not status and not junit:
+            passed = 1
+        elif not status and not passed and not failed:
+            failed = 1  # A runner that ran nothing proved nothing.
+        self.add(what, passed, failed, skipped, seconds)
+        if failed:
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            print("\n".join("    " + line for line in lines[-TAIL_LINES:]))
+            print("    (all of it: %s)" % log.relative_to(TOP), flush=True)
+        return not failed
+
+    def exit_code(self):
+        return 1 if any(row.get("failed") for row in self.rows) else 0
+
+
+def count_junit(place):
+    """Return (passed, failed, skipped) of a JUnit file, or of all those in a folder."""
+    place = pathlib.Path(place)
+    files = sorted(place.glob("*.xml")) if place.is_dir() else [place] if place.exists() else []
+    passed = failed = skipped = 0
+    for file in files:
+        for case in xml.etree.ElementTree.parse(str(file)).iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed += 1
+            elif case.find("skipped") is not None:
+                skipped += 1
+            else:
+                passed += 1
+    return passed, failed, skipped

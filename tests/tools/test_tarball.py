@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user gets: `make build` builds the tarball and names it in KUBENODE_TARBALL."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+TARBALL = pathlib.Path(os.environ["KUBENODE_TARBALL"])
+BIN = pathlib.Path(sys.executable).parent
+INVENTORY = pathlib.Path(__file__).resolve().with_name("localhost.yml")
+MAX_BYTES = 2 * 1024 * 1024
+AT_THE_TOP = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "CHANGELOG.rst", "requirements.txt", "meta", "docs",
+              "playbooks", "plugins", "roles"}
+FOR_USERS = (
+    "MANIFEST.json", "FILES.json", "README.md", "LICENSE", "CHANGELOG.rst", "requirements.txt", "meta/runtime.yml",
+    "playbooks/preflight.yml", "playbooks/audit.yml", "plugins/modules/node_facts.py", "plugins/modules/kernel_modules.py",
+    "plugins/action/assess.py",
+)
+
+
+@pytest.fixture(scope="module")
+def members():
+    with tarfile.open(str(TARBALL)) as tarball:
+        return tarball.getmembers()
+
+
+def test_small_enough():
+    assert TARBALL.stat().st_size <= MAX_BYTES
+
+
+def test_nothing_but_files_and_folders(members):
+    assert [member.name for member in members if not (member.isfile() or member.isdir())] == []
+
+
+def test_no_name_leads_out_of_it(members):
+    assert [member.name for member in members if member.name.startswith("/") or ".." in member.name.split("/")] == []
+
+
+def test_nothing_that_is_not_for_users(members):
+    assert {member.name.split("/")[0] for member in members} <= AT_THE_TOP
+    assert [member.name for member in members if "__pycache__" in member.name or member.name.endswith(".pyc")] == []
+
+
+def test_all_that_users_need(members):
+    names = {member.name for member in members}
+    assert [name for name in FOR_USERS if name not in names] == []
+    assert [name for name in names if name.startswith("roles/node_policy/files/checks/") and name.endswith(".yml")]
+
+
+def run_clean(arguments, home):
+    """Run a command as a user who has Ansible and nothing else of this checkout."""
+    env = {"HOME": str(home), "PATH": "%s:/usr/sbin:/usr/bin:/sbin:/bin" % BIN, "LC_ALL": "C.UTF-8", "NO_COLOR": "1",
+           "ANSIBLE_COLLECTIONS_PATH": str(home / "collections")}
+    return subprocess.run([str(argument) for argument in arguments], cwd=str(home), env=env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def user_home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    done = run_clean(["ansible-galaxy", "collection", "install", TARBALL, "--offline", "-p", home / "collections"], home)
+    assert done.returncode == 0, done.stdout
+    return home
+
+
+def test_preflight_runs_after_an_install_without_network(user_home):
+    done = run_clean(["ansible-playbook", "kubenode.netfilter.preflight", "-i", INVENTORY, "--check"], user_home)
+    assert done.returncode in (0, 2), done.stdout
+    assert "Traceback" not in done.stdout, done.stdout

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Creates a virtual environment, or adds what it lacks where what is asked for has changed. Quiet unless it fails.
+# Usage: venv.sh FOLDER PYTHON PIP-ARGUMENT...
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=$1 python=$2
+shift 2
+
+mkdir -p .build/logs
+log=.build/logs/venv-$(basename "$folder").log
+
+# A virtual environment is bound to its place and to its Python.
+made_by=$("$python" --version 2>&1; pwd)
+asked_for=$(printf '%s\n' "$made_by" "$@"; cat requirements*.txt tests/unit/requirements.txt)
+stamp=$folder/.has-$(sha256sum <<<"$asked_for" | cut -c 1-16)
+
+works() {
+  [ "$(cat "$folder/.made-by" 2>/dev/null)" = "$made_by" ] && "$folder/bin/python" -m pip --version >/dev/null 2>&1
+}
+
+# Only the last pip for Python 3.6 knows which releases that Python can still take.
+pips=('pip<22; python_version < "3.7"' 'pip>=23; python_version >= "3.7"')
+
+create() {
+  "$python" -m venv --clear "$folder" &&
+    "$folder/bin/python" -m pip install --upgrade "${pips[@]}" &&
+    echo "$made_by" >"$folder/.made-by"
+}
+
+if [ -e "$stamp" ] && works; then
+  exit 0
+fi
+if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+  tests/tools/need_packages.sh python3-venv
+fi
+if ! { { works || create; } && "$folder/bin/python" -m pip install "$@"; } >"$log" 2>&1 </dev/null; then
+  tail -n 20 "$log" >&2
+  echo "Could not create $folder; all of it is in $log" >&2
+  exit 1
+fi
+touch "$stamp"

@@ -1,0 +1,20 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes `ansible_collections.kubenode.netfilter` importable from a checkout, with and without Ansible.
+
+Without `__init__.py` the folders are namespace packages, so that a bare Python finds them below sys.path.
+"""
+
+import os
+import pathlib
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+LINK = TOP / ".build" / "ansible_collections" / "kubenode" / "netfilter"
+
+if not os.path.lexists(str(LINK)):
+    LINK.parent.mkdir(parents=True, exist_ok=True)
+    LINK.symlink_to(os.path.join("..", "..", ".."), target_is_directory=True)
+# Helpers shared by tests lie beside this file, what the tests and make share in tests/tools.
+sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tests" / "tools")]

@@ -1,0 +1,131 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every file of the collection must keep to: headers, sizes, words, and catalogue, tests and docs in step."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import checks_page
+import pytest
+import yaml
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+HEADER = """\
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI)\d{3}")
+CHECK_KEYS = {"id", "title", "severity", "select", "kind", "why", "fix", "sources"}
+SEVERITIES = {"info", "low", "medium", "high"}
+FIX_CLASSES = {"safe", "guarded", "disruptive"}
+PYTHON_LINES = 350
+TASK_LINES = 80
+# Work not finished, and ways to look away. In brackets, so that this file does not hold them.
+UNWANTED = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b|failed_when: f[a]lse|ignore_errors: t[r]ue|(extra-)?index-u[r]l|find-l[i]nks")
+TEXT_SUFFIXES = {".py", ".yml", ".yaml", ".sh", ".md", ".rst", ".txt", ".cfg", ".ini", ".j2", ".json", ""}
+
+
+def tracked_files():
+    """Return the files git knows or would add, as paths relative to the top."""
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=str(TOP), stdout=subprocess.PIPE, check=True).stdout.decode()
+    return sorted(name for name in set(listed.split("\0")) if name and (TOP / name).exists())
+
+
+TRACKED = tracked_files()
+PYTHON_FILES = [name for name in TRACKED if name.endswith(".py")]
+TASK_FILES = [name for name in TRACKED if re.fullmatch(r"roles/[^/]+/tasks/.+\.yml", name)]
+
+
+def read(name):
+    return (TOP / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PYTHON_FILES)
+def test_python_files_carry_the_licence(name):
+    text = read(name)
+    assert (text.split("\n", 1)[1] if text.startswith("#!") else text).startswith(HEADER)
+
+
+def test_no_init_files():
+    assert [name for name in TRACKED if name.endswith("__init__.py")] == []
+
+
+def test_no_links_and_no_odd_names():
+    assert [name for name in TRACKED if (TOP / name).is_symlink()] == []
+    assert [name for name in TRACKED if not re.fullmatch(r"[A-Za-z0-9_./-]+", name)] == []
+
+
+@pytest.mark.parametrize("names, limit", [(PYTHON_FILES, PYTHON_LINES), (TASK_FILES, TASK_LINES)], ids=["python", "tasks"])
+def test_a_file_is_read_in_one_sitting(names, limit):
+    assert names
+    assert {name: lines for name, lines in ((name, len(read(name).splitlines())) for name in names) if lines > limit} == {}
+
+
+def test_no_unwanted_words():
+    texts = [name for name in TRACKED if pathlib.PurePath(name).suffix in TEXT_SUFFIXES and name != "LICENSE"]
+    found = ["%s: %s" % (name, match.group(0)) for name in texts for match in UNWANTED.finditer(read(name))]
+    assert found == []
+
+
+def catalogue():
+    return [check for _subject, checks in checks_page.subjects() for check in checks]
+
+
+def test_check_ids_are_well_formed_and_unique():
+    ids = [check["id"] for check in catalogue()]
+    assert ids
+    assert [name for name in ids if not CHECK_ID.fullmatch(name)] == []
+    assert len(ids) == len(set(ids))
+
+
+def test_every_check_says_what_a_reader_needs():
+    for check in catalogue():
+        assert set(check) >= CHECK_KEYS, check["id"]
+        assert check["severity"] in SEVERITIES, check["id"]
+        assert check["fix"]["class"] in FIX_CLASSES, check["id"]
+        assert check["fix"].get("manual") or check["fix"].get("role"), check["id"]
+        if check["fix"].get("role"):
+            assert (TOP / "roles" / check["fix"]["role"]).is_dir(), check["id"]
+        assert check["sources"], check["id"]
+
+
+def test_every_check_has_its_table_of_cases_and_no_table_is_orphaned():
+    tables = {pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"tests/checks/\w+\.yml", name)}
+    assert tables == {check["id"] for check in catalogue()}
+
+
+def test_the_page_of_the_checks_is_fresh():
+    assert read("docs/checks.md") == checks_page.render_page(), "run `make docs`"
+
+
+def test_version_is_the_newest_of_the_changelog():
+    version = str(yaml.safe_load(read("galaxy.yml"))["version"])
+    newest = re.search(r"^v(\d+\.\d+\.\d+)\n=+$", read("CHANGELOG.rst"), re.MULTILINE).group(1)
+    assert version == newest
+
+
+def test_the_changelog_names_every_module_and_role():
+    changelog = read("CHANGELOG.rst")
+    names = [pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"plugins/modules/\w+\.py", name)]
+    names += sorted({name.split("/")[1] for name in TRACKED if name.startswith("roles/")})
+    assert [name for name in names if "- %s - " % name not in changelog] == []
+
+
+def test_no_other_collection_is_needed():
+    assert yaml.safe_load(read("galaxy.yml"))["dependencies"] == {}
+    used = {match.group(0) for name in TRACKED if re.match(r"(roles|playbooks)/.*\.yml$", name)
+            for match in re.finditer(r"^\s+(?:- )?([a-z_]+\.[a-z_]+)\.[a-z_]+:", read(name), re.MULTILINE)
+            if match.group(1) not in ("ansible.builtin", "kubenode.netfilter")}
+    assert used == set()
+
+
+def test_scripts_are_executable():
+    scripts = [name for name in TRACKED if name.startswith((".ci/", "tests/tools/")) and read(name).startswith("#!")]
+    assert scripts
+    assert [name for name in scripts if not os.access(str(TOP / name), os.X_OK)] == []

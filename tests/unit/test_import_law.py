@@ -1,0 +1,177 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may import whom, and who may touch a machine: see docs/how-it-works.md."""
+
+import ast
+import pathlib
+import re
+import sys
+
+import pytest
+
+PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
+
+# layer -> what a file belongs to it by, and what its imports may belong to. The first layer that fits is a file's own.
+# `words` are the vocabularies everything shares; `flow` are the subjects that join looking and changing for a module.
+LAYERS = (
+    ("host", r"module_utils/_host\w*", {"words", "host"}),
+    ("parse", r"module_utils/_parse/.*", {"words", "parse"}),
+    ("chains", r"module_utils/_chains", {"words"}),
+    ("collect", r"module_utils/_collect/.*", {"words", "host", "parse", "chains", "collect"}),
+    ("words", r"module_utils/_(errors|names|versions|module_data)", {"words"}),
+    ("flow", r"module_utils/_(look|\w+_plan)", {"words", "host", "collect", "flow"}),
+    ("plugin_utils", r"plugin_utils/.*",
+     {"plugin_utils", "words", "parse", "chains", "jmespath", "netaddr", "yaml", "ansible"}),
+    ("modules", r"modules/.*", {"words", "flow", "collect", "ansible.module_utils"}),
+    ("action", r"action/.*", {"words", "plugin_utils", "ansible"}),
+    ("filter", r"filter/.*", {"words", "plugin_utils", "ansible"}),
+    ("doc_fragments", r"doc_fragments/.*", set()),
+)
+# A collector looks; what changes a machine is for the modules that do.
+CHANGERS = re.compile(r"module_utils/(_host_change|_\w+_plan)")
+MAY_CHANGE = re.compile(r"module_utils/(_host_change|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
+
+# Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
+TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache", "lzma",
+           "multiprocessing", "pathlib", "pty", "runpy", "select", "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess",
+           "tarfile", "tempfile", "urllib", "zipfile"}
+OS_TEXT = {"os.path.basename", "os.path.dirname", "os.path.join", "os.path.normpath", "os.path.split", "os.path.splitext"}
+# module_utils run on Python 3.6, so its standard library is what counts; `__future__` annotations are younger.
+YOUNGER = {"__future__", "dataclasses", "contextvars", "zoneinfo", "graphlib", "tomllib"}
+
+FILES = sorted(PLUGINS.rglob("*.py"))
+NODE_FILES = [path for path in FILES if "module_utils" in path.parts]
+
+
+def key_of(path):
+    return path.relative_to(PLUGINS).with_suffix("").as_posix()
+
+
+def layer_of(key):
+    for name, pattern, _allowed in LAYERS:
+        if re.fullmatch(pattern, key):
+            return name
+    return None
+
+
+def imports(path):
+    """Yield (line, key of a file of this collection or None, dotted name) for each import of a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, None, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            if not node.level:
+                for alias in node.names:
+                    yield node.lineno, None, "%s.%s" % (node.module, alias.name)
+                continue
+            base = path.parents[node.level - 1] / (node.module or "").replace(".", "/")
+            if base.with_suffix(".py").exists():
+                yield node.lineno, key_of(base.with_suffix(".py")), node.module
+            else:
+                for alias in node.names:
+                    yield node.lineno, key_of(base / alias.name), alias.name
+
+
+def group_of(key, name):
+    """Return what the law calls the thing imported: a layer, `stdlib`, or the name of what is neither."""
+    if key:
+        return layer_of(key)
+    if name.startswith("ansible.module_utils."):
+        return "ansible.module_utils"
+    top = name.split(".")[0]
+    return "stdlib" if top in sys.stdlib_module_names else top
+
+
+def breaches(path):
+    mine = layer_of(key_of(path))
+    allowed = next((allowed for name, _pattern, allowed in LAYERS if name == mine), set())
+    for line, key, name in imports(path):
+        group = group_of(key, name)
+        if group not in allowed | {"stdlib"} and not (group == "ansible.module_utils" and "ansible" in allowed):
+            yield "line %d: %s may not import %s (%s)" % (line, mine, name, group)
+        if key and CHANGERS.fullmatch(key) and not MAY_CHANGE.fullmatch(key_of(path)):
+            yield "line %d: only looks, may not import %s" % (line, name)
+
+
+def touches(path):
+    """Yield what in a file reaches for the machine without going through a Host."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in ("open", "exec", "eval", "compile", "__import__", "input", "print"):
+            yield "line %d: %s" % (node.lineno, node.id)
+        elif isinstance(node, ast.Attribute):
+            dotted = ast.unparse(node)
+            if re.match(r"os\.(?!path$)", dotted) and dotted not in OS_TEXT:
+                yield "line %d: %s" % (node.lineno, dotted)
+    for line, key, name in imports(path):
+        if not key and (name.split(".")[0] in TOUCHES or (name.startswith("os") and name != "os")):
+            yield "line %d: imports %s" % (line, name)
+
+
+def each(files):
+    return pytest.mark.parametrize("path", files, ids=key_of)
+
+
+def test_there_is_something_to_judge():
+    layers = {layer_of(key_of(path)) for path in FILES}
+    assert {"host", "parse", "collect", "modules", "plugin_utils", "action", "filter"} <= layers
+
+
+@each(FILES)
+def test_every_file_has_its_layer_and_imports_only_what_that_may(path):
+    assert layer_of(key_of(path)) is not None, "belongs to no layer"
+    assert list(breaches(path)) == []
+
+
+@each([path for path in NODE_FILES if layer_of(key_of(path)) != "host"])
+def test_only_the_host_touches_a_machine(path):
+    assert list(touches(path)) == []
+
+
+@each(NODE_FILES)
+def test_module_utils_import_relatively_and_nothing_younger_than_python_3_6(path):
+    outside = [name for _line, key, name in imports(path) if not key]
+    assert [name for name in outside if group_of(None, name) != "stdlib" or name.split(".")[0] in YOUNGER] == []
+
+
+@each(NODE_FILES)
+def test_module_utils_are_private(path):
+    below = path.relative_to(PLUGINS / "module_utils").parts
+    assert below[0].startswith("_")
+
+
+@pytest.mark.parametrize("text, wrong", [
+    ("from .._parse import proc_modules\nimport re\n", False),
+    ("import jmespath\n", True),
+    ("from .._host_change import write\n", True),
+    ("from ...plugin_utils import _policy\n", True),
+    ("from ansible.module_utils.basic import AnsibleModule\n", True),
+    ("from ansible_collections.kubenode.netfilter.plugins.module_utils import _host\n", True),
+])
+def test_the_law_sees_a_breach(tmp_path, monkeypatch, text, wrong):
+    monkeypatch.setitem(globals(), "PLUGINS", tmp_path)
+    for name in ("_collect/kubelet.py", "_parse/proc_modules.py", "_host_change.py"):
+        (tmp_path / "module_utils" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "module_utils" / name).touch()
+    (tmp_path / "plugin_utils").mkdir()
+    (tmp_path / "plugin_utils" / "_policy.py").touch()
+    collector = tmp_path / "module_utils" / "_collect" / "kubelet.py"
+    collector.write_text(text, encoding="utf-8")
+    assert bool(list(breaches(collector))) is wrong
+
+
+@pytest.mark.parametrize("text, wrong", [
+    ("import os\nname = os.path.basename('/a')\n", False),
+    ("import os\nos.listdir('/')\n", True),
+    ("import os\nos.path.exists('/')\n", True),
+    ("open('/etc/passwd')\n", True),
+    ("import subprocess\n", True),
+    ("from os import listdir\n", True),
+    ("from os.path import exists\n", True),
+])
+def test_touching_is_seen(tmp_path, text, wrong):
+    path = tmp_path / "some.py"
+    path.write_text(text, encoding="utf-8")
+    assert bool(list(touches(path))) is wrong
