@@ -1,0 +1,143 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of kubenode.netfilter.assess: look at a node and judge it, in one task."""
+
+import contextlib
+import signal
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _assess, _options, _policy, _run
+from ..plugin_utils._plain import plain
+
+NODE_MODULE = "kubenode.netfilter.node_facts"
+OPTIONS = {
+    "gather_subset": {"type": "list", "elements": "str", "choices": list(_assess.SUBSETS)},
+    "root": {"type": "str"},
+    "place": {"type": "str", "choices": ["auto", "live", "image", "container"]},
+    "kernel": {"type": "str"},
+    "sections": {"type": "list", "elements": "str"},
+    "timeout": {"type": "int"},
+    "attempts": {"type": "list", "elements": "dict", "options": {
+        "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
+}
+TIMEOUT_SECONDS = 180
+
+# A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
+# for a run and not once for each host. What is wrong with it is told where it is used.
+with contextlib.suppress(BadInput, OSError):
+    _policy.default_policy()
+    _policy.check_role_variables({})
+
+
+class Overdue(BaseException):
+    """The node did not answer in time; no plugin on the way may take it for an error of its own."""
+
+
+class ActionModule(ActionBase):
+    """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        try:
+            arguments = self._arguments()
+            policy = self._policy(variables)
+            checks = _assess.chosen_checks(arguments.get("sections"))
+        except BadInput as error:
+            raise AnsibleActionFail(str(error)) from None
+        evidence, not_reached = self._look(arguments, policy, checks, variables)
+        before = _run.findings_of(plain(variables.get("ansible_facts") or {}))
+        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached)
+        result.update(changed=False, ansible_facts=facts)
+        return result
+
+    def _arguments(self):
+        given = plain(self._task.args)
+        for name in given:
+            if name not in OPTIONS:
+                raise _options.unknown_name("The option", name, OPTIONS)
+        arguments = {name: _options.checked(name, value, OPTIONS[name]) for name, value in given.items() if value is not None}
+        for section in arguments.get("sections") or []:
+            if section not in _assess.known_sections():
+                raise _options.unknown_name("sections: the section", section, _assess.known_sections())
+        return arguments
+
+    def _policy(self, variables):
+        """The host's policy; refuses every wrong variable of the collection, those of later roles too."""
+        policy, others = {}, {}
+        for name in variables:
+            if not isinstance(name, str) or not name.startswith(_policy.prefixes()):
+                continue
+            if name.startswith(_policy.PREFIX):
+                policy[plain(name)] = self._templated(name, variables[name])
+            elif name not in _policy.EXPORTED:
+                # What is made from results of later tasks cannot be known here; its role meets it then.
+                with contextlib.suppress(AnsibleActionFail):
+                    others[plain(name)] = self._templated(name, variables[name])
+        _policy.check_role_variables(others)
+        return _policy.policy_of(policy)
+
+    def _templated(self, name, value):
+        try:
+            return plain(self._templar.template(value))
+        except AnsibleError as error:
+            raise AnsibleActionFail("%s cannot be templated: %s" % (name, error)) from None
+
+    def _look(self, arguments, policy, checks, variables):
+        """(evidence, reason): the sections node_facts returned, or an empty dict and why there are none."""
+        module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
+        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks)
+        module_arguments["modules"] = policy.module_names
+        seconds = arguments.get("timeout", TIMEOUT_SECONDS)
+        try:
+            with deadline(seconds):
+                answer = self._execute_module(module_name=NODE_MODULE, module_args=module_arguments, task_vars=variables)
+        except Overdue:
+            return {}, "the node did not answer within %d seconds" % seconds
+        except AnsibleConnectionFailure as error:
+            return {}, "unreachable: %s" % _one_line(error)
+        except AnsibleError as error:
+            return {}, "the module could not be run: %s" % _one_line(error)
+        return _sections(plain(answer))
+
+
+def _sections(answer):
+    if answer.get("unreachable"):
+        return {}, "unreachable: %s" % _one_line(answer.get("msg"))
+    facts = answer.get("ansible_facts") or {}
+    if answer.get("failed") or not facts:
+        said = [_one_line(answer.get(key)) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
+        return {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
+    return {name: facts[name] for name in facts if name.startswith("node_")}, None
+
+
+def _one_line(text, limit=300):
+    words = " ".join(str(text).split())
+    return words if len(words) <= limit else words[:limit - 3] + "..."
+
+
+@contextlib.contextmanager
+def deadline(seconds):
+    """Ends what runs inside with Overdue after C(seconds); 0 means never, and a shorter limit of the task stays in force."""
+
+    def overdue(_signal, _frame):
+        raise Overdue
+
+    remaining = signal.getitimer(signal.ITIMER_REAL)[0]
+    if not seconds or 0 < remaining <= seconds:
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, overdue)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.signal(signal.SIGALRM, previous)

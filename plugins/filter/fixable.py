@@ -1,0 +1,62 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter kubenode.netfilter.fixable."""
+
+DOCUMENTATION = r"""
+name: fixable
+short_description: Failing findings that a role fixes at a class of change
+version_added: 0.1.0
+description:
+  - Selects, of the findings of M(kubenode.netfilter.assess), those that fail and whose fix is a role, up to a class of change.
+options:
+  _input:
+    description: Findings of one host.
+    type: list
+    elements: dict
+    required: true
+  fix:
+    description: The furthest class that may be applied; a class includes those before it.
+    type: str
+    choices: [none, safe, guarded, disruptive]
+    default: safe
+  role:
+    description: Only what this role fixes.
+    type: str
+author:
+  - kubenode.netfilter contributors (@kubenode)
+"""
+
+EXAMPLES = r"""
+- name: Tell what a run with preflight_fix=guarded would work on
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts['node_assess_findings'] | kubenode.netfilter.fixable('guarded') | map(attribute='check') | unique }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The findings, unchanged.
+  type: list
+  elements: dict
+"""
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _select
+from ..plugin_utils._plain import plain
+
+
+def fixable(findings, fix="safe", role=None):
+    """Type check and call."""
+    try:
+        return _select.fixable(plain(findings), plain(fix), plain(role))
+    except BadInput as error:
+        raise AnsibleFilterError("kubenode.netfilter.fixable: %s" % error) from None
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"fixable": fixable}

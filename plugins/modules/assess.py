@@ -1,0 +1,136 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action kubenode.netfilter.assess."""
+
+DOCUMENTATION = r"""
+module: assess
+short_description: Look at a node and judge it
+version_added: 0.1.0
+description:
+  - Runs M(kubenode.netfilter.node_facts) on the node and the checks of the collection on the controller, in one task.
+  - The policy is what role C(node_policy) holds by default, overlaid by the C(node_policy_*) variables of the host.
+  - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do wrong values of
+    the other variables of the collection's roles.
+  - A node never fails the task. One that is unreachable, has no Python, does not answer in time or makes the module fail gets
+    findings that are V(unknown), with the reason.
+  - Nothing is changed, in check mode or out of it.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+attributes:
+  action:
+    description: Runs on the controller and calls a module on the node.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: none
+  check_mode:
+    description: Can run in check mode and return the same as without it.
+    support: full
+  diff_mode:
+    description: Returns details on what has changed in diff mode.
+    support: none
+    details: Nothing is ever changed.
+  idempotent:
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    support: full
+options:
+  gather_subset:
+    description:
+      - Sections of evidence to collect.
+      - By default what the checks that run need.
+    type: list
+    elements: str
+    choices: [host, kernel_modules, iptables_backend, kubelet, kube_proxy, cni]
+  root:
+    description: Path of the system tree to look at on the node, such as an unpacked image. By default the node itself.
+    type: str
+  place:
+    description: What kind of place the tree is; detected where it is V(auto) or left out.
+    type: str
+    choices: [auto, live, image, container]
+  kernel:
+    description: Release of an installed kernel to judge for, instead of the running one or the one that boots next.
+    type: str
+  sections:
+    description:
+      - Run only checks whose ids begin with one of these, such as V(KMOD).
+      - Findings that other checks made earlier in the same run are kept.
+    type: list
+    elements: str
+  timeout:
+    description: Seconds the node has to answer; V(0) waits for ever.
+    type: int
+    default: 180
+  attempts:
+    description: Fixes that were tried before and failed; findings for the same subject say so.
+    type: list
+    elements: dict
+    suboptions:
+      subject:
+        description: Name of the module.
+        type: str
+        required: true
+      text:
+        description: What went wrong.
+        type: str
+        required: true
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.report
+"""
+
+EXAMPLES = r"""
+- name: Judge the node
+  kubenode.netfilter.assess:
+
+- name: Judge an image tree on the node
+  kubenode.netfilter.assess:
+    root: /srv/images/node
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here.
+  returned: always
+  type: dict
+  contains:
+    node_assess_findings:
+      description: One finding for each subject that fails, one for each check that passes, is skipped or unknown.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        check: {description: Id of the check., type: str, returned: always, sample: KMOD003}
+        subject: {description: What it is about; empty where a check speaks of the node., type: str, returned: always, sample: nf_conntrack}
+        title: {description: What the check makes sure of., type: str, returned: always}
+        status: {description: 'One of pass, fail, skip, unknown, waived.', type: str, returned: always, sample: fail}
+        severity: {description: 'One of info, low, medium, high.', type: str, returned: always, sample: high}
+        observed: {description: What was found., type: str, returned: always}
+        expected: {description: What should be., type: str, returned: always}
+        reason: {description: 'Why it matters for this node, or why it is unknown or skipped.', type: str, returned: always}
+        remediation: {description: What to do., type: str, returned: always}
+        waiver: {description: 'The waiver that applies or has expired, or null.', type: str, returned: always}
+    node_assess_required_modules:
+      description: What this node needs and why.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        subject: {description: 'Name, or names of which one will do.', type: str, returned: always, sample: nf_conntrack}
+        name: {description: The alternative that is nearest to working., type: str, returned: always, sample: nf_conntrack}
+        any_of: {description: The alternatives., type: list, elements: str, returned: always}
+        optional: {description: Whether absence is only told., type: bool, returned: always}
+        on_demand: {description: Whether something loads it when it is needed., type: bool, returned: always}
+        reason: {description: Who needs it and what for., type: str, returned: always}
+        state: {description: State on the judged kernel., type: str, returned: always, sample: loadable}
+        at_boot: {description: What becomes of it at the next boot., type: str, returned: always, sample: on_demand}
+        blocked_by: {description: What stops it., type: str, returned: always, sample: ''}
+        persisted_by: {description: Files and lines that list it for the boot., type: list, elements: dict, returned: always}
+    node_assess_summary:
+      description: Counts by status, the worst severity that fails, and what the node is.
+      type: dict
+      returned: always
+      sample: {pass: 18, fail: 0, skip: 2, unknown: 0, waived: 0, worst: null, reached: true, reason: null}
+"""

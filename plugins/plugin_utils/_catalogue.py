@@ -1,0 +1,127 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks, as the entries of roles/node_policy/files/checks. PRIVATE to the collection."""
+
+import dataclasses
+import functools
+import importlib
+import pathlib
+import re
+import types
+
+import jmespath
+import jmespath.exceptions
+import yaml
+
+from ..module_utils._errors import BadInput
+from . import _finding
+from ._options import unknown_name
+
+ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
+FIX_CLASSES = ("safe", "guarded", "disruptive")
+_ID = re.compile(r"^[A-Z]+\d{3}$")
+_FIX_KEYS = ("role", "class", "manual", "safety")
+# libyaml is ten times faster and not in every build of PyYAML.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One entry. C(needs) names evidence sections, or single sources of one as C(section.source), that must have been read."""
+
+    id: str
+    title: str
+    severity: str
+    kind: str
+    select: str
+    needs: tuple
+    why: str
+    fix: dict
+    sources: tuple
+    want: object = None
+    applies_when: str = None
+    skipped: str = "does not apply"
+    unknown: str = None
+    subject: str = "{subject}"
+    observed: str = "{value}"
+    expected: str = "{want}"
+    reason: str = ""
+
+    @property
+    def section(self):
+        """The letters of the id: KMOD, KPROXY, ..."""
+        return self.id.rstrip("0123456789")
+
+
+def load_yaml(path):
+    """The document in a file of the collection."""
+    with open(path, encoding="utf-8") as stream:
+        return yaml.load(stream, Loader=_LOADER)
+
+
+def compiled(expression, where):
+    """The JMESPath expression, ready to search with. Raises BadInput that names C(where)."""
+    try:
+        return _compiled(expression)
+    except (jmespath.exceptions.JMESPathError, TypeError) as error:
+        said = str(error).strip().splitlines() or ["not an expression"]
+        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, said[0])) from None
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(expression):
+    return jmespath.compile(expression)
+
+
+def judge_of(kind):
+    """The judge C(judge_<kind>) of the file of that name in C(_kinds), which is found by name and listed nowhere."""
+    module = importlib.import_module("%s._kinds.%s" % (__package__, kind))
+    return getattr(module, "judge_%s" % kind), module.WANT
+
+
+@functools.lru_cache(maxsize=1)
+def catalogue():
+    """All checks by id, in order; read and validated once in a process."""
+    entries = []
+    for path in sorted((ROLES / "node_policy" / "files" / "checks").glob("*.yml")):
+        entries += [(path.name, entry) for entry in load_yaml(path)]
+    return types.MappingProxyType(checks_of(entries))
+
+
+def checks_of(entries):
+    """C({id: Check}) of C([(where, entry)]). Raises BadInput for an entry that is not as it must be."""
+    checks = {}
+    for where, entry in entries:
+        check = _check_of("%s: %s" % (where, entry.get("id") or "an entry without id"), entry)
+        if check.id in checks:
+            raise BadInput("%s: the id is there twice" % where)
+        checks[check.id] = check
+    return dict(sorted(checks.items()))
+
+
+def _check_of(where, entry):
+    fields = {field.name: field for field in dataclasses.fields(Check)}
+    for key in entry:
+        if key not in fields:
+            raise unknown_name("%s: the key" % where, key, fields)
+    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in entry]
+    if missing:
+        raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
+    check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"])))
+    if not _ID.match(check.id):
+        raise BadInput("%s: an id is capital letters and three digits" % where)
+    if check.severity not in _finding.SEVERITIES:
+        raise BadInput("%s: severity must be one of %s" % (where, ", ".join(_finding.SEVERITIES)))
+    if sorted(check.fix) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
+        raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS), ", ".join(FIX_CLASSES)))
+    try:
+        _judge, wants = judge_of(check.kind)
+    except ImportError:
+        raise BadInput("%s: there is no kind %s" % (where, check.kind)) from None
+    if wants != ("want" in entry):
+        raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if wants else "takes no"))
+    for name in ("select", "unknown", "applies_when"):
+        if getattr(check, name) is not None:
+            compiled(getattr(check, name), "%s: %s" % (where, name))
+    return check

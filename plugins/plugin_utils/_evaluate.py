@@ -1,0 +1,154 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks and evidence to findings. Knows kinds, never a check. PRIVATE to the collection."""
+
+import functools
+import re
+
+import jmespath.exceptions
+
+from . import _catalogue, _finding
+
+# A source with one of these was not read: nothing that rests on it may pass.
+_UNREAD = ("denied", "timeout", "unparsed")
+_FIELD = re.compile(r"\{([a-z_]+)\}")
+
+
+def evaluate(checks, evidence, policy, not_reached=None):
+    """All findings of one host; C(not_reached) is the reason why there is no evidence at all."""
+    findings = []
+    for check in checks:
+        if not_reached:
+            findings.append(_finding.finding(check, _finding.UNKNOWN, reason=not_reached))
+        else:
+            findings += _evaluate(check, evidence, policy)
+    return findings
+
+
+def _evaluate(check, evidence, policy):
+    missing = [name for name in check.needs if name.partition(".")[0] not in evidence]
+    if missing:
+        return [_unknown(check, "%s was not collected" % missing[0].partition(".")[0])]
+    if check.applies_when is not None:
+        applies, problem = _search(check.applies_when, evidence)
+        if applies is None:
+            return [_unknown(check, problem or "whether it applies could not be told")]
+        if not applies:
+            return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
+    doubts, problem = _search(check.unknown, evidence) if check.unknown else ([], None)
+    if doubts is None or doubts is True:
+        return [_unknown(check, problem or "the evidence does not tell")]
+    offenders, problem = _judge(check, evidence, policy)
+    if offenders is None:
+        return [_unknown(check, problem)]
+    found = _failures(check, offenders, evidence, policy)
+    unread = _unread(check, evidence)
+    if doubts:
+        found.append(_doubtful(check, doubts, policy))
+    elif unread:
+        found.append(_unknown(check, unread))
+    return found or [_finding.finding(check, _finding.PASS, expected=check.title)]
+
+
+def _search(expression, evidence):
+    """(answer, problem); the answer is None where the expression raises or yields null."""
+    try:
+        answer = _catalogue.compiled(expression, "select").search(evidence)
+    except jmespath.exceptions.JMESPathError as error:
+        return None, "%s: %s" % (expression, str(error).splitlines()[0])
+    return answer, None if answer is not None else "the evidence holds nothing for %s" % expression
+
+
+def _judge(check, evidence, policy):
+    selected, problem = _search(check.select, evidence)
+    if selected is None:
+        return None, problem
+    judge, _wants = _judges(check.kind)
+    try:
+        return judge(selected, wanted(check, policy)), None
+    except (TypeError, ValueError) as error:
+        return None, str(error)
+
+
+@functools.lru_cache(maxsize=None)
+def _judges(kind):
+    return _catalogue.judge_of(kind)
+
+
+def wanted(check, policy):
+    """C(want) is the name of a policy value or a literal."""
+    if isinstance(check.want, str) and check.want in policy.values:
+        return policy.values[check.want]
+    return check.want
+
+
+def _unread(check, evidence):
+    """Which needed source was not read and why, or an empty text."""
+    for need in check.needs:
+        section, _dot, source = need.partition(".")
+        collected = (evidence[section] or {}).get("collected") or {}
+        for name in sorted(collected):
+            if source in ("", name) and collected[name] in _UNREAD:
+                return "%s of %s is %s" % (name, section, collected[name])
+    return ""
+
+
+def _unknown(check, reason):
+    return _finding.finding(check, _finding.UNKNOWN, reason=reason)
+
+
+def _doubtful(check, doubts, policy):
+    names = [_text(check.subject, row) for row in doubts]
+    limit = policy.values["max_offenders"]
+    more = ", and %d more" % (len(names) - limit) if len(names) > limit else ""
+    reasons = sorted({row["evidence"] for row in doubts if isinstance(row, dict) and row.get("evidence")})
+    return _finding.finding(check, _finding.UNKNOWN, observed="not known: %s%s" % (", ".join(names[:limit]), more),
+                            reason="; ".join(reasons[:3]) or "the evidence does not tell")
+
+
+def _failures(check, offenders, evidence, policy):
+    """One finding for each subject, at most max_offenders and then one that counts the rest."""
+    limit = policy.values["max_offenders"]
+    want = wanted(check, policy)
+    found = []
+    for offender in offenders[:limit]:
+        row = dict(offender) if isinstance(offender, dict) else {"subject": offender, "value": offender}
+        row.setdefault("want", want)
+        found.append(_finding.finding(
+            check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row), expected=_text(check.expected, row),
+            reason=_text(check.reason, row) if check.reason else _one_line(check.why), remediation=_remediation(check, row, evidence)))
+    if len(offenders) > limit:
+        found.append(_finding.finding(
+            check, _finding.FAIL, subject="and %d more" % (len(offenders) - limit), observed="%d in all" % len(offenders),
+            expected=check.title, reason=_one_line(check.why), remediation=_one_line(check.fix["manual"] or "")))
+    return found
+
+
+def _remediation(check, row, evidence):
+    manual = _text(_one_line(check.fix["manual"] or ""), row)
+    host = evidence.get("node_host") or {}
+    if check.fix["role"] and host.get("immutable"):
+        return "This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. %s" % (
+            host.get("immutable_by") or "by detection", manual)
+    if check.fix["role"]:
+        return "%s Role %s does it (%s)." % (manual, check.fix["role"], check.fix["class"])
+    return manual
+
+
+def _one_line(text):
+    return " ".join(str(text).split())
+
+
+def _text(template, row):
+    """The template with C({field}) filled from the offender; a list is joined, nothing known reads so."""
+    if not isinstance(row, dict):
+        row = {"subject": row, "value": row}
+
+    def field(match):
+        value = row.get(match.group(1))
+        if isinstance(value, list):
+            return ", ".join(str(item) for item in value)
+        return "unknown" if value is None else str(value)
+
+    return _one_line(_FIELD.sub(field, template))

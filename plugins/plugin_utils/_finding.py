@@ -1,0 +1,37 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one constructor of a finding, and the order of its two axes. PRIVATE to the collection."""
+
+PASS, FAIL, SKIP, UNKNOWN, WAIVED = "pass", "fail", "skip", "unknown", "waived"
+STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
+SEVERITIES = ("info", "low", "medium", "high")
+KEYS = ("check", "subject", "title", "status", "severity", "observed", "expected", "reason", "remediation", "waiver")
+
+
+def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None):
+    """A flat dict with always the same keys; C(check) and C(subject) together name it for ever."""
+    return {
+        "check": check.id, "subject": subject, "title": check.title, "status": status, "severity": check.severity,
+        "observed": observed, "expected": expected, "reason": reason, "remediation": remediation, "waiver": waiver,
+    }
+
+
+def at_least(severity, threshold):
+    """True where C(severity) is as bad as C(threshold) or worse."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
+
+
+def by_urgency(findings):
+    """The findings, what fails worst first; the same order on every run."""
+    return sorted(findings, key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"], row["subject"]))
+
+
+def summarise(findings):
+    """How many of each status, and the worst severity that fails (None where nothing does)."""
+    counts = {status: 0 for status in (PASS, FAIL, SKIP, UNKNOWN, WAIVED)}
+    for row in findings:
+        counts[row["status"]] += 1
+    failing = [row["severity"] for row in findings if row["status"] == FAIL]
+    counts["worst"] = max(failing, key=SEVERITIES.index) if failing else None
+    return counts

@@ -1,0 +1,64 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
+
+from . import _finding, _run
+
+
+def node_report(name, facts, evidence=False):
+    """What is kept of one host; C(facts) are its C(ansible_facts)."""
+    findings = _run.findings_of(facts)
+    summary = facts["node_assess_summary"]
+    report = {
+        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": summary,
+        "findings": _finding.by_urgency(findings), "required_modules": facts.get("node_assess_required_modules") or [],
+    }
+    if evidence:
+        report["evidence"] = {key: facts[key] for key in sorted(facts) if key.startswith("node_") and not key.startswith("node_assess_")}
+    return report
+
+
+def roll_up(names, reports, pending=()):
+    """The whole play in one dict: C(names) are all its hosts, C(reports) those assessed, C(pending) those whose batch is to come."""
+    hosts = [_host_row(name, reports.get(name), name in pending) for name in sorted(names)]
+    assessed = [reports[name] for name in sorted(reports)]
+    return {
+        "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed),
+    }
+
+
+def _host_row(name, report, pending):
+    if report is None:
+        return {"host": name, "status": "pending" if pending else "not_reached", "worst": None,
+                "reason": "its batch has not run yet" if pending else "the play lost the host before it was assessed"}
+    summary = report["summary"]
+    return {"host": name, "status": "assessed" if summary["reached"] else "not_reached", "worst": summary["worst"],
+            "reason": summary["reason"], "pass": summary["pass"], "fail": summary["fail"], "skip": summary["skip"],
+            "unknown": summary["unknown"], "waived": summary["waived"]}
+
+
+def _totals(hosts):
+    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "pending": 0, "healthy": 0, "failing": 0}
+    for row in hosts:
+        totals[row["status"]] += 1
+        if row["status"] == "assessed":
+            totals["failing" if row["fail"] else "healthy"] += 1
+    return totals
+
+
+def _checks(reports):
+    """Checks that fail, are unknown or waived somewhere, worst first, with the hosts; pass and skip are not listed."""
+    found = {}
+    for report in reports:
+        if not report["summary"]["reached"]:
+            continue
+        for row in report["findings"]:
+            if row["status"] in (_finding.PASS, _finding.SKIP):
+                continue
+            entry = found.setdefault(row["check"], {
+                "check": row["check"], "title": row["title"], "severity": row["severity"], "fail": [], "unknown": [], "waived": []})
+            if report["host"] not in entry[row["status"]]:
+                entry[row["status"]].append(report["host"])
+    return sorted(found.values(), key=lambda entry: (-_finding.SEVERITIES.index(entry["severity"]), entry["check"]))

@@ -1,0 +1,113 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role variables against the types their argument_specs state. PRIVATE to the collection.
+
+Ansible validates argument_specs in a task step of its own, which costs every host a round; the assess action does it
+here, for all roles of the collection at once, before anything connects. One sentence says what is wrong and where.
+"""
+
+import difflib
+
+from ..module_utils._errors import BadInput
+
+_TRUE = ("yes", "on", "true", "1", "y", "t")
+_FALSE = ("no", "off", "false", "0", "n", "f")
+
+
+def close_to(name, known, cutoff=0.6):
+    """The known name the user most likely meant, or None."""
+    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def unknown_name(what, name, known):
+    """BadInput for a name nobody knows, with a suggestion where one is near."""
+    near = close_to(name, known)
+    return BadInput("%s %s is not known%s" % (what, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known))))
+
+
+def checked(name, value, spec):
+    """C(value) in the type C(spec) asks for (type, elements, choices, options as in argument_specs). Raises BadInput."""
+    if value is None:
+        if spec.get("required"):
+            raise BadInput("%s must not be empty" % name)
+        return None
+    kind = spec.get("type", "str")
+    value = _CASTS[kind](name, value, spec)
+    choices = spec.get("choices")
+    if choices and kind != "list":
+        _choose(name, value, choices)
+    if kind == "dict" and spec.get("options"):
+        value = _checked_row(name, value, spec["options"])
+    return value
+
+
+def _choose(name, value, choices):
+    if value not in choices:
+        near = close_to(str(value), [str(choice) for choice in choices])
+        raise BadInput("%s is %s, but must be one of: %s%s" % (
+            name, _shown(value), ", ".join(str(choice) for choice in choices), "; did you mean %s?" % near if near else ""))
+
+
+def _checked_row(name, row, options):
+    for key in row:
+        if key not in options:
+            raise unknown_name("%s: the key" % name, key, options)
+    missing = [key for key, spec in options.items() if spec.get("required") and row.get(key) in (None, "")]
+    if missing:
+        raise BadInput("%s lacks %s" % (name, " and ".join(missing)))
+    return {key: checked("%s.%s" % (name, key), item, options[key]) for key, item in row.items()}
+
+
+def _cast_str(name, value, _spec):
+    if isinstance(value, float):
+        raise BadInput("%s is the number %s, which loses zeros at the end; write it in quotes" % (name, value))
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise BadInput("%s must be a text, not %s" % (name, _shown(value)))
+    return str(value)
+
+
+def _cast_int(name, value, _spec):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        return int(value)
+    raise BadInput("%s must be a whole number, not %s" % (name, _shown(value)))
+
+
+def _cast_bool(name, value, _spec):
+    if isinstance(value, bool):
+        return value
+    # -e name=yes and inventories in INI hand over text.
+    text = str(value).strip().lower() if isinstance(value, (str, int)) else ""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise BadInput("%s must be true or false, not %s" % (name, _shown(value)))
+
+
+def _cast_list(name, value, spec):
+    if not isinstance(value, list):
+        raise BadInput("%s must be a list, not %s" % (name, _shown(value)))
+    element = {"type": spec.get("elements", "raw"), "choices": spec.get("choices"), "options": spec.get("options")}
+    return [checked("%s[%d]" % (name, index), item, element) for index, item in enumerate(value)]
+
+
+def _cast_dict(name, value, _spec):
+    if not isinstance(value, dict):
+        raise BadInput("%s must be a dictionary, not %s" % (name, _shown(value)))
+    return value
+
+
+def _cast_raw(_name, value, _spec):
+    return value
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_CASTS = {"str": _cast_str, "path": _cast_str, "int": _cast_int, "bool": _cast_bool, "list": _cast_list, "dict": _cast_dict, "raw": _cast_raw}

@@ -1,0 +1,183 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's C(node_policy_*). PRIVATE to the collection.
+
+Everything the user can get wrong is refused here in one sentence, before anything connects.
+"""
+
+import dataclasses
+import functools
+import re
+
+from ..module_utils import _names
+from ..module_utils._errors import BadInput
+from . import _catalogue, _waivers
+from ._options import checked, close_to, unknown_name
+
+PREFIX = "node_policy_"
+# Facts the assess action sets; a persistent fact cache hands them back as variables.
+EXPORTED = ("node_assess_findings", "node_assess_required_modules", "node_assess_summary")
+PLAYBOOK_OPTIONS = {
+    "preflight_fix": {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]},
+    "preflight_hosts": {"type": "raw"},
+}
+_BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
+_VERSION = re.compile(r"^\d+(\.\d+)*$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """C(values) by name without the prefix; C(requirements) are the rows of the matrix and the user's extra modules."""
+
+    values: dict
+    waivers: tuple
+    requirements: tuple
+
+    @property
+    def module_names(self):
+        """Every module name the matrix may ask about, sorted: what the node resolves."""
+        names = set()
+        for row in self.requirements:
+            for module in row["modules"]:
+                names.update(alternatives(module))
+            names.update(row.get("looks_at") or [])
+        return sorted(_names.normalise(name) for name in names)
+
+
+def alternatives(module):
+    """The names of a matrix entry, of which one will do."""
+    return module.get("any_of") or [module["name"]]
+
+
+@functools.lru_cache(maxsize=1)
+def defaults():
+    """The defaults of roles/node_policy by full name."""
+    values = {}
+    for path in sorted((_catalogue.ROLES / "node_policy" / "defaults" / "main").glob("*.yml")):
+        values.update(_catalogue.load_yaml(path))
+    return values
+
+
+@functools.lru_cache(maxsize=None)
+def options_of(role):
+    """The options of a role's main entry point, as its argument_specs state them."""
+    return _catalogue.load_yaml(_catalogue.ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
+
+
+@functools.lru_cache(maxsize=1)
+def tunable_roles():
+    """The roles with options of their own; node_policy is apart, its names are all checked."""
+    return sorted(path.name for path in _catalogue.ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
+
+
+def policy_of(overrides):
+    """The policy for C(overrides), the host's C(node_policy_*) variables as plain values. Raises BadInput."""
+    return _build(overrides) if overrides else default_policy()
+
+
+@functools.lru_cache(maxsize=1)
+def default_policy():
+    """The policy of a host that sets nothing; built once in a process."""
+    return _build({})
+
+
+def _build(overrides):
+    spec = options_of("node_policy")
+    for name in sorted(overrides):
+        if name not in spec:
+            raise unknown_name("The policy variable", name, spec)
+    merged = dict(defaults())
+    # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
+    merged.update({name: value for name, value in overrides.items() if value is not None})
+    values = {name[len(PREFIX):]: checked(name, value, spec[name]) for name, value in merged.items()}
+    requirements = list(values["module_requirements"])
+    for index, row in enumerate(requirements):
+        _check_requirement("node_policy_module_requirements[%d]" % index, row)
+    extra = [_extra(index, item) for index, item in enumerate(values["extra_modules"])]
+    if extra:
+        requirements.append({"consumer": "node_policy_extra_modules", "modules": extra, "source": "node_policy_extra_modules"})
+    for name in ("kubernetes_version", "iptables_version"):
+        if values[name] != "auto" and not _VERSION.match(values[name]):
+            raise BadInput("%s%s is %r, but must be auto or a version such as \"1.31\"" % (PREFIX, name, values[name]))
+    if values["ip_families"] != "auto":
+        values["ip_families"] = _families(values["ip_families"])
+    for kind in ("tool_requirements", "mode_advice", "mode_requirements"):
+        for index, row in enumerate(values[kind]):
+            _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
+    waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
+    return Policy(values, tuple(waivers), tuple(requirements))
+
+
+def _families(value):
+    if not isinstance(value, list) or not value or any(family not in ("ipv4", "ipv6") for family in value):
+        raise BadInput("node_policy_ip_families is %r, but must be auto or a list of ipv4 and ipv6" % (value,))
+    return value
+
+
+def _check_requirement(where, row):
+    _check_bounds(where, row)
+    for index, module in enumerate(row["modules"]):
+        _check_module("%s.modules[%d]" % (where, index), module)
+    for name in row.get("looks_at") or []:
+        _check_name("%s.looks_at" % where, name)
+
+
+def _check_module(where, module):
+    if bool(module.get("name")) == bool(module.get("any_of")):
+        raise BadInput("%s needs either name or any_of" % where)
+    for name in alternatives(module):
+        _check_name(where, name)
+    if module.get("requires_if") is not None:
+        _catalogue.compiled(module["requires_if"], "%s.requires_if" % where)
+
+
+def _check_name(where, name):
+    if not _names.is_name(name):
+        raise BadInput("%s: %r is no kernel module name; give a name such as nf_conntrack, no path and no blank" % (where, name))
+
+
+def _check_bounds(where, row):
+    for bound in _BOUNDS:
+        if row.get(bound) is not None and not _VERSION.match(row[bound]):
+            raise BadInput("%s.%s is %r, but must be a version such as \"1.31\"" % (where, bound, row[bound]))
+
+
+def _extra(index, item):
+    where = "node_policy_extra_modules[%d]" % index
+    if not isinstance(item, dict):
+        item = {"name": checked(where, item, {"type": "str"})}
+    row = checked(where, item, {"type": "dict", "options": module_options()})
+    _check_module(where, row)
+    return dict({"reason": "node_policy_extra_modules asks for it", "on_demand": False}, **row)
+
+
+def module_options():
+    """How one module of a requirement is written."""
+    return options_of("node_policy")["node_policy_module_requirements"]["options"]["modules"]["options"]
+
+
+def check_role_variables(variables):
+    """Checks the roles' and playbooks' variables a host has. Raises BadInput.
+
+    A name that only looks like one of the roles' may belong to somebody else, so it is refused only where it is
+    very near to a known one.
+    """
+    for role in tunable_roles():
+        _check_prefixed(role + "_", options_of(role), variables)
+    _check_prefixed("preflight_", PLAYBOOK_OPTIONS, variables)
+
+
+def _check_prefixed(prefix, options, variables):
+    for name in sorted(variables):
+        if not name.startswith(prefix) or name in EXPORTED:
+            continue
+        if name in options:
+            checked(name, variables[name], options[name])
+        elif close_to(name, options, cutoff=0.88):
+            raise unknown_name("The variable", name, options)
+
+
+def prefixes():
+    """The beginnings of all variable names the collection owns."""
+    return (PREFIX, "preflight_") + tuple(role + "_" for role in tunable_roles())

@@ -1,0 +1,143 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From evidence and policy to what this node needs, with the reason for each. PRIVATE to the collection.
+
+C(resolve) adds what checks select from under the key C(requirements). It joins and compares; which module is needed
+by whom is data in roles/node_policy.
+"""
+
+from ..module_utils import _names, _versions
+from . import _resolve
+from ._modules_join import best_row, joined
+from ._policy import alternatives
+
+# Causes that say nothing against the kernel: the modules were built for it, they are just not in the tree now.
+_NOT_THE_KERNEL = ("file_missing", "config_m_not_shipped", "tree_gone", "no_tree", "index_missing")
+
+
+def resolve(evidence, policy):
+    """The derived section C(requirements) for one host; everything in it is plain data."""
+    facts = _resolve.facts_of(evidence, policy)
+    rows = joined(evidence.get("node_kernel_modules"))
+    mode, because, judged = _mode(evidence, policy, facts, rows)
+    modules, problem, possible = judged
+    answer = {
+        "mode": mode, "mode_because": because, "mode_possible": possible, "mode_problem": problem,
+        "advice": _advice(policy, facts), "modules": modules, "tools": _tools(evidence, policy, facts, mode),
+    }
+    for name in ("backend", "cni", "kubernetes"):
+        answer[name], answer[name + "_because"] = facts[name], facts[name + "_because"]
+    answer["ip_families"] = facts["ip_families"]
+    return answer
+
+
+def _mode(evidence, policy, facts, rows):
+    """(mode, because, (modules, problem, possible)): what the policy says, what the node runs, else what it can run."""
+    wanted = policy.values["proxy_mode"]
+    if wanted != "auto":
+        return wanted, "node_policy_proxy_mode asks for it", _judge_mode(wanted, evidence, policy, facts, rows)
+    proxy = evidence.get("node_kube_proxy") or {}
+    if proxy.get("running") and proxy.get("mode"):
+        return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source") or "looked at the process"), _judge_mode(
+            proxy["mode"], evidence, policy, facts, rows)
+    judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
+    for verdict, words in ((True, "the first that the node can run"), (None, "the first of which it is not known that the node cannot run it")):
+        for mode, result in judged:
+            if result[2] is verdict:
+                return mode, "no running kube-proxy says; %s" % words, result
+    mode, result = judged[0]
+    return mode, "no running kube-proxy says, and the node can run none of %s" % ", ".join(mode for mode, _result in judged), result
+
+
+def _judge_mode(mode, evidence, policy, facts, rows):
+    """(modules, problem, possible) of one mode; possible is None where something could not be looked at."""
+    modules = required_modules(mode, evidence, policy, facts, rows)
+    problems = _version_problems(mode, policy, facts)
+    needed = [row for row in modules if not row["optional"]]
+    lacking = [row for row in needed if row["state"] == "absent" and row["cause"] not in _NOT_THE_KERNEL]
+    problems += ["%s is absent (%s)" % (row["subject"], row["evidence"]) for row in lacking[:3]]
+    if len(lacking) > 3:
+        problems.append("and %d more modules are" % (len(lacking) - 3))
+    if problems:
+        return modules, "; ".join(problems), False
+    return modules, "", None if not needed or any(row["state"] == "unknown" for row in needed) else True
+
+
+def _version_problems(mode, policy, facts):
+    problems = []
+    for row in policy.values["mode_requirements"]:
+        if row["mode"] != mode:
+            continue
+        for subject, version in (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"])):
+            if _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) is False:
+                problems.append("%s %s does not do: %s" % ("Linux" if subject == "kernel" else "Kubernetes", version, row["reason"]))
+    return problems
+
+
+def required_modules(mode, evidence, policy, facts, rows):
+    """One row for each module (or choice of modules) that the mode, the CNI or the user asks for, with its evidence joined."""
+    states = dict((name, rows[name]["state"]) for name in rows)
+    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler=facts["ipvs_scheduler"],
+                   available=dict((name, _resolve.available(rows[name])) for name in rows), states=states)
+    found = {}
+    for requirement in policy.requirements:
+        applies, doubt = _resolve.applies(requirement, mode, facts)
+        if not applies:
+            continue
+        for module in requirement["modules"]:
+            needed, unsure = _resolve.needed(module, context)
+            if not needed:
+                continue
+            doubts = "; ".join(filter(None, (doubt, unsure)))
+            names = [_names.normalise(name) for name in alternatives(module)]
+            _add(found, names, {
+                "optional": bool(module.get("optional")) or bool(doubts),
+                "on_demand": bool(module.get("on_demand", True)),
+                "reason": "%s: %s%s" % (requirement["consumer"], module["reason"], " (%s)" % doubts if doubts else ""),
+            })
+    return [dict(best_row(row["any_of"], rows), **row) for _subject, row in sorted(found.items())]
+
+
+def _add(found, names, row):
+    """Adds a need; who needs a module for sure outweighs who only may."""
+    subject = " or ".join(names)
+    known = found.get(subject)
+    if known is None:
+        found[subject] = dict(row, subject=subject, any_of=names)
+        return
+    if known["optional"] != row["optional"]:
+        weaker, stronger = (known, row) if known["optional"] else (row, known)
+        found[subject] = dict(stronger, subject=subject, any_of=names)
+        return
+    if row["reason"] not in known["reason"]:
+        known["reason"] = "%s; %s" % (known["reason"], row["reason"])
+    known["on_demand"] = known["on_demand"] and row["on_demand"]
+
+
+def _advice(policy, facts):
+    """The first row of the table that fits the kernel and Kubernetes; a row with a bound on what is unknown does not."""
+    for row in policy.values["mode_advice"]:
+        bounds = (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"]))
+        fits = all(row.get(subject + "_since") is None and row.get(subject + "_before") is None
+                   or _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) for subject, version in bounds)
+        if fits and (not row.get("cnis") or facts["cni"] in row["cnis"]):
+            return row["advice"].replace("{cni}", facts["cni"] if facts["cni"] not in (None, "none") else "the CNI")
+    return ""
+
+
+def _tools(evidence, policy, facts, mode):
+    rows = []
+    for requirement in policy.values["tool_requirements"]:
+        if mode not in (requirement.get("modes") or [mode]) or _versions.within(
+                facts["kubernetes"], requirement.get("kubernetes_since"), requirement.get("kubernetes_before")) is False:
+            continue
+        if facts["kubernetes"] is None and (requirement.get("kubernetes_since") or requirement.get("kubernetes_before")):
+            continue  # Version-bound needs are not claimed where the version is unknown.
+        if requirement.get("family") and requirement["family"] not in facts["ip_families"]:
+            continue
+        state, where = _resolve.tool_state(evidence, requirement["user"], requirement["tool"])
+        if state is not None:
+            rows.append({"subject": "%s in %s" % (requirement["tool"], where), "tool": requirement["tool"], "user": requirement["user"],
+                         "state": state, "reason": requirement["reason"]})
+    return rows

@@ -1,0 +1,89 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What roles take from findings. PRIVATE to the collection."""
+
+from ..module_utils import _names
+from ..module_utils._errors import BadInput
+from . import _catalogue, _finding, _run
+from ._options import checked
+
+MODULES_ROLE = "harden_kernel_modules"
+_LEVELS = ("fail", "warn", "ignore")
+
+
+def fixable(findings, fix, role=None):
+    """The findings that fail and whose fix is a role (C(role) where given), up to the class C(fix)."""
+    if not isinstance(findings, list):
+        raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
+    checked("fix", fix, {"type": "str", "choices": ("none",) + _catalogue.FIX_CLASSES})
+    classes = _catalogue.FIX_CLASSES[:_catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()
+    checks = _catalogue.catalogue()
+    chosen = []
+    for row in findings:
+        check = checks.get(row["check"])
+        if row["status"] == _finding.FAIL and check and check.fix["role"] and check.fix["class"] in classes and role in (None, check.fix["role"]):
+            chosen.append(row)
+    return chosen
+
+
+def assessed(facts, section=None):
+    """True where this run made findings for the host, of the section where one is given."""
+    findings = _run.findings_of(_facts(facts))
+    return findings is not None and (section is None or any(row["check"].startswith(section) for row in findings))
+
+
+def blocking(facts, severity, unknown, unreached, level):
+    """Sentences: what fails at C(severity) or above, and what is unknown, as far as the two settings make it C(level)."""
+    checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
+    checked("unknown", unknown, {"type": "str", "choices": _LEVELS})
+    checked("unreached", unreached, {"type": "str", "choices": _LEVELS})
+    checked("level", level, {"type": "str", "choices": _LEVELS[:2]})
+    findings = _run.findings_of(_facts(facts))
+    if findings is None:
+        return ["this run has not assessed the node"] if unreached == level else []
+    summary = facts["node_assess_summary"]
+    if not summary["reached"]:
+        return ["nothing is known of the node: %s" % summary["reason"]] if unreached == level else []
+    reasons = []
+    for row in _finding.by_urgency(findings):
+        if not _finding.at_least(row["severity"], severity):
+            continue
+        if row["status"] == _finding.FAIL and level == "fail":
+            reasons.append("%s (%s) %s: %s" % (row["check"], row["severity"], row["subject"], row["observed"]))
+        elif row["status"] == _finding.UNKNOWN and unknown == level:
+            reasons.append("%s (%s) is unknown: %s" % (row["check"], row["severity"], row["reason"]))
+    return reasons
+
+
+def modules_to_load(facts, extra, unblock, file):
+    """The whole set for one call of the module kernel_modules, or nothing."""
+    names = _names.checked([checked("extra", name, {"type": "str"}) for name in checked("extra", list(extra), {"type": "list"})])
+    if (_facts(facts).get("node_host") or {}).get("immutable"):
+        return []
+    wrong = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", MODULES_ROLE)
+    subjects = {row["subject"] for row in wrong}
+    rows = facts.get("node_assess_required_modules") or []
+    # KMOD012 speaks of loading on demand as such; what is left to load then has findings of its own.
+    lacking = [row["name"] for row in rows if row["subject"] in subjects]
+    if any(row["subject"].startswith("and ") for row in wrong):
+        # More than findings name one by one: then all that is needed and can be loaded.
+        lacking += [row["name"] for row in rows if not row["optional"] and row["state"] in ("loaded", "loadable") and (
+            unblock or not row["blocked_by"])]
+    if not lacking and not names:
+        return []
+    kept = [row["name"] for row in rows if any(place["file"].endswith("/" + file) for place in row["persisted_by"])]
+    return sorted(set(names + [_names.normalise(name) for name in lacking + kept]))
+
+
+def _facts(facts):
+    if not isinstance(facts, dict):
+        raise BadInput("needs the ansible_facts of a host, not %s" % type(facts).__name__)
+    return facts
+
+
+def failed_modules(result):
+    """[{"subject", "text"}] of a result of the module kernel_modules."""
+    if not isinstance(result, dict):
+        raise BadInput("needs a registered result, not %s" % type(result).__name__)
+    return [{"subject": row["name"], "text": row["msg"]} for row in result.get("modules") or [] if row["failed"]]

@@ -1,0 +1,43 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Report files on the controller. PRIVATE to the collection."""
+
+import os
+import tempfile
+import urllib.parse
+
+from ..module_utils._errors import BadInput
+
+
+def file_name(host):
+    """A name any inventory name can be stored under: no path, no hidden file, no two hosts the same."""
+    quoted = urllib.parse.quote(host, safe="")
+    if quoted.startswith("."):
+        quoted = "%2E" + quoted[1:]
+    return quoted + ".json"
+
+
+def prepare(folder):
+    """Makes the folder and the one for nodes below it. Raises BadInput where that is not possible."""
+    try:
+        os.makedirs(os.path.join(folder, "nodes"), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise BadInput("The report folder %s cannot be made: %s" % (folder, error.strerror)) from None
+
+
+def write(path, text):
+    """Replaces a file as a whole, readable by its owner only. Raises BadInput; a half-written file never stays."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".report-", dir=os.path.dirname(path))
+    except OSError as error:
+        raise BadInput("The report %s cannot be written: %s" % (path, error.strerror)) from None
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise BadInput("The report %s cannot be written: %s" % (path, error.strerror)) from None
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)

@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waivers: a failure somebody accepted, for a while. PRIVATE to the collection."""
+
+import datetime
+import fnmatch
+
+from ..module_utils._errors import BadInput
+from . import _finding
+from ._options import unknown_name
+
+
+def parse_waivers(rows, check_ids):
+    """The waivers with their dates read. Raises BadInput for a date that is none and a check nobody knows."""
+    waivers = []
+    for index, row in enumerate(rows):
+        name = "node_policy_waivers[%d]" % index
+        if row["check"] not in check_ids:
+            raise unknown_name("%s: the check" % name, row["check"], check_ids)
+        try:
+            expires = datetime.date.fromisoformat(row["expires"])
+        except ValueError:
+            raise BadInput("%s.expires is %r, but must be a date such as 2027-01-31" % (name, row["expires"])) from None
+        waivers.append(dict(row, subject=row.get("subject") or "*", expires=expires))
+    return waivers
+
+
+def apply_waivers(findings, waivers, today):
+    """The findings, with what is waived on C(today) (a date in UTC) marked; an expired waiver changes no status and says so."""
+    return [_waive(row, waivers, today) for row in findings]
+
+
+def _waive(row, waivers, today):
+    if row["status"] not in (_finding.FAIL, _finding.UNKNOWN):
+        return row
+    matching = [waiver for waiver in waivers if waiver["check"] == row["check"] and fnmatch.fnmatchcase(row["subject"], waiver["subject"])]
+    if not matching:
+        return row
+    latest = max(matching, key=lambda waiver: waiver["expires"])
+    words = "%s (%s)" % (latest["reason"], latest["owner"])
+    if latest["expires"] < today:
+        return dict(row, waiver="expired on %s, waives nothing: %s" % (latest["expires"].isoformat(), words))
+    return dict(row, status=_finding.WAIVED, waiver="until %s: %s" % (latest["expires"].isoformat(), words))
