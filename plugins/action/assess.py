@@ -53,7 +53,7 @@ class ActionModule(ActionBase):
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
         evidence, not_reached = self._look(arguments, policy, checks, variables)
-        before = _run.findings_of(plain(variables.get("ansible_facts") or {}))
+        before = _run.findings_of(variables.get("ansible_facts"))
         facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached)
         result.update(changed=False, ansible_facts=facts)
         return result

@@ -62,8 +62,8 @@ class ActionModule(ActionBase):
         hostvars = variables["hostvars"]
         reports = {}
         for name in names:
-            facts = plain(hostvars.raw_get(name).get("ansible_facts") or {})
-            if _run.findings_of(facts) is not None:
+            facts = hostvars.raw_get(name).get("ansible_facts")
+            if _run.summary_of(facts):
                 reports[name] = _fleet.node_report(name, facts, evidence)
         pending = {name for name in names if name not in reports and name in alive and name not in batch}
         return batch, reports, _fleet.roll_up(names, reports, pending)

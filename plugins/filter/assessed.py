@@ -45,7 +45,7 @@ from ..plugin_utils._plain import plain
 def assessed(facts, section=None):
     """Type check and call."""
     try:
-        return _select.assessed(plain(facts), plain(section))
+        return _select.assessed(facts, plain(section))
     except BadInput as error:
         raise AnsibleFilterError("kubenode.netfilter.assessed: %s" % error) from None
 

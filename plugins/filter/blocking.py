@@ -62,7 +62,7 @@ from ..plugin_utils._plain import plain
 def blocking(facts, severity="medium", unknown="warn", unreached="fail", level="fail"):
     """Type check and call."""
     try:
-        return _select.blocking(plain(facts), plain(severity), plain(unknown), plain(unreached), plain(level))
+        return _select.blocking(facts, plain(severity), plain(unknown), plain(unreached), plain(level))
     except BadInput as error:
         raise AnsibleFilterError("kubenode.netfilter.blocking: %s" % error) from None
 

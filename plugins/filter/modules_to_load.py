@@ -57,7 +57,7 @@ from ..plugin_utils._plain import plain
 def modules_to_load(facts, extra=(), unblock=False, file="kubenode-netfilter.conf"):
     """Type check and call."""
     try:
-        return _select.modules_to_load(plain(facts), plain(extra), plain(unblock), plain(file))
+        return _select.modules_to_load(facts, plain(extra), plain(unblock), plain(file))
     except BadInput as error:
         raise AnsibleFilterError("kubenode.netfilter.modules_to_load: %s" % error) from None
 

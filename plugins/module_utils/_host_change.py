@@ -68,6 +68,14 @@ def remove(host, path):
             raise _errors.ChangeFailed("%s cannot be removed: %s" % (path, error.strerror))
 
 
+def remove_empty_folder(host, path):
+    """Remove a directory of our own if nothing is left in it."""
+    try:
+        os.rmdir(host.real_path(path))
+    except OSError:
+        pass  # Something else is kept there.
+
+
 def may_write(host, path):
     """Why C(path) could not be written, as a sentence, or None. Changes nothing: check mode asks this too."""
     folder = os.path.dirname(path)

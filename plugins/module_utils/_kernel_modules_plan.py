@@ -40,6 +40,8 @@ class FileChange(object):
     def make(self, host):
         if self.after is None:
             _host_change.remove(host, self.path)
+            if self.path == RECORD:
+                _host_change.remove_empty_folder(host, os.path.dirname(RECORD))
         else:
             _host_change.replace(host, self.path, self.after, self.mode)
 
@@ -165,7 +167,7 @@ def _judge_load(row, plan, look, may_load):
     elif row["blocked"]:
         block = row["blocked"][0]
         row["failed"] = True
-        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a file" % (block["by"], block["file"], block["line"], block["text"])
+        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a regular file" % (block["by"], block["file"], block["line"], block["text"])
     else:
         plan.to_load.append(row["load_as"])
         row["after"], row["loaded"] = _module_state.LOADED, True
@@ -213,7 +215,9 @@ def _lift(host, look, names):
     lift = Lift()
     for name in names:
         for block in look.module(name)["blocks"]:
-            if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]:
+            # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
+            in_a_file = "/modprobe.d/" in block["file"] and host.read_link(block["file"]) is None
+            if block["effect"] == "blocks" and in_a_file:
                 lift.lines.add((block["file"], block["line"]))
     lift.record = _read_record(host)
     for path in sorted(set(path for path, _number in lift.lines)):

@@ -69,7 +69,7 @@ def _who(evidence, requirements):
 
 
 def _needs(requirements):
-    parts = ["%s mode" % requirements["mode"]]
+    parts = ["%s mode (%s)" % (requirements["mode"], requirements["mode_because"])]
     if requirements["mode"] != "nftables":
         parts.append("%s backend" % requirements["backend"])
     parts.append("Kubernetes %s" % requirements["kubernetes"] if requirements["kubernetes"] else "Kubernetes version unknown")

@@ -66,7 +66,7 @@ def compiled(expression, where):
         return _compiled(expression)
     except (jmespath.exceptions.JMESPathError, TypeError) as error:
         said = str(error).strip().splitlines() or ["not an expression"]
-        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, said[0])) from None
+        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, said[0].rstrip(":"))) from None
 
 
 @functools.lru_cache(maxsize=None)

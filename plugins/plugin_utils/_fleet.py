@@ -8,14 +8,14 @@ from . import _finding, _run
 
 def node_report(name, facts, evidence=False):
     """What is kept of one host; C(facts) are its C(ansible_facts)."""
-    findings = _run.findings_of(facts)
-    summary = facts["node_assess_summary"]
     report = {
-        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": summary,
-        "findings": _finding.by_urgency(findings), "required_modules": facts.get("node_assess_required_modules") or [],
+        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": _run.summary_of(facts),
+        "findings": _finding.by_urgency(_run.findings_of(facts)),
+        "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
     }
     if evidence:
-        report["evidence"] = {key: facts[key] for key in sorted(facts) if key.startswith("node_") and not key.startswith("node_assess_")}
+        report["evidence"] = {key: _run.part_of(facts, key) for key in sorted(facts)
+                              if key.startswith("node_") and not key.startswith("node_assess_")}
     return report
 
 

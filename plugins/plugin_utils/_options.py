@@ -89,6 +89,9 @@ def _cast_bool(name, value, _spec):
 
 
 def _cast_list(name, value, spec):
+    if isinstance(value, str) and spec.get("elements") == "str":
+        # -e name=a,b as Ansible's own lists take it.
+        value = [item.strip() for item in value.split(",") if item.strip()]
     if not isinstance(value, list):
         raise BadInput("%s must be a list, not %s" % (name, _shown(value)))
     element = {"type": spec.get("elements", "raw"), "choices": spec.get("choices"), "options": spec.get("options")}

@@ -147,6 +147,7 @@ def _extra(index, item):
     where = "node_policy_extra_modules[%d]" % index
     if not isinstance(item, dict):
         item = {"name": checked(where, item, {"type": "str"})}
+        _check_name(where, item["name"] or "")
     row = checked(where, item, {"type": "dict", "options": module_options()})
     _check_module(where, row)
     return dict({"reason": "node_policy_extra_modules asks for it", "on_demand": False}, **row)

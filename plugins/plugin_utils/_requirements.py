@@ -41,13 +41,14 @@ def _mode(evidence, policy, facts, rows):
     if proxy.get("running") and proxy.get("mode"):
         return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source") or "looked at the process"), _judge_mode(
             proxy["mode"], evidence, policy, facts, rows)
+    seen = "kube-proxy runs, but its mode could not be read" if proxy.get("running") else "no running kube-proxy says"
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
     for verdict, words in ((True, "the first that the node can run"), (None, "the first of which it is not known that the node cannot run it")):
         for mode, result in judged:
             if result[2] is verdict:
-                return mode, "no running kube-proxy says; %s" % words, result
+                return mode, "%s; %s" % (seen, words), result
     mode, result = judged[0]
-    return mode, "no running kube-proxy says, and the node can run none of %s" % ", ".join(mode for mode, _result in judged), result
+    return mode, "%s, and the node can run none of %s" % (seen, ", ".join(candidate for candidate, _result in judged)), result
 
 
 def _judge_mode(mode, evidence, policy, facts, rows):

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What roles take from findings. PRIVATE to the collection."""
 
+from collections.abc import Mapping
+
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from . import _catalogue, _finding, _run
@@ -29,8 +31,9 @@ def fixable(findings, fix, role=None):
 
 def assessed(facts, section=None):
     """True where this run made findings for the host, of the section where one is given."""
-    findings = _run.findings_of(_facts(facts))
-    return findings is not None and (section is None or any(row["check"].startswith(section) for row in findings))
+    if not _run.summary_of(_facts(facts)):
+        return False
+    return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
 
 
 def blocking(facts, severity, unknown, unreached, level):
@@ -39,14 +42,15 @@ def blocking(facts, severity, unknown, unreached, level):
     checked("unknown", unknown, {"type": "str", "choices": _LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": _LEVELS})
     checked("level", level, {"type": "str", "choices": _LEVELS[:2]})
-    findings = _run.findings_of(_facts(facts))
-    if findings is None:
+    summary = _run.summary_of(_facts(facts))
+    if not summary:
         return ["this run has not assessed the node"] if unreached == level else []
-    summary = facts["node_assess_summary"]
     if not summary["reached"]:
         return ["nothing is known of the node: %s" % summary["reason"]] if unreached == level else []
     reasons = []
-    for row in _finding.by_urgency(findings):
+    if not summary["fail"] and not summary["unknown"]:
+        return reasons
+    for row in _finding.by_urgency(_run.findings_of(facts)):
         if not _finding.at_least(row["severity"], severity):
             continue
         if row["status"] == _finding.FAIL and level == "fail":
@@ -58,12 +62,12 @@ def blocking(facts, severity, unknown, unreached, level):
 
 def modules_to_load(facts, extra, unblock, file):
     """The whole set for one call of the module kernel_modules, or nothing."""
-    names = _names.checked([checked("extra", name, {"type": "str"}) for name in checked("extra", list(extra), {"type": "list"})])
-    if (_facts(facts).get("node_host") or {}).get("immutable"):
+    names = _names.checked(checked("extra", extra, {"type": "list", "elements": "str"}))
+    if (_run.summary_of(_facts(facts)) or {}).get("immutable"):
         return []
     wrong = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", MODULES_ROLE)
     subjects = {row["subject"] for row in wrong}
-    rows = facts.get("node_assess_required_modules") or []
+    rows = _run.part_of(facts, "node_assess_required_modules") or []
     # KMOD012 speaks of loading on demand as such; what is left to load then has findings of its own.
     lacking = [row["name"] for row in rows if row["subject"] in subjects]
     if any(row["subject"].startswith("and ") for row in wrong):
@@ -77,7 +81,7 @@ def modules_to_load(facts, extra, unblock, file):
 
 
 def _facts(facts):
-    if not isinstance(facts, dict):
+    if not isinstance(facts, Mapping):
         raise BadInput("needs the ansible_facts of a host, not %s" % type(facts).__name__)
     return facts
 

@@ -21,6 +21,8 @@ def file_name(host):
 def prepare(folder):
     """Makes the folder and the one for nodes below it. Raises BadInput where that is not possible."""
     try:
+        # A mode given to makedirs holds for the last folder alone.
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         os.makedirs(os.path.join(folder, "nodes"), mode=0o700, exist_ok=True)
     except OSError as error:
         raise BadInput("The report folder %s cannot be made: %s" % (folder, error.strerror)) from None

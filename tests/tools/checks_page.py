@@ -40,7 +40,7 @@ def render_table(checks):
     yield "| id | what must be true | severity | fix |"
     yield "| --- | --- | --- | --- |"
     for check in checks:
-        fix = check["fix"]["class"] + ("" if check["fix"].get("role") else ", by hand")
+        fix = ", ".join(filter(None, [check["fix"]["class"], None if check["fix"]["role"] else "by hand"]))
         yield "| [%s](#%s) | %s | %s | %s |" % (check["id"], check["id"].lower(), cell(check["title"]), check["severity"], fix)
 
 
@@ -50,12 +50,13 @@ def with_blanks(text):
 
 
 def render_fix(fix):
-    if fix.get("role"):
-        yield "- **Fix** (%s): role `kubenode.netfilter.%s`" % (fix["class"], fix["role"])
-    if fix.get("manual"):
-        yield "- **By hand**%s: %s" % ("" if fix.get("role") else " (%s)" % fix["class"], with_blanks(fix["manual"]))
-    if fix.get("safety"):
-        yield "- **Safety**: %s" % one_line(fix["safety"])
+    kind = " (%s)" % fix["class"] if fix["class"] else ""
+    if fix["role"]:
+        yield "- **Fix**%s: role `kubenode.netfilter.%s`" % (kind, fix["role"])
+    if fix["manual"]:
+        yield "- **By hand**%s: %s" % ("" if fix["role"] else kind, with_blanks(fix["manual"]))
+    if fix["safety"]:
+        yield "- **Safety**: %s" % with_blanks(fix["safety"])
 
 
 def render_check(check):

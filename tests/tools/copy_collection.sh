@@ -14,5 +14,5 @@ git -c safe.directory='*' ls-files -z --cached --others --exclude-standard | sor
   done |
   tar --create --null --files-from=- --owner=0 --group=0 | tar --extract --directory="$copy"
 # ansible-test asks git for the files, and the repository around the copy would say that it ignores all of them.
-git -c init.defaultBranch=copy init --quiet "$copy"
+git -c init.defaultBranch=copy init --quiet --template= "$copy"
 echo "$copy"

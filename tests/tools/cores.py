@@ -36,4 +36,5 @@ def lanes(results):
         python = venv / "bin" / "python"
         asked = [str(python), "-c", "import ansible.release as release; print(release.__version__)"]
         version = subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-        yield Core(version, python, next(path for minor, (path, _version) in usable.items() if minor >= lane["node"]))
+        node_pythons = [path for minor, (path, _version) in usable.items() if minor >= lane["node"]]
+        yield Core(version, python, node_pythons[0])

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import threading
 import time
 import xml.etree.ElementTree
 
@@ -47,24 +48,26 @@ class Results:
     def __init__(self, part):
         self.part = part
         self.rows = []
+        self.lock = threading.Lock()
         self.path = BUILD / "results" / (part + ".json")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
         self.logs = BUILD / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
 
-    def _keep(self, row):
-        self.rows.append(row)
-        self.path.write_text(json.dumps(self.rows, indent=1), encoding="utf-8")
+    def _keep(self, row, line):
+        with self.lock:
+            self.rows.append(row)
+            self.path.write_text(json.dumps(self.rows, indent=1), encoding="utf-8")
+            print("  " + line, flush=True)
 
     def add(self, what, passed, failed, skipped=0, seconds=0.0):
-        self._keep({"what": what, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(seconds)})
         counts = "%d passed, %d failed" % (passed, failed) + (", %d skipped" % skipped if skipped else "")
-        print("  %-52s %s (%d s)" % (what, counts, round(seconds)), flush=True)
+        self._keep({"what": what, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(seconds)},
+                   "%-52s %s (%d s)" % (what, counts, round(seconds)))
 
     def left_out(self, what, why):
-        self._keep({"left_out": what, "why": why})
-        print("  %-52s left out: %s" % (what, why), flush=True)
+        self._keep({"left_out": what, "why": why}, "%-52s left out: %s" % (what, why))
 
     def run(self, what, command, cwd=TOP, env=None, junit=None):
         """Run a command as one row. With `junit` (a file or a folder) its own counts are taken, else it counts as one.
@@ -87,8 +90,9 @@ class Results:
         self.add(what, passed, failed, skipped, seconds)
         if failed:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            print("\n".join("    " + line for line in lines[-TAIL_LINES:]))
-            print("    (all of it: %s)" % log.relative_to(TOP), flush=True)
+            lines = lines[-TAIL_LINES:] + ["(all of it: %s)" % log.relative_to(TOP)]
+            with self.lock:
+                print("\n".join("    " + line for line in lines), flush=True)
         return not failed
 
     def exit_code(self):

@@ -4,6 +4,8 @@
 """Unit tests: all of them on the controller's Python, those of module_utils on every Python this machine has, and those of
 what runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run against this machine."""
 
+import concurrent.futures
+import os
 import sys
 
 import cores
@@ -22,27 +24,35 @@ def run_pytest(results, what, python, *tests, **variables):
                 env=clean_env(PYTHONDONTWRITEBYTECODE="1", **variables), junit=junit)
 
 
+def run_on_node_python(results, minor, path, version):
+    what = "module_utils, Python %s" % version
+    venv = make_venv("unit-%d.%d" % minor, path, "-r", str(TOP / "tests/unit/requirements.txt"))
+    if venv:
+        run_pytest(results, what, venv / "bin/python", NODE_TESTS)
+    else:
+        results.add(what + ": no virtual environment", 0, 1)
+
+
+def run_in_core(results, core):
+    tests = ["tests/unit/plugins/" + name for name in CORE_TESTS]
+    run_pytest(results, "ansible-core %s" % core.version, core.python, *tests)
+    run_pytest(results, "ansible-core %s, preflight.yml --check" % core.version, core.python,
+               "tests/tools/test_preflight.py", KUBENODE_NODE_PYTHON=str(core.node_python))
+
+
 def main():
     results = Results("unit")
-    run_pytest(results, "all, Python %d.%d.%d" % sys.version_info[:3], VENV / "bin/python", "tests/unit")
     usable, broken = pythons.find()
-    for (_major, minor), (path, version) in usable.items():
-        what = "module_utils, Python %s" % version
-        venv = make_venv("unit-3.%d" % minor, path, "-r", str(TOP / "tests/unit/requirements.txt"))
-        if venv:
-            run_pytest(results, what, venv / "bin/python", NODE_TESTS)
-        else:
-            results.add(what + ": no virtual environment", 0, 1)
-    for (_major, minor), path in broken.items():
-        results.left_out("module_utils, Python 3.%d" % minor, "%s does not run or has no venv" % path)
-    oldest = pythons.OLDEST
-    if oldest not in usable and oldest not in broken:
-        results.left_out("module_utils, Python %d.%d" % oldest, "this machine has none; vermin reads the syntax instead")
-    for core in cores.lanes(results):
-        tests = [str(path) for path in (TOP / "tests/unit/plugins" / name for name in CORE_TESTS) if path.is_dir()]
-        run_pytest(results, "ansible-core %s" % core.version, core.python, *tests)
-        run_pytest(results, "ansible-core %s, preflight.yml --check" % core.version, core.python,
-                   "tests/tools/test_preflight.py", KUBENODE_NODE_PYTHON=str(core.node_python))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        jobs = [pool.submit(run_pytest, results, "all, Python %d.%d.%d" % sys.version_info[:3], VENV / "bin/python", "tests/unit")]
+        jobs += [pool.submit(run_on_node_python, results, minor, path, version) for minor, (path, version) in usable.items()]
+        jobs += [pool.submit(run_in_core, results, core) for core in cores.lanes(results)]
+        for job in jobs:
+            job.result()
+    for minor, path in broken.items():
+        results.left_out("module_utils, Python %d.%d" % minor, "%s does not run or has no venv" % path)
+    if pythons.OLDEST not in usable and pythons.OLDEST not in broken:
+        results.left_out("module_utils, Python %d.%d" % pythons.OLDEST, "this machine has none; vermin reads the syntax instead")
     return results.exit_code()
 
 

@@ -20,9 +20,6 @@ HEADER = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI)\d{3}")
-CHECK_KEYS = {"id", "title", "severity", "select", "kind", "why", "fix", "sources"}
-SEVERITIES = {"info", "low", "medium", "high"}
-FIX_CLASSES = {"safe", "guarded", "disruptive"}
 PYTHON_LINES = 350
 TASK_LINES = 80
 # Work not finished, and ways to look away. In brackets, so that this file does not hold them.
@@ -84,14 +81,11 @@ def test_check_ids_are_well_formed_and_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_every_check_says_what_a_reader_needs():
+def test_every_check_says_how_to_fix_it_and_where_that_is_written():
     for check in catalogue():
-        assert set(check) >= CHECK_KEYS, check["id"]
-        assert check["severity"] in SEVERITIES, check["id"]
-        assert check["fix"]["class"] in FIX_CLASSES, check["id"]
-        assert check["fix"].get("manual") or check["fix"].get("role"), check["id"]
-        if check["fix"].get("role"):
-            assert (TOP / "roles" / check["fix"]["role"]).is_dir(), check["id"]
+        role = check["fix"]["role"]
+        assert check["fix"]["manual"] or role, check["id"]
+        assert not role or (TOP / "roles" / role).is_dir(), check["id"]
         assert check["sources"], check["id"]
 
 

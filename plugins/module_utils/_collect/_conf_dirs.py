@@ -4,8 +4,11 @@
 """Configuration directories with precedence and masking, as kmod and systemd read them. PRIVATE to the collection.
 
 Files are taken in the order of their base names; of two with the same base name the one in the higher directory hides
-the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man modules-load.d).
+the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man modules-load.d). Hidden
+files and directories are passed over by both (kmod conf_files_filter_out(), systemd dirent_is_file_with_suffix()).
 """
+
+import posixpath
 
 from .. import _host
 
@@ -13,8 +16,8 @@ from .. import _host
 DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 
 
-def effective_files(host, name):
-    """(status, [path]) of the C(*.conf) files of C(name) (C(modprobe.d), C(modules-load.d)) that count, in reading order.
+def effective_files(host, name, endings=(".conf",)):
+    """(status, [path]) of the files of C(name) (C(modprobe.d), C(modules-load.d)) that count, in reading order.
 
     The status is C(absent) where no such directory exists and C(denied) where one may not be read.
     """
@@ -25,6 +28,18 @@ def effective_files(host, name):
         if found == _host.DENIED or (found == _host.OK and status == _host.ABSENT):
             status = found
         for base in names:
-            if base.endswith(".conf"):
+            if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):
                 chosen.setdefault(base, folder + "/" + base)
-    return status, [chosen[base] for base in sorted(chosen) if host.read_link(chosen[base]) != "/dev/null"]
+    return status, [chosen[base] for base in sorted(chosen) if not _is_masked(host, chosen[base])]
+
+
+def _is_masked(host, path):
+    """Whether the links from C(path) end at /dev/null, which an image tree need not have."""
+    for _step in range(_host.LINKS_LIMIT):
+        target = host.read_link(path)
+        if target is None:
+            return False
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if path == "/dev/null":
+            return True
+    return False

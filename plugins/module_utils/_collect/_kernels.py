@@ -5,13 +5,14 @@
 
 from .. import _host, _names, _versions
 from .._parse.kernel_config import parse_kernel_config
+from .._parse.modprobe_conf import parse_modprobe_conf
 from .._parse.modules_alias import find_alias
 from .._parse.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
 from .._parse.modules_dep import parse_modules_dep
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
-KERNELS_LIMIT = 8
+KERNELS_LIMIT = 6
 
 # Where distributions and kernels keep the configuration a kernel was built with. /proc/config.gz (IKCONFIG_PROC) is
 # the running kernel's own and cannot be stale; Fedora keeps the file beside the modules.
@@ -32,8 +33,10 @@ class Kernel(object):
     C(index): ok, missing, empty, stale, unreadable or no_tree, with C(index_cause) as a sentence.
     """
 
-    def __init__(self, host, release, running):
+    def __init__(self, host, release, running, configured_aliases=None):
         self._host = host
+        self._configured_aliases = configured_aliases or (lambda name: [])
+        self._softdeps = None
         self.release = release
         self.running = running
         self.tree = _tree_of(host, release)
@@ -118,12 +121,21 @@ class Kernel(object):
         return None, {}, False
 
     def aliases_of(self, name):
-        """Modules that C(name) stands for by this kernel's own tables."""
+        """Modules that C(name) stands for: by modprobe.d, else by this kernel's own tables."""
+        configured = self._configured_aliases(name)
+        if configured:
+            return configured
         if self._aliases is None:
             builtin = parse_modules_builtin_modinfo(self._read("modules.builtin.modinfo").text)
             self._aliases = (self._read("modules.alias").text, {_names.normalise(alias): module for alias, module in builtin.items()})
         text, builtin = self._aliases
         return find_alias(text, name) or ([builtin[name]] if name in builtin else [])
+
+    def softdeps(self):
+        """The softdep directives that the modules themselves bring along."""
+        if self._softdeps is None:
+            self._softdeps = parse_modprobe_conf(self._read("modules.softdep").text)[0]
+        return self._softdeps
 
     def file_of(self, name):
         """Path below the tree of a module file the index does not know, or None. Walks the tree, once."""

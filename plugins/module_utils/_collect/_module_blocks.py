@@ -11,15 +11,13 @@ those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/
 import re
 
 from .. import _host, _module_data, _names
-from .._parse.modprobe_conf import parse_modprobe_conf
-from ._conf_dirs import effective_files
+from ._modprobe_conf import TEXT_LIMIT, ModprobeConf
 
 WAYS = ("load", "autoload", "boot")
 BLOCKS, UNCLEAR = "blocks", "unclear"
-TEXT_LIMIT = 160
 
 # Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
-_NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&]*)?|exit\s+\d+|/dev/null)\s*(?:#.*)?$")
+_NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)\s*(?:#.*)?$")
 # The signature that the kernel's scripts/sign-file.c appends to a module file.
 _SIGNATURE = b"~Module signature appended~\n"
 
@@ -45,55 +43,50 @@ class Policy(object):
     """Everything on the node that may stop modules; C(kernel_wide) holds the blocks that hit all of them alike."""
 
     def __init__(self, host, cmdline, live):
-        self.status, paths = effective_files(host, "modprobe.d")
-        self.unread = []
-        self.directives = []
-        for path in paths:
-            text = host.read_text(path)
-            if not text.ok:
-                self.unread.append({"file": path, "line": 0, "text": text.status})
-                self.status = text.status
-                continue
-            directives, unread = parse_modprobe_conf(text.text)
-            self.directives += [(path, directive) for directive in directives]
-            self.unread += [{"file": path, "line": line, "text": bad[:TEXT_LIMIT]} for line, bad in unread]
+        self.conf = ModprobeConf(host)
+        self.status, self.unread = self.conf.status, self.conf.unread
+        self._unseen = [Block(WAYS, "install", UNCLEAR, "", path, 0, text) for path, text in self.conf.unseen]
         self.denied = _listed(cmdline, "module_blacklist")
         self.blacklisted = _listed(cmdline, "modprobe.blacklist")
         self.kernel_wide = _kernel_wide(host, cmdline) if live else []
         self.signatures = _signatures_enforced(host) if live else None
+        self._signed = {}
 
     def blocks_of(self, host, kernel, name, builtin_or_loaded):
         """[Block] for the module C(name) on C(kernel); C(builtin_or_loaded(name)) tells of a dependency that needs no load."""
-        found = list(self.kernel_wide) + self._named(name)
+        found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
         for dependency in kernel.dep.get(name, ("", []))[1]:
             if not builtin_or_loaded(dependency):
                 # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not count.
-                found += [block for block in self._named(dependency) if block.by in ("install", "module_blacklist")]
+                found += [block for block in self._named(kernel, dependency) if block.by in ("install", "module_blacklist")]
         if self.signatures:
             found += self._signature(host, kernel, name)
         return found
 
-    def _named(self, name):
+    def _named(self, kernel, name):
         found = []
         if name in self.denied:
             found.append(Block(WAYS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1, "module_blacklist=%s" % name))
         if name in self.blacklisted:
             found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1, "modprobe.blacklist=%s" % name))
         asked_as = _asked_as(name)
-        installed = False
-        for path, directive in self.directives:
+        # kmod takes the first install command of a module and no other, and none where it has a soft dependency.
+        installed = self.conf.has_softdep(kernel, name)
+        for path, directive in self.conf.about(name):
             if directive.keyword == "blacklist" and directive.name == name:
                 found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line, directive.text))
-            elif directive.keyword == "install" and directive.name == name and not installed:
-                installed = True  # kmod takes the first install command of a module and no other.
+            elif directive.keyword == "install" and not installed:
+                installed = True
                 effect = install_effect(name, directive.rest)
                 if effect:
                     found.append(Block(WAYS, "install", effect, name, path, directive.line, directive.text))
-            elif directive.keyword == "alias" and directive.rest in ("off", "null", "/dev/null"):
-                if directive.name == name:
-                    found.append(Block(WAYS, "alias_off", BLOCKS, name, path, directive.line, directive.text))
-                elif directive.name in asked_as:
-                    found.append(Block(("autoload",), "alias_off", BLOCKS, name, path, directive.line, directive.text))
+            elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
+                # The kernel asks by alias where there is one, and kmod follows no second alias.
+                found.append(Block(("load", "boot") if asked_as else WAYS, "alias_off", BLOCKS, name, path, directive.line, directive.text))
+        for alias in sorted(asked_as):
+            if not self.conf.leads_to(alias, name):
+                found += [Block(("autoload",), "alias_off", BLOCKS, name, path, directive.line, directive.text)
+                          for path, directive in self.conf.about(alias) if directive.keyword == "alias"]
         return found
 
     def _signature(self, host, kernel, name):
@@ -101,23 +94,31 @@ class Policy(object):
         if path is None:
             return []
         where = path if path.startswith("/") else kernel.tree + "/" + path
-        signed = None
-        if path.endswith(".ko"):
-            status, data = host.read_bytes(where, _host.INDEX_LIMIT)
-            signed = data.endswith(_SIGNATURE) if status == _host.OK else None
-        elif path.endswith(".gz"):
-            text = host.read_text(where, _host.INDEX_LIMIT)
-            signed = text.text.endswith(_SIGNATURE.decode("ascii")) if text.ok else None
+        if where not in self._signed:
+            self._signed[where] = _is_signed(host, where)
+        signed = self._signed[where]
         if signed:
             return []
         effect, text = (BLOCKS, "the file carries no signature") if signed is False else (UNCLEAR, "its signature cannot be read")
         return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1, "%s: %s" % (self.signatures[2], text))]
 
 
+def _is_signed(host, path):
+    """Whether a module file carries a signature; None where it cannot be told."""
+    if path.endswith(".ko"):
+        status, data = host.read_bytes(path, _host.INDEX_LIMIT)
+        return data.endswith(_SIGNATURE) if status == _host.OK else None
+    # Compressed: kmod knows how to unpack it, the standard library of the node may not.
+    answer = host.run(["modinfo", "-F", "sig_id", path])
+    return bool(answer.out.strip()) if answer.ok else None
+
+
 def install_effect(name, command):
     """C(blocks) for a command that loads nothing, None for one that passes the load on, C(unclear) for any other."""
     if _NO_OPERATION.match(command.strip().strip("\"'")):
         return BLOCKS
+    if re.search(r"\|\||#|\s(?:-n|--dry-run|--show)\s", command):
+        return UNCLEAR  # What stands behind may not be run.
     words = re.split(r"[\s;|&]+", command)
     own_name = [word for word in words if _names.of_file(word) == name or _names.normalise(word) == name]
     ignoring = any(word == "--ignore-install" or re.match(r"^-[a-z]*i[a-z]*$", word) for word in words)

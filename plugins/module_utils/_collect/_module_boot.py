@@ -50,7 +50,7 @@ class BootList(object):
             self.unread += [{"file": path, "line": line, "text": bad[:160]} for line, bad in unread]
         for key, value in cmdline:
             if key.replace("-", "_") in ("modules_load", "rd.modules_load") and value and loader == "systemd":
-                for name in value.split(","):
+                for name in filter(_names.is_name, value.split(",")):
                     self._add(_names.normalise(name), "/proc/cmdline", 1)
         self.service = _service(host, loader)
 

@@ -25,7 +25,8 @@ class Verdict(object):
         self.package = package
 
     def key(self):
-        return (self.state, self.cause, self.evidence, str(self.package))
+        """What makes verdicts on several kernels the same; their evidence names files and releases and differs."""
+        return (self.state, self.cause, self.package is None)
 
 
 def resolve(kernel, name, running, system):
@@ -41,6 +42,8 @@ def resolve(kernel, name, running, system):
     verdicts = [_resolve_name(kernel, candidate, running) for candidate in names]
     # The first name that the kernel has; the name asked for where it has none of them.
     best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
+    if best.state == ABSENT and best.cause != "config_off" and running and not running.listed:
+        return Verdict(best.module, UNKNOWN, "denied", "%s, and the list of loaded modules cannot be read" % best.evidence)
     if best.state == ABSENT and best.cause in ("not_in_index", "config_m_not_shipped"):
         package = _package(kernel, best.module, system)
         if package:
@@ -171,13 +174,13 @@ def _package(kernel, name, system):
 class RunningKernel(object):
     """What the running kernel says of itself; for a live place only.
 
-    C(loaded): {module: Live | Loading | Unloading}, None where the list may not be read; C(supports_modules): False
+    C(loaded): {module: Live | Loading | Unloading}, C(listed): whether that list could be read; C(supports_modules): False
     for a kernel without CONFIG_MODULES, None where it cannot be told.
     """
 
     def __init__(self, host, loaded, supports_modules):
         self._host = host
-        self._listed = loaded is not None
+        self.listed = loaded is not None
         self.loaded = loaded or {}
         self.supports_modules = supports_modules
         # Before a table exists the file is empty; its lines prove tables, and the two others extensions, that are there.
@@ -196,7 +199,7 @@ class RunningKernel(object):
         # Code that is built in gets a directory too, if it has parameters; only a module has initstate and refcnt.
         if self._host.is_dir(folder) and not self._host.exists(folder + "/initstate") and not self._host.exists(folder + "/refcnt"):
             return "sys_module", "%s exists without initstate: compiled in" % folder
-        if not self._listed:
+        if not self.listed:
             return None  # What is there may be a module as well.
         proof = _module_data.PROC_PROOFS.get(name)
         if proof and self._host.exists(proof):

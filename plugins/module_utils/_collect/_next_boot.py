@@ -67,7 +67,7 @@ def _loader_entries(host, environment=None):
         for name in host.list_dir(folder + "/entries")[1]:
             if name.endswith(".conf"):
                 entry = parse_loader_entry(host.read_text(folder + "/entries/" + name).text)
-                release = release_of_file(entry.get("linux", "")) or entry.get("version")
+                release = release_of_file(entry.get("linux", "")) or release_of_file("vmlinuz-" + entry.get("version", ""))
                 if release:
                     entries[name[:-len(".conf")]] = release
         if not entries:

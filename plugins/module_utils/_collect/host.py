@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_host: what kind of machine this is. PRIVATE to the collection."""
 
+import re
+
 from .. import _host
 from .._parse.os_release import parse_os_release
 from ._place import detect_place
@@ -24,6 +26,8 @@ _RUNTIME_SOCKETS = (
     ("/run/crio/crio.sock", "cri-o"), ("/run/docker.sock", "docker"), ("/run/cri-dockerd.sock", "cri-dockerd"),
 )
 _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd", "docker"), ("podman", "podman"))
+# Longer than any field of os-release that is meant.
+FIELD_LIMIT = 200
 _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
@@ -34,7 +38,7 @@ def collect_host(host, place=None):
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:
         os_release = host.read_text("/usr/lib/os-release")
-    system = parse_os_release(os_release.text)
+    system = dict((key, value[:FIELD_LIMIT]) for key, value in parse_os_release(os_release.text).items())
     immutable_by = _immutable_by(host, system)
     release = host.read_text("/proc/sys/kernel/osrelease") if found != "image" else _host.Text(_host.ABSENT)
     return {
@@ -51,7 +55,7 @@ def collect_host(host, place=None):
             "variant_id": system.get("VARIANT_ID") or None,
         },
         "architecture": host.machine() if live else None,
-        "kernel_release": release.text.strip() or None,
+        "kernel_release": release.text.strip() if re.match(r"[!-~]{1,64}\Z", release.text.strip()) else None,
         "boot_id": (host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
         "uptime_seconds": _uptime(host) if live else None,
         "init": _init(host) if live else None,
@@ -84,8 +88,8 @@ def _init(host):
 
 
 def _uptime(host):
-    words = host.read_text("/proc/uptime").text.split()
-    return int(float(words[0])) if words else None
+    found = re.match(r"(\d{1,12})\b", host.read_text("/proc/uptime").text)
+    return int(found.group(1)) if found else None
 
 
 def _cpus(host):
@@ -95,10 +99,8 @@ def _cpus(host):
 
 
 def _memory(host):
-    for line in host.read_text("/proc/meminfo").text.splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return None
+    found = re.search(r"^MemTotal:\s+(\d{1,15}) kB$", host.read_text("/proc/meminfo").text, re.M)
+    return int(found.group(1)) * 1024 if found else None
 
 
 def _ipv6(host):

@@ -7,13 +7,13 @@ from .. import _errors, _host, _module_data, _names
 from .._parse.kernel_cmdline import parse_kernel_cmdline
 from .._parse.proc_modules import parse_proc_modules
 from . import _module_boot, _module_state
+from ._bounds import fitted_modules
 from ._kernels import Kernel, chosen_releases, installed_releases
 from ._module_blocks import BLOCKS, UNCLEAR, WAYS, Policy
 from ._next_boot import next_boot_kernel
 
 UNREAD_LIMIT = 20
-NAMES_LIMIT = 200
-GROUPS_LIMIT = 4
+NAMES_LIMIT = 100
 
 
 def collect_kernel_modules(host, node, names=None, kernel=None):
@@ -27,7 +27,7 @@ def collect_kernel_modules(host, node, names=None, kernel=None):
         raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts" % (len(asked), NAMES_LIMIT))
     look = Look(host, node, kernel)
     modules = [look.module(name) for name in sorted(asked)]
-    return look.section(modules)
+    return fitted_modules(look.section(modules))
 
 
 class Look(object):
@@ -44,15 +44,15 @@ class Look(object):
         self.next_boot = next_boot_kernel(host, releases, running)
         self.judged = _judged_release(kernel, running, self.next_boot["release"], releases)
         chosen, self.left_out = chosen_releases(releases, [running, self.next_boot["release"], self.judged])
-        self.kernels = [Kernel(host, release, release == running) for release in chosen]
-        self.by_release = dict((each.release, each) for each in self.kernels)
-        self.running = self._running_kernel() if self.live else None
-        self.running_release = running
         cmdline_text = host.read_text("/proc/cmdline") if self.live else _host.Text(_host.ABSENT)
         self.collected["cmdline"] = cmdline_text.status
         cmdline = parse_kernel_cmdline(cmdline_text.text)
         self.policy = Policy(host, cmdline, self.live)
         self.collected["modprobe_conf"] = self.policy.status
+        self.kernels = [Kernel(host, release, release == running, self.policy.conf.targets_of) for release in chosen]
+        self.by_release = dict((each.release, each) for each in self.kernels)
+        self.running = self._running_kernel() if self.live else None
+        self.running_release = running
         self.boot = _module_boot.BootList(host, _module_boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
         self.boot_closures = {}
@@ -119,22 +119,21 @@ class Look(object):
             return "builtin", after.evidence
         if after.state in ("absent", "installable", "unknown"):
             return ("unknown" if after.state == "unknown" else "absent"), after.evidence
-        blocks = [block for block in self.policy.blocks_of(self.host, kernel, after.module, kernel.builtin.__contains__)
-                  if block.effect == BLOCKS and block.by != "modules_disabled"]
+        blocks = self.policy.blocks_of(self.host, kernel, after.module, kernel.builtin.__contains__)
         pulled_by = None if by else self._pulled_by(kernel, after.module)
         if by or pulled_by:
-            at_boot = [block for block in blocks if "boot" in block.ways]
             # blacklist stops the module that is listed, not one that another needs (libkmod, KMOD_PROBE_APPLY_BLACKLIST).
-            at_boot = [block for block in at_boot if by or block.by in ("install", "module_blacklist")]
+            at_boot = [block for block in _at_next_boot(blocks) if by or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
             if at_boot:
-                return "blocked", "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text)
+                return "blocked" if at_boot[0].effect == BLOCKS else "unknown", "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text)
             if self.boot.service == "masked":
                 return "on_demand", "listed, but %s is masked" % _module_boot.UNIT
             if self.boot.loader == "unknown":
                 return "unknown", "listed, but nothing in the tree reads modules-load.d"
             return "loaded", "%s:%d" % (by[0]["file"], by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
-        if any("autoload" in block.ways for block in blocks):
-            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (blocks[0].path, blocks[0].line, blocks[0].text)
+        stopped = [block for block in blocks if "autoload" in block.ways and block.effect == BLOCKS and block.by != "modules_disabled"]
+        if stopped:
+            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line, stopped[0].text)
         if listed is None:
             return "unknown", "the lists of modules to load at boot may not be read"
         return "on_demand", "not listed in modules-load.d"
@@ -143,8 +142,10 @@ class Look(object):
         """A module that is listed for the boot and hard-depends on C(module), or None."""
         if kernel.release not in self.boot_closures:
             pulled = {}
-            for listed in self.boot.names:
+            for listed in sorted(self.boot.names):
                 for target in ([listed] if listed in kernel.dep else kernel.aliases_of(listed)):
+                    if _at_next_boot(self.policy.blocks_of(self.host, kernel, target, kernel.builtin.__contains__)):
+                        continue
                     for dependency in kernel.dep.get(target, ("", []))[1]:
                         pulled.setdefault(dependency, target)
             self.boot_closures[kernel.release] = pulled
@@ -176,7 +177,7 @@ class Look(object):
         }
 
     def _running_tree(self):
-        if not self.live:
+        if self.running_release is None:
             return None
         if self.by_release[self.running_release].tree:
             return "ok"
@@ -196,6 +197,12 @@ class Look(object):
                 "config": path, "config_complete": whole if path else None}
 
 
+def _at_next_boot(blocks):
+    """Those that stop a load at boot, the certain ones first; modules_disabled ends with the running kernel."""
+    return sorted((block for block in blocks if "boot" in block.ways and block.by != "modules_disabled"),
+                  key=lambda block: block.effect != BLOCKS)
+
+
 def _judged_release(asked, running, next_boot, releases):
     if asked is None:
         return running or next_boot
@@ -205,7 +212,7 @@ def _judged_release(asked, running, next_boot, releases):
 
 
 def _grouped(verdicts):
-    """Kernels with the same verdict as one group; at most GROUPS_LIMIT of them, the rest only counted in the last."""
+    """Kernels with the same verdict as one group, with the evidence for the newest of them."""
     groups = []
     for kernel, verdict in verdicts:
         for group in groups:
@@ -217,4 +224,4 @@ def _grouped(verdicts):
                            "evidence": verdict.evidence, "package": verdict.package})
     for group in groups:
         del group["key"]
-    return groups[:GROUPS_LIMIT]
+    return groups

@@ -4,6 +4,7 @@
 """All sections of one node in one look. PRIVATE to the collection."""
 
 from .. import _errors, _host
+from ._bounds import fitted
 from ._place import system_tree_problem
 from .cni import collect_cni
 from .host import collect_host
@@ -40,4 +41,4 @@ def open_tree(root="/", place=None):
 def collect_sections(sections, root="/", place=None, modules=None, kernel=None):
     """C({"node_<section>": evidence}) for the sections asked for. Raises BadInput."""
     host, node = open_tree(root, place)
-    return dict(("node_" + section, COLLECTORS[section](host, node, modules, kernel)) for section in sections)
+    return fitted(dict(("node_" + section, COLLECTORS[section](host, node, modules, kernel)) for section in sections))

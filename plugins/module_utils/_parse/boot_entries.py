@@ -14,7 +14,8 @@ Grammar: GNU GRUB manual (default, saved_entry, next_entry), UAPI Boot Loader Sp
 
 import re
 
-_KERNEL_FILE = re.compile(r"(?:vmlinuz|vmlinux|kernel|bzImage|Image)-(\S+)$")
+# No release is longer (kernel include/uapi/linux/utsname.h __NEW_UTS_LEN).
+_KERNEL_FILE = re.compile(r"(?:vmlinuz|vmlinux|kernel|bzImage|Image)-([!-~]{1,64})$")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 

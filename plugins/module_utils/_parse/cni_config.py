@@ -13,7 +13,7 @@ def parse_cni_config(text):
     """[type of each plugin, in order], or None where this is no network configuration."""
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(fields, dict):
         return None

@@ -41,7 +41,7 @@ def parse_kube_proxy_config(text):
 def _from_json(text):
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     ipvs = fields.get("ipvs") if isinstance(fields.get("ipvs"), dict) else {}
     return {"mode": str(fields.get("mode") or ""), "scheduler": str(ipvs.get("scheduler") or "")}

@@ -7,7 +7,12 @@ Sample: C(kernel/net/netfilter/nf_nat.ko.xz: kernel/net/netfilter/nf_conntrack.k
 Format: kmod tools/depmod.c; paths are relative to the tree, absolute ones lie outside of it (weak-updates).
 """
 
+import re
+
 from .. import _names
+
+# Found in garbage only, and what no system call takes (a zero byte) or not every locale (anything but ASCII).
+_NO_PATH = re.compile("[^ -~]")
 
 
 def parse_modules_dep(text):
@@ -16,7 +21,7 @@ def parse_modules_dep(text):
     for line in text.splitlines():
         path, colon, needs = line.partition(":")
         name = _names.of_file(path)
-        if colon and name:
+        if colon and name and not _NO_PATH.search(path):
             modules[name] = (path, [dependency for dependency in map(_names.of_file, needs.split()) if dependency])
         elif line.strip():
             unread.append(line)

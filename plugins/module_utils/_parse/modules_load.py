@@ -17,7 +17,7 @@ from .. import _names
 def parse_modules_load(text, first_word_only=False):
     """([(line number, name in kmod's spelling)], [(line number, text) that names no module])."""
     names, unread = [], []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         if not line or line[0] in "#;":
             continue

@@ -4,7 +4,7 @@
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
 from .. import _finding
-from .text import escaped, padded, width_of, wrapped
+from .text import escaped, padded, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
@@ -12,50 +12,53 @@ _NARROWEST = 60
 
 
 def render_node(report, width, color):
-    """One node: a line that says who and what, a row for each finding that is neither pass nor skip, the counts."""
+    """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts."""
     paint = _painter(color)
     summary = report["summary"]
-    lines = [_title(report, paint)]
+    lines = _title(report, max(width, _NARROWEST), paint)
     if not summary["reached"]:
         return "\n".join(lines + ["  " + paint("unknown", "nothing is known of it: %s" % escaped(summary["reason"] or ""))])
-    shown = [row for row in report["findings"] if row["status"] in _MARKS]
-    subjects = [escaped(row["subject"]) for row in shown]
-    subject_width = min(max([width_of(subject) for subject in subjects] + [4]), 28)
-    for row, subject in zip(shown, subjects):
-        lines += _row(row, subject, subject_width, max(width, _NARROWEST), paint)
+    blocks = {}
+    for row in report["findings"]:
+        if row["status"] in _MARKS:
+            blocks.setdefault((row["status"], row["check"]), []).append(row)
+    for rows in blocks.values():
+        lines += _block(rows, max(width, _NARROWEST), paint)
     return "\n".join(lines + ["  " + _counts(summary, paint)])
 
 
-def _title(report, paint):
+def _title(report, width, paint):
     summary = report["summary"]
     parts = [escaped(str(part)) for part in (summary.get("os"), summary.get("kernel"), summary.get("needs")) if part]
-    return "%s%s" % (paint("bold", escaped(report["host"])), "  " + ", ".join(parts) if parts else "")
+    name = escaped(report["host"])
+    if not parts:
+        return [paint("bold", name)]
+    lines = wrapped("%s  %s" % (name, ", ".join(parts)), width - 4)
+    return [paint("bold", name) + lines[0][len(name):]] + ["    " + line for line in lines[1:]]
 
 
-def _row(row, subject, subject_width, width, paint):
-    status = _MARKS[row["status"]]
-    tone = row["severity"] if row["status"] == _finding.FAIL else "dim" if row["status"] == _finding.WAIVED else "unknown"
-    head = "  %s %s %s " % (padded(status, 6), padded(row["severity"], 6), padded(row["check"], 9))
-    indent = len(head) + subject_width + 1
-    body = max(width - indent, 24)
-    said = [escaped(row["observed"] or row["reason"])]
-    if row["status"] == _finding.FAIL and row["reason"]:
-        said.append("why: " + escaped(row["reason"]))
-    if row["status"] == _finding.FAIL and row["remediation"]:
-        said.append("fix: " + escaped(row["remediation"]))
-    if row["status"] == _finding.UNKNOWN:
-        said = [escaped(row["title"] + ": " + "; ".join(filter(None, (row["observed"], row["reason"]))))]
-    if row["waiver"]:
-        said.append("waiver " + escaped(row["waiver"]))
-    names = wrapped(subject, subject_width)
-    texts = [line for text in said for line in wrapped(text, body)]
-    lines = []
-    for index in range(max(len(names), len(texts))):
-        name = padded(names[index] if index < len(names) else "", subject_width)
-        text = texts[index] if index < len(texts) else ""
-        start = paint(tone, head) if index == 0 else " " * len(head)
-        lines.append(("%s%s %s" % (start, name, text)).rstrip())
-    return lines
+def _block(rows, width, paint):
+    """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
+    first = rows[0]
+    tone = first["severity"] if first["status"] == _finding.FAIL else "dim" if first["status"] == _finding.WAIVED else "unknown"
+    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], 9))
+    said = [first["title"]]
+    observed = {}
+    for row in rows:
+        observed.setdefault(row["observed"], []).append(row["subject"])
+    said += [": ".join(filter(None, (", ".join(filter(None, subjects)), text))) for text, subjects in observed.items()]
+    if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
+        said += _few(["why%s: %s" % (" " + row["subject"] if len(rows) > 1 else "", row["reason"]) for row in rows if row["reason"]])
+    if first["status"] == _finding.FAIL and first["remediation"]:
+        said.append("fix%s: %s" % (", for %s" % first["subject"] if len(rows) > 1 else "", first["remediation"]))
+    said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
+    lines = [line for text in said if text for line in wrapped(escaped(text), max(width - len(head), 24))]
+    return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
+
+
+def _few(texts, limit=3):
+    different = list(dict.fromkeys(texts))
+    return different[:limit] + (["and %d more reasons" % (len(different) - limit)] if len(different) > limit else [])
 
 
 def _counts(summary, paint):
@@ -69,20 +72,16 @@ def render_fleet(fleet, width, color):
     lines = []
     for entry in fleet["checks"]:
         where = ["%s on %s" % (status, _some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
-        text = "%s %s %s: %s" % (padded(entry["severity"], 6), padded(entry["check"], 9), entry["title"], "; ".join(where))
-        lines += _hanging(escaped(text), max(width, _NARROWEST), entry["severity"] if entry["fail"] else "dim", paint)
+        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], 9))
+        texts = wrapped(escaped("%s: %s" % (entry["title"], "; ".join(where))), max(width, _NARROWEST) - len(head))
+        lines += [paint(entry["severity"] if entry["fail"] else "dim", head) + texts[0]] + [" " * len(head) + text for text in texts[1:]]
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
             lines.append("  %s %s: %s" % (paint("unknown", "not reached"), escaped(row["host"]), escaped(row["reason"] or "")))
     totals = fleet["totals"]
     text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
-    return "\n".join(["%s" % paint("bold", "All nodes")] + lines + ["  " + text])
-
-
-def _hanging(text, width, tone, paint):
-    lines = wrapped(text, width - 6)
-    return ["  " + paint(tone, lines[0])] + ["      " + line for line in lines[1:]]
+    return "\n".join([paint("bold", "All nodes")] + lines + ["  " + text])
 
 
 def _some(hosts):

@@ -1,0 +1,77 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An image tree, judged and hardened from the builder and from within; the builder stays as it is."""
+
+import json
+import os
+import pathlib
+
+import pytest
+
+testinfra_hosts = ["local://"]
+
+FOLDER = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"])
+OWN = "etc/modules-load.d/kubenode-netfilter.conf"
+HOSTS = ["image_by_root", "image_by_chroot"]
+
+
+def snapshot(label):
+    return json.loads((FOLDER / (label + ".json")).read_text())
+
+
+def configuration(label):
+    """{path: content, mode, owner, group} of the tree; times of what was written and put back differ."""
+    return {path: entry[:4] for path, entry in snapshot(label)["files"].items()}
+
+
+def report(label, name):
+    return json.loads((FOLDER / "reports" / label / "nodes" / (name + ".json")).read_text())
+
+
+def failing(label, name):
+    return {(row["check"], row["subject"]) for row in report(label, name)["findings"] if row["status"] == "fail"}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_the_breakage_is_found(name):
+    # Checks about modules that are not listed for the boot yet are not about what prepare broke.
+    found = {(check, subject) for check, subject in failing("audit", name) if check not in ("KMOD005", "KMOD006")}
+    assert found == {("KMOD002", "xt_comment"), ("KMOD010", "xt_statistic")}
+
+
+def test_both_connections_see_the_same():
+    by_root, by_chroot = (report("audit", name)["findings"] for name in HOSTS)
+    assert by_root == by_chroot
+
+
+def test_looking_changes_nothing_in_the_image():
+    assert snapshot("audited")["files"] == snapshot("broken")["files"]
+
+
+def test_hardening_from_the_builder_satisfies_the_judge_within():
+    assert failing("hardened", "image_by_chroot") == {("KMOD010", "xt_statistic")}
+
+
+def test_hardening_writes_the_boot_list_and_lifts_the_block(host):
+    before, after = configuration("broken"), configuration("hardened")
+    changed = {path for path in after if before.get(path) != after[path]}
+    assert {OWN, "etc/modprobe.d/site.conf"} <= changed
+    assert all(path.startswith("etc/") for path in changed)
+    listed = host.file(str(FOLDER / "tree" / OWN)).content_string.split()
+    assert {"nf_conntrack", "xt_comment", "br_netfilter"} <= set(listed)
+
+
+def test_undo_from_within_leaves_the_image_as_it_was():
+    assert configuration("undone") == configuration("broken")
+
+
+def test_hardening_from_within_writes_the_same():
+    assert configuration("again") == configuration("hardened")
+
+
+@pytest.mark.parametrize("part", ["modules", "sys_module", "sysctls", "rules"])
+@pytest.mark.parametrize("label", ["audited", "hardened", "undone", "again"])
+def test_the_builder_stays_as_it_is(label, part):
+    # A builder whose kernel has everything built in has no /proc/modules; then that part is None both times.
+    assert snapshot(label)[part] == snapshot("broken")[part]

@@ -1,0 +1,74 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole audit of a healthy fleet over ssh, against a play that only asks whether the hosts answer."""
+
+import json
+
+from measure import TOP, Ansible, CannotRun, Outcome, take_turns, workplace
+from sshd import serving
+
+HOSTS = {False: 20, True: 2}
+ROUNDS = {False: 5, True: 1}
+LIMIT = 1.5
+PREFLIGHT = "preflight.yml --check"
+PING = "one ping"
+PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
+              "tasks": [{"name": "Ping", "ansible.builtin.ping": {}}]}]
+
+
+class Fleet:
+    """Names of this machine behind one ssh server, and the two plays over all of them."""
+
+    def __init__(self, folder, variables, hosts):
+        self.ansible = Ansible(folder, forks=hosts)
+        self.reports = folder / "reports"
+        self.inventory = folder / "inventory.json"
+        self.ping_play = folder / "ping.yml"
+        self.ping_play.write_text(json.dumps(PING_PLAY), encoding="utf-8")
+        self.names = ["bench%02d" % number for number in range(1, hosts + 1)]
+        self.variables = dict(variables, node_policy_proxy_mode="iptables", node_report_folder=str(self.reports))
+
+    def accept(self, checks):
+        """Make the hosts healthy by policy: what fails on this machine is accepted for a while."""
+        waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks", "expires": "2099-12-31"}
+                   for check in sorted(checks)]
+        content = {"all": {"hosts": {name: {} for name in self.names}, "vars": dict(self.variables, node_policy_waivers=waivers)}}
+        self.inventory.write_text(json.dumps(content), encoding="utf-8")
+
+    def preflight(self, *arguments):
+        self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--check", "--inventory", self.inventory, *arguments)
+
+    def ping(self):
+        self.ansible.run("ansible-playbook", self.ping_play, "--inventory", self.inventory)
+
+    def failing(self):
+        """The checks that failed in the last run, over all hosts."""
+        rows = []
+        for name in self.names:
+            rows += json.loads((self.reports / "nodes" / (name + ".json")).read_text(encoding="utf-8"))["findings"]
+        if not any(row["status"] == "pass" for row in rows):
+            raise CannotRun("nothing passed on this machine, so it cannot stand for a healthy node")
+        return {row["check"] for row in rows if row["status"] == "fail"}
+
+
+def measure(smoke):
+    hosts = HOSTS[smoke]
+    with workplace() as folder, serving(folder) as variables:
+        fleet = Fleet(folder, variables, hosts)
+        try:
+            # This also opens the connections of both contenders.
+            fleet.accept([])
+            fleet.preflight("--extra-vars", json.dumps({"node_gate_mode": "never", "preflight_fix": "none"}))
+            accepted = fleet.failing()
+            if accepted:
+                fleet.accept(accepted)
+                fleet.preflight()
+            if accepted and fleet.failing():
+                raise CannotRun("the hosts are not healthy: %s fail" % ", ".join(sorted(fleet.failing())))
+            seconds = take_turns({PREFLIGHT: fleet.preflight, PING: fleet.ping}, ROUNDS[smoke])
+        finally:
+            fleet.ansible.close_connections()
+    notes = ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []
+    what = "%s over %d ssh hosts that are healthy by policy, against a play of one ping" % (PREFLIGHT, hosts)
+    return Outcome("fleet", what, PREFLIGHT, PING, seconds, LIMIT, True, notes)

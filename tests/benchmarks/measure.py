@@ -1,0 +1,123 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the benchmarks share: paths, ansible on this machine, contenders that take turns, and what came out."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+from results import BUILD, TOP, VENV, clean_env
+
+CACHE = TOP / ".cache" / "benchmarks"
+# The Python of a node is that of its distribution, whatever Python drives it.
+NODE_PYTHON = next(python for python in ("/usr/bin/python3", sys.executable) if os.path.exists(python))
+SSH_OPTIONS = "-F /dev/null -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+
+
+class CannotRun(Exception):
+    """A benchmark cannot be run here; the text says why."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    """One comparison. C(seconds) holds the times of both contenders by name; C(ours) is compared with C(other)."""
+
+    name: str
+    what: str
+    ours: str
+    other: str
+    seconds: dict
+    limit: float
+    # True: ours may take at most C(limit) times as long. False: the other must take at least C(limit) times as long.
+    at_most: bool
+    notes: list
+
+    def median(self, contender):
+        return statistics.median(self.seconds[contender])
+
+    @property
+    def ratio(self):
+        ours, other = self.median(self.ours), self.median(self.other)
+        return ours / other if self.at_most else other / ours
+
+    @property
+    def target(self):
+        return "at most %g" % self.limit if self.at_most else "at least %g" % self.limit
+
+    @property
+    def verdict(self):
+        return "met" if (self.ratio <= self.limit if self.at_most else self.ratio >= self.limit) else "missed"
+
+
+def quiet(command, **options):
+    """Run a command; its output is returned, or part of the error where it fails. It leaves no processes when it is interrupted."""
+    command = [str(word) for word in command]
+    options.setdefault("env", clean_env())
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               universal_newlines=True, start_new_session=True, **options)
+    try:
+        output, _none = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        raise CannotRun("%s ended with status %d:\n%s" % (" ".join(command), process.returncode, output[-3000:]))
+    return output
+
+
+def need_packages(*packages):
+    quiet([TOP / "tests" / "tools" / "need_packages.sh"] + list(packages))
+
+
+def take_turns(contenders, rounds, before=None):
+    """{name: [seconds]}: every contender once a round, so that a load that comes and goes meets all of them."""
+    seconds = {name: [] for name in contenders}
+    for _round in range(rounds):
+        for name, run in contenders.items():
+            if before:
+                before()
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+@contextlib.contextmanager
+def workplace():
+    """A folder for one benchmark, gone afterwards; below /tmp, because the path of an ssh control socket must be short."""
+    with tempfile.TemporaryDirectory(prefix="kubenode-bench-", dir="/tmp") as folder:
+        yield pathlib.Path(folder)
+
+
+class Ansible:
+    """ansible-core of the checkout's virtual environment, kept away from the user's settings and folders."""
+
+    def __init__(self, folder, forks=5, collections=()):
+        self.folder = folder
+        self.sockets = folder / "ssh"
+        config = folder / "ansible.cfg"
+        config.write_text(
+            "[defaults]\nhome = %s/home\nremote_tmp = %s/remote\nforks = %d\nhost_key_checking = false\n"
+            "[ssh_connection]\ncontrol_path_dir = %s\n" % (folder, folder, forks, self.sockets), encoding="utf-8")
+        paths = [str(BUILD)] + [str(path) for path in collections]
+        self.env = clean_env(ANSIBLE_CONFIG=str(config), ANSIBLE_COLLECTIONS_PATH=":".join(paths))
+
+    def run(self, program, *arguments, **env):
+        return quiet([VENV / "bin" / program] + list(arguments), cwd=str(self.folder), env=dict(self.env, **env))
+
+    def close_connections(self):
+        """End the ssh processes that wait in the background for a next task."""
+        for link in self.sockets.glob("*"):
+            with contextlib.suppress(CannotRun):
+                quiet(["ssh", "-F", "/dev/null", "-o", "ControlPath=%s" % link, "-O", "exit", "localhost"])

@@ -1,0 +1,77 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/benchmarks.md: what was measured, where and when."""
+
+import datetime
+import os
+import pathlib
+import platform
+import re
+
+from measure import NODE_PYTHON, VENV, quiet
+
+PAGE = """\
+# Benchmarks
+
+How long the collection takes, each time against something well known in the same run on the same machine. The contenders take
+turns, so that whatever else the machine does meets both; the numbers are medians of whole runs as the clock on the wall has
+them, and in brackets the shortest and the longest.
+
+| benchmark | measured | against | ratio | target | |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+
+{details}
+
+## The machine
+
+{machine}
+
+## How to repeat
+
+`make bench` measures and prints, `make bench SMOKE=1` only sees within seconds that the benchmarks still run, and
+`.venv/bin/python tests/benchmarks/run.py --write` measures and writes this page. A name behind it (`fleet`, `resolve`,
+`load_persist`) runs one alone. It needs what the tests need, and root to install what is missing: an ssh server of its own
+on a loopback port, the kernel package of the distribution, a virtual machine, and community.general out of the PyPI package
+`ansible` to compare with. The first run fetches the last three into `.cache/`.
+
+A missed target is told and fails nothing, because a busy machine misses too: measure where nothing else runs.
+"""
+
+
+def times(outcome, contender):
+    seconds = outcome.seconds[contender]
+    return "%s %.2f s (%.2f to %.2f)" % (contender, outcome.median(contender), min(seconds), max(seconds))
+
+
+def row(outcome):
+    return "| %s | %s | %s | %.2f | %s | %s |" % (outcome.name, times(outcome, outcome.ours), times(outcome, outcome.other),
+                                                outcome.ratio, outcome.target, outcome.verdict)
+
+
+def details(outcome):
+    rounds = len(outcome.seconds[outcome.ours])
+    return "- **%s**: %s; %d rounds.%s" % (outcome.name, outcome.what, rounds, "".join(" %s." % note for note in outcome.notes))
+
+
+def machine():
+    """What the numbers depend on, as (what, value)."""
+    memory = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="ascii")).group(1))
+    core = quiet([VENV / "bin" / "ansible", "--version"])
+    return [
+        ("date", datetime.date.today().isoformat()),
+        ("cores", os.cpu_count()),
+        ("memory", "%.0f GiB" % (memory / 1024 / 1024)),
+        ("kernel", "%s, %s" % (platform.release(), platform.machine())),
+        ("load when done", "%.1f, %.1f and %.1f over 1, 5 and 15 minutes" % os.getloadavg()),
+        ("ansible-core", re.search(r"core ([^\]\s]+)", core).group(1)),
+        ("Python of the controller", platform.python_version()),
+        ("Python of the nodes", quiet([NODE_PYTHON, "--version"]).split()[1]),
+    ]
+
+
+def render(outcomes):
+    return PAGE.format(rows="\n".join(row(outcome) for outcome in outcomes),
+                       details="\n".join(details(outcome) for outcome in outcomes),
+                       machine="\n".join("- %s: %s" % pair for pair in machine()))

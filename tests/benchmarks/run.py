@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the benchmarks and print what came out.
+
+    run.py [--smoke] [--write] [NAME ...]
+
+--smoke takes small numbers, to see that the benchmarks still run; --write puts the outcome into docs/benchmarks.md.
+A missed target is told and is no failure: how busy the machine is decides too. Only a benchmark that cannot run is one.
+"""
+
+import argparse
+import signal
+import sys
+
+import fleet
+import load_persist
+import page
+import resolve
+from measure import TOP, CannotRun, quiet
+
+BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet}
+
+
+def show(outcome):
+    print("%s: %s" % (outcome.name, outcome.what))
+    for contender, seconds in outcome.seconds.items():
+        print("    %-28s median %7.3f s (%.3f to %.3f, %d runs)" % (
+            contender, outcome.median(contender), min(seconds), max(seconds), len(seconds)))
+    if len(outcome.seconds) > 1:
+        print("    ratio %.2f, target %s: %s" % (outcome.ratio, outcome.target, outcome.verdict))
+    for note in outcome.notes:
+        print("    %s" % note)
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="*", help="default: all of " + " ".join(BENCHMARKS))
+    parser.add_argument("--smoke", action="store_true", help="small numbers, a few seconds")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    arguments = parser.parse_args()
+    unknown = set(arguments.name) - set(BENCHMARKS)
+    if unknown:
+        parser.error("no such benchmark: " + " ".join(sorted(unknown)))
+    if arguments.write and (arguments.smoke or arguments.name):
+        parser.error("--write wants all benchmarks in full")
+    # Ended from outside, servers and virtual machines are ended too.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    if arguments.smoke:
+        print("Small numbers: they only show that the benchmarks run.")
+    quiet([TOP / "tests" / "tools" / "link_collection.sh"])
+    outcomes, failed = [], False
+    for name in arguments.name or BENCHMARKS:
+        try:
+            outcomes.append(BENCHMARKS[name].measure(arguments.smoke))
+        except CannotRun as error:
+            print("%s: cannot run: %s" % (name, error), flush=True)
+            failed = True
+        else:
+            show(outcomes[-1])
+    if arguments.write and not failed:
+        (TOP / "docs" / "benchmarks.md").write_text(page.render(outcomes), encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

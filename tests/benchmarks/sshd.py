@@ -1,0 +1,74 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An ssh server of our own on a loopback port: any number of inventory names for this machine."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import subprocess
+import time
+
+from measure import NODE_PYTHON, SSH_OPTIONS, CannotRun, need_packages, quiet
+
+SERVER = "/usr/sbin/sshd"
+PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")
+START_SECONDS = 10
+# A whole fleet knocks at once.
+CONFIG = """\
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+PidFile none
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM yes
+UseDNS no
+MaxStartups 200
+Subsystem sftp internal-sftp
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """Runs a server as long as the block; gives the variables by which Ansible reaches it."""
+    need_packages("openssh-server", "openssh-client")
+    for key in ("host_key", "user_key"):
+        quiet(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key])
+    port = free_port()
+    config = folder / "sshd_config"
+    config.write_text(CONFIG.format(port=port, folder=folder), encoding="utf-8")
+    made = os.geteuid() == 0 and not PRIVILEGE_SEPARATION.exists()
+    if made:
+        PRIVILEGE_SEPARATION.mkdir(mode=0o755)
+    log = folder / "sshd.log"
+    with open(str(log), "wb") as output:
+        server = subprocess.Popen([SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_for(port, server, log)
+        yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_private_key_file": str(folder / "user_key"),
+               "ansible_ssh_common_args": SSH_OPTIONS, "ansible_python_interpreter": NODE_PYTHON}
+    finally:
+        server.terminate()
+        server.wait()
+        if made:
+            PRIVILEGE_SEPARATION.rmdir()
+
+
+def wait_for(port, server, log):
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise CannotRun("sshd does not answer:\n" + log.read_text(encoding="utf-8", errors="replace"))

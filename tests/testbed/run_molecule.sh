@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Every molecule scenario, on test nodes that boot once. One entry point for make and for people.
+#   MOLECULE_VENV   virtual environment with molecule, pytest-testinfra and ansible (default .venv-molecule)
+#   TESTBED_KEEP=1  leave the nodes running afterwards
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+venv=$(cd "${MOLECULE_VENV:-.venv-molecule}" && pwd)
+export PATH="$venv/bin:$PATH"
+export ANSIBLE_COLLECTIONS_PATH="$PWD/.build${ANSIBLE_COLLECTIONS_PATH:+:$ANSIBLE_COLLECTIONS_PATH}"
+vm="$venv/bin/python tests/testbed/vm.py"
+
+mkdir -p .build/ansible_collections/kubenode
+ln -sfn ../../.. .build/ansible_collections/kubenode/netfilter
+
+took_part="none"
+started=$SECONDS
+summary() {
+    status=$?
+    [ "${keep:-0}" = 1 ] || $vm stop
+    echo "molecule: nodes that took part: $took_part; $((SECONDS - started)) s"
+    # What was left out must be seen last, and by those who read only errors.
+    if [ -s .cache/testbed/left_out.txt ]; then
+        sed 's/^/molecule: *** /' .cache/testbed/left_out.txt >&2
+    fi
+    exit "$status"
+}
+keep=${TESTBED_KEEP:-0}
+trap summary EXIT
+
+# The scenarios' own destroy must leave the nodes to the next one.
+export TESTBED_KEEP=1
+$vm start
+took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
+for scenario in default image; do
+    before=$SECONDS
+    molecule test -s "$scenario"
+    echo "molecule: $scenario passed in $((SECONDS - before)) s"
+done

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls and rules.
+
+    snapshot.py [ROOT]     ROOT: take the files of a tree instead of this machine's own
+
+Reading must not change anything either. `nft list ruleset` loads nf_tables where it is not loaded yet, so it is asked
+only where it is; iptables-save creates legacy tables, so their names are read from /proc instead.
+"""
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+
+# Where a fix may write: everything in /etc, and what kmod, depmod and systemd read or write elsewhere.
+FILES = ("etc", "run/modprobe.d", "run/modules-load.d", "usr/local/lib", "usr/lib/modprobe.d", "usr/lib/modules-load.d",
+         "usr/lib/modules", "lib/modules", "boot", "run/xtables.lock")
+
+# Below the modules trees and /boot only size and time are compared: hashing them takes minutes on an emulated node.
+BULKY = ("usr/lib/modules", "lib/modules", "boot")
+
+# Sysctls that move by themselves, or whose reading does something.
+RESTLESS = ("fs/aio-nr", "fs/dentry-state", "fs/file-nr", "fs/inode-nr", "fs/inode-state", "kernel/ns_last_pid",
+            "kernel/perf_cpu_time_max_percent", "kernel/perf_event_max_sample_rate", "kernel/pty/nr", "kernel/random",
+            "net/netfilter/nf_conntrack_count", "vm/stat_refresh")
+
+
+def files(root):
+    found = {}
+    for start in FILES:
+        top = os.path.join(root, start)
+        if os.path.islink(os.path.dirname(top)):
+            continue
+        found.update(entry(root, top))
+        for folder, folders, names in os.walk(top):
+            for name in folders + names:
+                found.update(entry(root, os.path.join(folder, name)))
+    return found
+
+
+def entry(root, path):
+    """{path: what identifies its content, mode, owner and time}"""
+    try:
+        state = os.lstat(path)
+    except OSError:
+        return {}
+    name = os.path.relpath(path, root)
+    if stat.S_ISLNK(state.st_mode):
+        content = os.readlink(path)
+    elif stat.S_ISREG(state.st_mode):
+        content = str(state.st_size) if name.startswith(BULKY) else digest(path)
+    else:
+        content = ""
+    return {name: [content, oct(state.st_mode), state.st_uid, state.st_gid, state.st_mtime_ns]}
+
+
+def digest(path):
+    with open(path, "rb") as stream:
+        return hashlib.sha256(stream.read()).hexdigest()
+
+
+def lines(path):
+    """The sorted lines of a file; None where the file does not exist."""
+    try:
+        with open(path, errors="replace") as stream:
+            return sorted(stream.read().splitlines())
+    except OSError:
+        return None
+
+
+def modules():
+    """Names only: reference counts move with every socket."""
+    loaded = lines("/proc/modules")
+    return None if loaded is None else [line.split()[0] for line in loaded]
+
+
+def sysctls():
+    found = {}
+    for folder, _folders, names in os.walk("/proc/sys"):
+        for name in names:
+            path = os.path.join(folder, name)
+            key = os.path.relpath(path, "/proc/sys")
+            if not key.startswith(RESTLESS) and os.stat(path).st_mode & stat.S_IRUSR:
+                value = lines(path)
+                if value is not None:
+                    found[key] = value
+    return found
+
+
+def rules():
+    found = {name: lines("/proc/net/" + name) for name in ("ip_tables_names", "ip6_tables_names")}
+    if "nf_tables" in (modules() or []):
+        found["nft"] = subprocess.check_output(["nft", "list", "ruleset"], universal_newlines=True).splitlines()
+    return found
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else "/"
+    json.dump({"files": files(root), "modules": modules(), "sys_module": sorted(os.listdir("/sys/module")),
+               "sysctls": sysctls(), "rules": rules()}, sys.stdout, sort_keys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the test nodes: real kernels in QEMU, each reachable over ssh on a loopback port.
+
+    vm.py start [NODE ...]      build what is missing, boot what is down, return what is up to its pristine state
+    vm.py restore [NODE ...]    return running nodes to the state right after their boot
+    vm.py reboot [NODE ...]     reboot running nodes from within; their disks keep what was written
+    vm.py stop [NODE ...]       end them; nothing they wrote is kept
+    vm.py status [NODE ...]     one line per node
+    vm.py inventory             the running nodes as an Ansible inventory in YAML
+    vm.py snapshot --into DIR   what snapshot.py prints on each running node, as DIR/NODE.json
+
+A restore is QEMU's `loadvm` of a snapshot taken right after the boot: 0.2 s a node, where a reboot costs 35-60 s.
+With `snapshot=on` both the disk's changes and that snapshot live in a temporary file which QEMU has already unlinked,
+so every start begins with the untouched image and a killed QEMU leaves nothing behind.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+import images
+
+RUN = images.CACHE / "run"
+# A boot takes 40-90 s on an idle machine; a busy one may take ten times as long, and that is no failure of the kernel.
+BOOT_SECONDS = 900
+PROBE_SECONDS = 20
+MEMORY_MIB = "768"
+SNAPSHOT = "pristine"
+SNAPSHOT_SCRIPT = pathlib.Path(__file__).resolve().with_name("snapshot.py")
+SSH_OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+
+
+class Node:
+    """One test node: a QEMU process known by its control socket, and a state file."""
+
+    def __init__(self, name):
+        self.name = name
+        self.dir = RUN / name
+        self.state_file = self.dir / "state.json"
+        self.console = self.dir / "console.log"
+
+    @property
+    def state(self):
+        return json.loads(self.state_file.read_text())
+
+    def save_state(self, **changes):
+        state = dict(self.state if self.state_file.exists() else {}, **changes)
+        self.state_file.write_text(json.dumps(state))
+
+    @contextlib.contextmanager
+    def monitor(self):
+        """A function that runs one QEMU monitor command."""
+        with contextlib.ExitStack() as stack:
+            # A socket address holds 108 bytes, less than a deep checkout's path; the folder's descriptor is short.
+            folder = os.open(str(self.dir), os.O_PATH)
+            stack.callback(os.close, folder)
+            link = stack.enter_context(socket.socket(socket.AF_UNIX))
+            link.settimeout(120)
+            link.connect("/proc/self/fd/{0}/qmp.sock".format(folder))
+            stream = stack.enter_context(link.makefile("rw"))
+
+            def execute(name, **arguments):
+                stream.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+                stream.flush()
+                for line in stream:
+                    answer = json.loads(line)
+                    if "return" in answer or "error" in answer:
+                        return answer
+                return {"return": ""}
+
+            def human(command):
+                answer = execute("human-monitor-command", **{"command-line": command})
+                if answer.get("return") != "":
+                    raise images.ImageError("{0}: {1}: {2}".format(self.name, command, answer))
+
+            stream.readline()
+            execute("qmp_capabilities")
+            yield human
+
+    def running(self):
+        try:
+            with self.monitor():
+                return True
+        except OSError:
+            return False
+
+    def ssh(self, command, timeout, script=b""):
+        """(exit status, output) of a command in the guest; 255 and a timeout both mean: not reachable."""
+        line = ["ssh", "-p", str(self.state["port"]), "-i", str(images.ssh_key()), "-o", "ConnectTimeout=15",
+                "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
+        try:
+            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return 255, b""
+        return done.returncode, done.stdout if done.returncode == 0 else done.stderr
+
+    def boot(self, image, accel):
+        self.dir.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            (self.dir / "qmp.sock").unlink()
+        port = free_port()
+        self.save_state(port=port, accel=accel, generation=int(time.time()), image=str(image))
+        images.run(
+            ["qemu-system-x86_64"] + accelerated(accel) + ["-smp", "1", "-m", MEMORY_MIB]
+            + kernel_of(image, "root=/dev/vda rw console=ttyS0 mitigations=off")
+            + ["-drive", "file={0},if=virtio,format=raw,snapshot=on".format(image / "disk.img")]
+            + ["-netdev", "user,id=n0,hostfwd=tcp:127.0.0.1:{0}-:22".format(port)]
+            + ["-device", "virtio-net-pci,netdev=n0", "-display", "none", "-serial", "file:" + str(self.console)]
+            + ["-qmp", "unix:qmp.sock,server=on,wait=off", "-daemonize"],
+            cwd=str(self.dir), env=dict(os.environ, TMPDIR=str(self.dir)))
+        self.wait()
+        with self.monitor() as human:
+            human("savevm " + SNAPSHOT)
+
+    def wait(self):
+        """Until the guest answers and systemd has finished starting: a snapshot in between would move by itself."""
+        deadline = time.monotonic() + BOOT_SECONDS
+        while self.ssh("systemctl is-system-running --wait", timeout=300)[0] == 255:
+            if time.monotonic() > deadline:
+                raise images.ImageError("{0} did not answer within {1} s; see {2}".format(
+                    self.name, BOOT_SECONDS, self.console))
+            time.sleep(1)
+
+    def restore(self):
+        with self.monitor() as human:
+            human("loadvm " + SNAPSHOT)
+        # The guest's side of every open connection is gone: a new name keeps ssh from reusing a dead master.
+        self.save_state(generation=self.state["generation"] + 1)
+
+    def boot_id(self):
+        return self.ssh("cat /proc/sys/kernel/random/boot_id", timeout=60)[1]
+
+    def reboot(self):
+        before = self.boot_id()
+        self.ssh("systemctl reboot", timeout=60)
+        deadline = time.monotonic() + BOOT_SECONDS
+        while time.monotonic() < deadline:
+            status, boot_id = self.ssh("cat /proc/sys/kernel/random/boot_id", timeout=60)
+            if status == 0 and boot_id != before:
+                return self.wait()
+            time.sleep(1)
+        raise images.ImageError("{0} did not come back within {1} s".format(self.name, BOOT_SECONDS))
+
+    def stop(self):
+        try:
+            with self.monitor() as human:
+                human("quit")
+        except OSError:
+            return
+
+    def snapshot(self, folder):
+        status, output = self.ssh("python3 -", timeout=300, script=SNAPSHOT_SCRIPT.read_bytes())
+        if status != 0:
+            raise images.ImageError("{0}: snapshot.py ended with {1}: {2}".format(self.name, status, output.decode()))
+        (folder / (self.name + ".json")).write_bytes(output)
+
+    def inventory_vars(self):
+        return {
+            "ansible_host": "127.0.0.1",
+            "ansible_port": self.state["port"],
+            "ansible_user": "root",
+            "ansible_private_key_file": str(images.ssh_key()),
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "ansible_ssh_common_args": SSH_OPTIONS,
+            "ansible_timeout": 60,
+            "ansible_control_path": "%(directory)s/testbed-{port}-{generation}".format(**self.state),
+            "testbed_kernel": images.NODES[self.name]["kernel"],
+        }
+
+
+def accelerated(accel):
+    # Without -cx16, kernel 6.12 panics under the emulation of QEMU 7.2 (cmpxchg16b).
+    return {"kvm": ["-accel", "kvm", "-cpu", "host"],
+            "tcg": ["-accel", "tcg,thread=multi", "-cpu", "max,-cx16"]}[accel]
+
+
+def kernel_of(image, cmdline):
+    return ["-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.img"), "-append", cmdline]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def find_accel(image):
+    """kvm only where it has just been seen to run a stock kernel; the answer is kept until this machine reboots."""
+    boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    known = RUN / "accel-{0}".format(boot_id)
+    if not known.exists():
+        RUN.mkdir(parents=True, exist_ok=True)
+        known.write_text("kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) and probe_kvm(image) else "tcg")
+    return known.read_text()
+
+
+def probe_kvm(image):
+    """Whether KVM brings a stock kernel as far as its first process."""
+    log = RUN / "probe.log"
+    log.write_text("")
+    probe = subprocess.Popen(
+        ["qemu-system-x86_64"] + accelerated("kvm") + ["-m", "512", "-no-reboot", "-display", "none"]
+        + kernel_of(image, "console=ttyS0") + ["-serial", "file:" + str(log)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + PROBE_SECONDS
+        while time.monotonic() < deadline and probe.poll() is None:
+            if "Run /init" in log.read_text(errors="replace"):
+                return True
+            time.sleep(0.2)
+        return False
+    finally:
+        probe.kill()
+        probe.wait()
+
+
+def in_parallel(action, nodes):
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
+        list(pool.map(action, nodes))
+
+
+def start(nodes):
+    built, _left_out = images.build_all([node.name for node in nodes])
+    accel = find_accel(next(iter(built.values())))
+    up = {node.name for node in nodes if node.running()}
+
+    def bring_up(node):
+        if node.name in up:
+            node.restore()
+        else:
+            node.boot(built[node.name], accel)
+
+    in_parallel(bring_up, [node for node in nodes if node.name in built])
+
+
+def restore(nodes):
+    in_parallel(Node.restore, [node for node in nodes if node.running()])
+
+
+def reboot(nodes):
+    in_parallel(Node.reboot, [node for node in nodes if node.running()])
+
+
+def stop(nodes):
+    in_parallel(Node.stop, nodes)
+
+
+def status(nodes):
+    for node in nodes:
+        where = "127.0.0.1:{port} {accel}".format(**node.state) if node.running() else "down"
+        print("{0:8} {1:9} kernel {2:5} {3}".format(
+            node.name, images.NODES[node.name]["suite"], images.NODES[node.name]["kernel"], where))
+
+
+def inventory(nodes):
+    print("---\nnodes:\n  hosts:")
+    for node in nodes:
+        if node.running():
+            print("    {0}:".format(node.name))
+            for key, value in node.inventory_vars().items():
+                print("      {0}: {1}".format(key, json.dumps(value)))
+
+
+def snapshot(nodes, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    in_parallel(lambda node: node.snapshot(folder), [node for node in nodes if node.running()])
+
+
+def main():
+    commands = {"start": start, "restore": restore, "reboot": reboot, "stop": stop, "status": status, "inventory": inventory,
+                "snapshot": snapshot}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=list(commands))
+    parser.add_argument("node", nargs="*", help="default: all of " + " ".join(images.NODES))
+    parser.add_argument("--into", type=pathlib.Path, metavar="DIR", help="where snapshots go")
+    arguments = parser.parse_args()
+    unknown = set(arguments.node) - set(images.NODES)
+    if unknown:
+        parser.error("no such node: " + " ".join(sorted(unknown)))
+    if (arguments.command == "snapshot") != bool(arguments.into):
+        parser.error("--into belongs to snapshot, and snapshot needs it")
+    options = {"folder": arguments.into} if arguments.into else {}
+    try:
+        commands[arguments.command]([Node(name) for name in arguments.node or images.NODES], **options)
+    except images.ImageError as error:
+        sys.exit("testbed: " + str(error))
+
+
+if __name__ == "__main__":
+    main()

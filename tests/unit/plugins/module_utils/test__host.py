@@ -1,0 +1,196 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Host: one tree is read, and no look waits, floods or leaves the tree."""
+
+import os
+import time
+
+import pytest
+
+import node_tree
+from node_processes import as_nobody, in_child, needs_root
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return node_tree.unpack({
+        "etc/secret": "of the tree\n",
+        "etc/absolute": node_tree.link("/etc/secret"),
+        "etc/relative": node_tree.link("secret"),
+        "etc/climbing": node_tree.link("../../../../../../etc/secret"),
+        "etc/outside": node_tree.link("/../../usr/../etc/secret"),
+        "etc/chain": node_tree.link("absolute"),
+        "etc/loop": node_tree.link("loop2"),
+        "etc/loop2": node_tree.link("loop"),
+        "etc/dangling": node_tree.link("/nowhere"),
+        "etc/folder": node_tree.link("/usr/lib"),
+        "usr/lib/deep/file": "deep\n",
+        "lib": node_tree.link("usr/lib"),
+        "etc/pipe": node_tree.FIFO,
+        "etc/zero": node_tree.link("/dev/zero"),
+        "etc/huge": node_tree.sparse(10 * 1024 ** 3),
+        "etc/binary": b"a\xff\xfe\x00b",
+        "etc/good.gz": node_tree.compressed("plain\n"),
+        "etc/bomb.gz": node_tree.compressed(b"\0" * (_host.TEXT_LIMIT + 1)),
+        "etc/cut.gz": node_tree.compressed("plain\n" * 1000)[:-12],
+        "etc/no.gz": "no gzip",
+    }, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["secret", "absolute", "relative", "climbing", "outside", "chain"])
+def test_links_stay_in_the_tree(tree, name):
+    host = _host.Host(tree)
+    assert host.read_text("/etc/" + name).text == "of the tree\n"
+    assert host.tree_path("/etc/" + name) == "/etc/secret"
+
+
+def test_folders_behind_links(tree):
+    host = _host.Host(tree)
+    assert host.list_dir("/etc/folder/deep") == (_host.OK, ["file"])
+    assert host.read_text("/lib/deep/../deep/file").text == "deep\n"
+    assert host.tree_path("/lib/deep/file") == "/usr/lib/deep/file"
+
+
+@pytest.mark.parametrize("name, status", [
+    ("loop", _host.ABSENT), ("dangling", _host.ABSENT), ("nothing", _host.ABSENT), ("secret/below", _host.ABSENT),
+    ("pipe", _host.UNPARSED), ("", _host.UNPARSED), ("huge", _host.UNPARSED),
+    ("bomb.gz", _host.UNPARSED), ("cut.gz", _host.UNPARSED), ("no.gz", _host.UNPARSED),
+])
+def test_what_cannot_be_read_has_a_word_and_takes_no_time(tree, name, status):
+    begun = time.monotonic()
+    text = _host.Host(tree).read_text("/etc/" + name)
+    assert (text.status, text.text, text.ok) == (status, "", False)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_device_outside_of_the_tree_is_not_reached(tree):
+    assert _host.Host(tree).read_text("/etc/zero").status == _host.ABSENT
+
+
+def test_a_device_is_not_read():
+    assert _host.Host("/").read_text("/dev/zero").status == _host.UNPARSED
+
+
+def test_bytes_that_are_no_text(tree):
+    assert _host.Host(tree).read_text("/etc/binary").text == "a\ufffd\ufffd\0b"
+    assert _host.Host(tree).read_text("/etc/good.gz").text == "plain\n"
+
+
+def test_limits_count_for_what_comes_out(tree):
+    host = _host.Host(tree)
+    assert host.read_text("/etc/good.gz", limit=5).status == _host.UNPARSED
+    assert host.read_text("/etc/secret", limit=12).ok
+    assert host.read_text("/etc/secret", limit=11).status == _host.UNPARSED
+
+
+def test_kinds(tree):
+    host = _host.Host(tree)
+    assert host.is_dir("/etc/folder") and not host.is_file("/etc/folder")
+    assert host.is_file("/etc/chain") and host.exists("/etc/chain")
+    assert not host.exists("/etc/loop") and not host.is_file("/etc/dangling")
+    assert host.read_link("/etc/chain") == "absolute" and host.read_link("/etc/secret") is None
+    assert host.tree_path("/etc/dangling") is None
+
+
+def test_nothing_is_seen_where_the_root_is_missing(tmp_path):
+    host = _host.Host(str(tmp_path / "none"))
+    assert host.list_dir("/etc") == (_host.ABSENT, []) and not host.is_dir("/")
+
+
+def test_denied_is_not_absent():
+    folder = node_tree.open_folder()
+    node_tree.unpack({"etc/closed/file": "x", "etc/secret": node_tree.mode(0o000, "x")}, folder)
+    os.chmod(folder + "/etc/closed", 0o000)
+
+    def look():
+        host = _host.Host(folder)
+        return [host.read_text("/etc/secret").status, host.list_dir("/etc/closed")[0], host.read_text("/etc/closed/file").status, host.is_root()]
+    try:
+        assert as_nobody(look) == [_host.DENIED, _host.DENIED, _host.DENIED, False]
+    finally:
+        os.chmod(folder + "/etc/closed", 0o755)
+        in_child(lambda: __import__("shutil").rmtree(folder))
+
+
+def test_programs_of_the_tree(tmp_path):
+    host = _host.Host(node_tree.unpack({
+        "usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
+        "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
+        "usr/sbin/xtables-nft-multi": node_tree.executable(),
+        "usr/sbin/nft": "not executable",
+        "usr/local/bin/ipset/x": "a folder",
+        "usr/bin/ipset": node_tree.executable(),
+    }, tmp_path))
+    assert host.find_binary("iptables") == "/usr/sbin/iptables"
+    assert host.tree_path("/usr/sbin/iptables") == "/usr/sbin/xtables-nft-multi"
+    assert host.find_binary("nft") is None
+    assert host.find_binary("ipset") == "/usr/bin/ipset"
+
+
+def test_nothing_of_a_tree_is_run(tmp_path):
+    mark = tmp_path / "ran"
+    host = _host.Host(node_tree.unpack({"usr/bin/tool": node_tree.executable("#!/bin/sh\ntouch %s\n" % mark)}, tmp_path))
+    assert host.run(["tool"]).status == _host.DENIED
+    assert host.run(["/bin/true"]).status == _host.DENIED
+    assert not mark.exists() and host.machine() is None
+
+
+LIVE = _host.Host("/")
+
+
+def test_a_command_that_ends():
+    done = LIVE.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (done.status, done.rc, done.out, done.err, done.ok) == (_host.OK, 3, "out\n", "err\n", False)
+
+
+def test_a_command_has_no_input_and_a_plain_environment():
+    done = LIVE.run(["sh", "-c", "cat; env"])
+    assert done.ok and "LC_ALL=C" in done.out and "HOME" not in done.out
+
+
+def test_a_command_that_hangs_dies_with_its_children():
+    begun = time.monotonic()
+    done = LIVE.run(["sh", "-c", "sleep 300 & echo $!; sleep 300"], timeout=0.5)
+    assert done.status == _host.TIMEOUT and time.monotonic() - begun < 10
+    assert is_gone(int(done.out))
+
+
+def test_a_child_that_keeps_the_output_open_is_not_waited_for():
+    done = LIVE.run(["sh", "-c", "sleep 300 & echo $!"], timeout=0.5)
+    assert done.status == _host.TIMEOUT
+    assert is_gone(int(done.out))
+
+
+def test_a_command_that_closes_its_output_and_stays():
+    assert LIVE.run(["sh", "-c", "exec >&- 2>&-; sleep 300"], timeout=0.5).status == _host.TIMEOUT
+
+
+def test_a_command_that_floods():
+    done = LIVE.run(["sh", "-c", "yes"], limit=1000)
+    assert done.status == _host.UNPARSED and len(done.out) < 200000
+
+
+@pytest.mark.parametrize("argv, status", [
+    (["no-such-program-anywhere"], _host.ABSENT), (["/no/such/program"], _host.ABSENT), (["/etc/passwd"], _host.DENIED)])
+def test_a_command_that_cannot_be_started(argv, status):
+    assert LIVE.run(argv).status == status
+
+
+@needs_root
+def test_the_node_goes_first():
+    assert LIVE.run(["sh", "-c", "nice; cat /proc/self/oom_score_adj"]).out.split() == ["19", "1000"]
+
+
+def is_gone(pid):
+    """Whether the process ends (or has ended and waits to be reaped by somebody) within five seconds."""
+    for _try in range(500):
+        try:
+            with open("/proc/%d/stat" % pid) as stream:
+                if stream.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except (OSError, IOError):
+            return True
+        time.sleep(0.01)
+    return False

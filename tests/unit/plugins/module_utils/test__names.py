@@ -1,0 +1,40 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module names: which are allowed, how they are spelled, which file holds which."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _names
+
+
+@pytest.mark.parametrize("name", ["nf_conntrack", "nf-conntrack", "8021q", "ip_set_hash:ip", "net-pf-16-proto-16-family-IPVS", "a.b", "x" * 64])
+def test_names_and_aliases(name):
+    assert _names.is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "ip tables", "-a", "a/b", "a..b", "x" * 65, "a\0", "nf_\u00e4", "--all", ".a"])
+def test_what_is_no_name(name):
+    assert not _names.is_name(name)
+    with pytest.raises(_errors.BadInput, match="is no kernel module name"):
+        _names.checked([name])
+
+
+def test_names_once_each_in_the_order_given():
+    assert _names.checked(["ip-vs", "nf_nat", "ip_vs"]) == ["ip_vs", "nf_nat"]
+
+
+@pytest.mark.parametrize("path, name", [
+    ("kernel/net/ip-tables.ko", "ip_tables"), ("x.ko.gz", "x"), ("x.ko.xz", "x"), ("/a/x.ko.zst", "x"),
+    ("x.ko.bz2", None), (".ko", None), ("x.o", None), ("x.ko/", None), ("", None),
+])
+def test_name_of_a_file(path, name):
+    assert _names.of_file(path) == name
+
+
+@given(st.text())
+def test_any_text_is_judged(text):
+    assert _names.is_name(text) in (True, False)
+    assert _names.of_file(text) is None or _names.of_file(text)
