@@ -27,6 +27,7 @@ test: venv-dev ## Run all tests; installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
 unit: venv-dev link ## Unit tests, on every Python from 3.6 on and two ansible-cores
+	@$(TOOLS)/need_packages.sh kmod
 	@$(RUN) $(TOOLS)/unit.py
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
@@ -35,8 +36,8 @@ lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 sanity: venv-dev ## ansible-test sanity, on two ansible-cores
 	@$(RUN) $(TOOLS)/sanity.py
 
-molecule: venv-dev link ## Real nodes: virtual machines, kernels and reboots
-	@tests/testbed/run_molecule.sh
+molecule: link ## Real nodes: virtual machines, kernels and reboots
+	@PYTHON=$(PYTHON) tests/testbed/run_molecule.sh
 
 bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
 	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke)
@@ -51,7 +52,7 @@ link: ## Make the collection path that leads to this checkout
 	@$(TOOLS)/link_collection.sh
 
 clean: ## Remove what make made, except what is costly to make again (.cache)
-	rm -rf .build .venv .pytest_cache .hypothesis .ansible kubenode-netfilter-report
+	rm -rf .build .venv .venv-molecule .pytest_cache .hypothesis .ansible kubenode-netfilter-report
 	find . -name __pycache__ -not -path './.cache/*' -prune -exec rm -rf {} +
 
 venv:

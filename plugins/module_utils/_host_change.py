@@ -55,7 +55,7 @@ def replace(host, path, text, mode=0o644):
             raise
         _sync_folder(folder)
     except OSError as error:
-        raise _errors.ChangeFailed("%s cannot be written: %s" % (path, error.strerror))
+        raise _errors.ChangeFailed("%s cannot be written: %s" % (path, error.strerror)) from error
 
 
 def remove(host, path):
@@ -65,7 +65,7 @@ def remove(host, path):
         os.unlink(os.path.join(host.real_path(folder), name))
     except OSError as error:
         if error.errno != errno.ENOENT:
-            raise _errors.ChangeFailed("%s cannot be removed: %s" % (path, error.strerror))
+            raise _errors.ChangeFailed("%s cannot be removed: %s" % (path, error.strerror)) from error
 
 
 def remove_empty_folder(host, path):

@@ -196,8 +196,8 @@ def _read_record(host):
     try:
         record = json.loads(text)
         return {"files": dict(record["files"])}
-    except (ValueError, KeyError, TypeError):
-        raise _errors.ChangeFailed("%s is damaged, so what was lifted is not known; move it away to go on without undoing" % RECORD)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _errors.ChangeFailed("%s is damaged, so what was lifted is not known; move it away to go on without undoing" % RECORD) from error
 
 
 class Lift(object):
@@ -250,7 +250,6 @@ def checked_file_name(name):
     if "/" in name or not name.endswith(".conf") or name == ".conf" or name.startswith("."):
         raise _errors.BadInput("file %r is no file name that is read from %s; give a bare name that ends in .conf" % (name, LOAD_DIRECTORY))
     return name
-
 
 
 def run(params, check_mode, names):

@@ -10,12 +10,11 @@ import pathlib
 import re
 import types
 
-import jmespath
-import jmespath.exceptions
 import yaml
 
 from ..module_utils._errors import BadInput
 from . import _finding
+from ._expressions import compiled
 from ._options import unknown_name
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
@@ -58,20 +57,6 @@ def load_yaml(path):
     """The document in a file of the collection."""
     with open(path, encoding="utf-8") as stream:
         return yaml.load(stream, Loader=_LOADER)
-
-
-def compiled(expression, where):
-    """The JMESPath expression, ready to search with. Raises BadInput that names C(where)."""
-    try:
-        return _compiled(expression)
-    except (jmespath.exceptions.JMESPathError, TypeError) as error:
-        said = str(error).strip().splitlines() or ["not an expression"]
-        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, said[0].rstrip(":"))) from None
-
-
-@functools.lru_cache(maxsize=None)
-def _compiled(expression):
-    return jmespath.compile(expression)
 
 
 def judge_of(kind):

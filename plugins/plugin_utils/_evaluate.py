@@ -6,9 +6,8 @@
 import functools
 import re
 
-import jmespath.exceptions
-
 from . import _catalogue, _finding
+from ._expressions import search
 
 # A source with one of these was not read: nothing that rests on it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
@@ -31,12 +30,12 @@ def _evaluate(check, evidence, policy):
     if missing:
         return [_unknown(check, "%s was not collected" % missing[0].partition(".")[0])]
     if check.applies_when is not None:
-        applies, problem = _search(check.applies_when, evidence)
+        applies, problem = search(check.applies_when, evidence)
         if applies is None:
             return [_unknown(check, problem or "whether it applies could not be told")]
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
-    doubts, problem = _search(check.unknown, evidence) if check.unknown else ([], None)
+    doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
     if doubts is None or doubts is True:
         return [_unknown(check, problem or "the evidence does not tell")]
     offenders, problem = _judge(check, evidence, policy)
@@ -51,17 +50,8 @@ def _evaluate(check, evidence, policy):
     return found or [_finding.finding(check, _finding.PASS, expected=check.title)]
 
 
-def _search(expression, evidence):
-    """(answer, problem); the answer is None where the expression raises or yields null."""
-    try:
-        answer = _catalogue.compiled(expression, "select").search(evidence)
-    except jmespath.exceptions.JMESPathError as error:
-        return None, "%s: %s" % (expression, str(error).splitlines()[0])
-    return answer, None if answer is not None else "the evidence holds nothing for %s" % expression
-
-
 def _judge(check, evidence, policy):
-    selected, problem = _search(check.select, evidence)
+    selected, problem = search(check.select, evidence)
     if selected is None:
         return None, problem
     judge, _wants = _judges(check.kind)
@@ -87,9 +77,13 @@ def _unread(check, evidence):
     """Which needed source was not read and why, or an empty text."""
     for need in check.needs:
         section, _dot, source = need.partition(".")
-        collected = (evidence[section] or {}).get("collected") or {}
+        if section == "requirements":
+            continue  # Derived here; what it rests on is needed by its own name.
+        collected = evidence[section].get("collected") if isinstance(evidence[section], dict) else None
+        if not isinstance(collected, dict):
+            return "%s does not tell what was read" % section
         for name in sorted(collected):
-            if source in ("", name) and collected[name] in _UNREAD:
+            if source in ("", name) and str(collected[name]) in _UNREAD:
                 return "%s of %s is %s" % (name, section, collected[name])
     return ""
 

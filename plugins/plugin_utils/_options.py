@@ -92,7 +92,7 @@ def _cast_list(name, value, spec):
     if isinstance(value, str) and spec.get("elements") == "str":
         # -e name=a,b as Ansible's own lists take it.
         value = [item.strip() for item in value.split(",") if item.strip()]
-    if not isinstance(value, list):
+    if not isinstance(value, (list, tuple)):
         raise BadInput("%s must be a list, not %s" % (name, _shown(value)))
     element = {"type": spec.get("elements", "raw"), "choices": spec.get("choices"), "options": spec.get("options")}
     return [checked("%s[%d]" % (name, index), item, element) for index, item in enumerate(value)]

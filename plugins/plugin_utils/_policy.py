@@ -13,6 +13,7 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from . import _catalogue, _waivers
+from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 
 PREFIX = "node_policy_"
@@ -129,7 +130,7 @@ def _check_module(where, module):
     for name in alternatives(module):
         _check_name(where, name)
     if module.get("requires_if") is not None:
-        _catalogue.compiled(module["requires_if"], "%s.requires_if" % where)
+        compiled(module["requires_if"], "%s.requires_if" % where)
 
 
 def _check_name(where, name):

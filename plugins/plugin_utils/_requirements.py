@@ -55,7 +55,8 @@ def _judge_mode(mode, evidence, policy, facts, rows):
     """(modules, problem, possible) of one mode; possible is None where something could not be looked at."""
     modules = required_modules(mode, evidence, policy, facts, rows)
     problems = _version_problems(mode, policy, facts)
-    needed = [row for row in modules if not row["optional"]]
+    # What a CNI or the user asks for says nothing of the mode.
+    needed = [row for row in modules if not row["optional"] and row["of_mode"]]
     lacking = [row for row in needed if row["state"] == "absent" and row["cause"] not in _NOT_THE_KERNEL]
     problems += ["%s is absent (%s)" % (row["subject"], row["evidence"]) for row in lacking[:3]]
     if len(lacking) > 3:
@@ -96,8 +97,14 @@ def required_modules(mode, evidence, policy, facts, rows):
                 "optional": bool(module.get("optional")) or bool(doubts),
                 "on_demand": bool(module.get("on_demand", True)),
                 "reason": "%s: %s%s" % (requirement["consumer"], module["reason"], " (%s)" % doubts if doubts else ""),
+                "of_mode": _of_mode(requirement, facts),
             })
     return [dict(best_row(row["any_of"], rows), **row) for _subject, row in sorted(found.items())]
+
+
+def _of_mode(requirement, facts):
+    """True for what kube-proxy itself needs for the mode; without a second family it goes on with the first."""
+    return bool(requirement.get("modes")) and not requirement.get("cnis") and requirement.get("family") in (None,) + tuple(facts["ip_families"][:1])
 
 
 def _add(found, names, row):
@@ -114,6 +121,7 @@ def _add(found, names, row):
     if row["reason"] not in known["reason"]:
         known["reason"] = "%s; %s" % (known["reason"], row["reason"])
     known["on_demand"] = known["on_demand"] and row["on_demand"]
+    known["of_mode"] = known["of_mode"] or row["of_mode"]
 
 
 def _advice(policy, facts):

@@ -3,10 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What C(auto) means on this node, and whether a row of the matrix speaks of it. PRIVATE to the collection."""
 
-import jmespath.exceptions
-
 from ..module_utils import _versions
-from . import _catalogue
+from ._expressions import search
 
 
 def facts_of(evidence, policy):
@@ -104,12 +102,9 @@ def needed(module, context):
     expression = module.get("requires_if")
     if expression is None:
         return True, ""
-    try:
-        answer = _catalogue.compiled(expression, "requires_if").search(context)
-    except jmespath.exceptions.JMESPathError as error:
-        return True, "whether it is needed could not be told: %s" % error
+    answer, problem = search(expression, context)
     if answer is None:
-        return True, "whether it is needed could not be told"
+        return True, "whether it is needed could not be told: %s" % problem
     return bool(answer), ""
 
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Every molecule scenario, on test nodes that boot once. One entry point for make and for people.
-#   MOLECULE_VENV   virtual environment with molecule, pytest-testinfra and ansible (default .venv-molecule)
+#   MOLECULE_VENV   virtual environment with what requirements.txt beside this asks for (default: .venv-molecule, made here)
 #   TESTBED_KEEP=1  leave the nodes running afterwards
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+if [ -z "${MOLECULE_VENV:-}" ]; then
+    tests/tools/venv.sh .venv-molecule "${PYTHON:-python3}" -r tests/testbed/requirements.txt
+fi
 venv=$(cd "${MOLECULE_VENV:-.venv-molecule}" && pwd)
 export PATH="$venv/bin:$PATH"
 export ANSIBLE_COLLECTIONS_PATH="$PWD/.build${ANSIBLE_COLLECTIONS_PATH:+:$ANSIBLE_COLLECTIONS_PATH}"

@@ -16,6 +16,7 @@ BUILD = TOP / ".build"
 VENV = TOP / ".venv"
 VENVS = TOP / ".cache" / "venvs"
 TAIL_LINES = 60
+MAX_NAMES = 8
 
 
 def clean_env(**extra):
@@ -80,14 +81,17 @@ class Results:
             status = subprocess.run([str(part) for part in command], cwd=str(cwd), env=env or clean_env(),
                                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
         seconds = time.monotonic() - start
-        passed, failed, skipped = count_junit(junit) if junit else (0, 0, 0)
+        passed, failed, reasons = count_junit(junit) if junit else (0, 0, {})
         if status and not failed:
             failed += 1
         elif not status and not junit:
             passed = 1
         elif not status and not passed and not failed:
             failed = 1  # A runner that ran nothing proved nothing.
-        self.add(what, passed, failed, skipped, seconds)
+        self.add(what, passed, failed, sum(len(names) for names in reasons.values()), seconds)
+        for reason, names in reasons.items():
+            few = ", ".join(names) if len(names) <= MAX_NAMES else "%d tests" % len(names)
+            self.left_out("%s: %s" % (what, few), reason)
         if failed:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
             lines = lines[-TAIL_LINES:] + ["(all of it: %s)" % log.relative_to(TOP)]
@@ -100,16 +104,19 @@ class Results:
 
 
 def count_junit(place):
-    """Return (passed, failed, skipped) of a JUnit file, or of all those in a folder."""
+    """Return (passed, failed, {reason: names of what was skipped}) of a JUnit file, or of all those in a folder."""
     place = pathlib.Path(place)
     files = sorted(place.glob("*.xml")) if place.is_dir() else [place] if place.exists() else []
-    passed = failed = skipped = 0
+    passed = failed = 0
+    reasons = {}
     for file in files:
         for case in xml.etree.ElementTree.parse(str(file)).iter("testcase"):
             if case.find("failure") is not None or case.find("error") is not None:
                 failed += 1
             elif case.find("skipped") is not None:
-                skipped += 1
+                skipped = case.find("skipped")
+                reason = skipped.get("message") or (skipped.text or "").strip()
+                reasons.setdefault(reason, []).append(case.get("name"))
             else:
                 passed += 1
-    return passed, failed, skipped
+    return passed, failed, reasons

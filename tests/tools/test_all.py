@@ -11,15 +11,17 @@ import subprocess
 import sys
 import time
 
-from results import BUILD, TOP
+from results import BUILD, TOP, clean_env
 
 # Cheap parts first; the benchmark last and alone, because it compares times. Minutes after which a part is ended: about
 # twice what it needs on two cores with nothing cached.
-PARTS = (("lint", 6), ("unit", 25), ("docs", 4), ("build", 4), ("sanity", 12), ("molecule", 40), ("bench", 5))
+PARTS = (("lint", 6), ("unit", 25), ("docs", 4), ("build", 4), ("sanity", 12), ("molecule", 40), ("bench", 8))
 SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1"]}
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
-LEFT_OUT = re.compile(r"^\W*left out: *(?P<what>.+)", re.IGNORECASE)
+# What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
+LEFT_OUT = re.compile(r"^(?:molecule: \W*)?(?P<what>.*?) *\bleft out: *(?P<why>.+)", re.IGNORECASE)
+NOTE = re.compile(r"^ *(molecule: nodes that took part.*|ratio [0-9.]+, target.*)")
 
 
 def end(process):
@@ -41,7 +43,7 @@ def run_part(part, minutes):
     log.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + minutes * 60
     with open(str(log), "wb") as output, open(str(log), "rb") as shown:
-        process = subprocess.Popen(command, cwd=str(TOP), stdin=subprocess.DEVNULL, stdout=output,
+        process = subprocess.Popen(command, cwd=str(TOP), env=clean_env(), stdin=subprocess.DEVNULL, stdout=output,
                                    stderr=subprocess.STDOUT, start_new_session=True)
         try:
             while process.poll() is None and time.monotonic() < deadline:
@@ -77,9 +79,11 @@ def rows_of(part, status):
 def rows_from_log(text):
     rows = []
     for line in text.splitlines():
-        left_out = LEFT_OUT.match(line)
-        if left_out:
-            rows.append({"left_out": left_out.group("what"), "why": ""})
+        left_out, note = LEFT_OUT.match(line), NOTE.match(line)
+        if left_out and not line.startswith("testbed:"):  # which says it first, and molecule once more at its end
+            rows.append({"left_out": left_out.group("what") or left_out.group("why"), "why": left_out["what"] and left_out["why"]})
+        elif note:
+            rows.append({"note": note.group(1)})
         elif PYTEST_LINE.match(line.strip()):
             counts = {word: int(number) for number, word in PYTEST_COUNT.findall(line)}
             rows.append({"what": "pytest", "passed": counts.get("passed", 0), "skipped": counts.get("skipped", 0),
@@ -96,6 +100,8 @@ def summary(outcomes):
         for row in rows:
             if "what" in row:
                 print("    %-60s %d passed, %d failed, %d skipped" % (row["what"], row["passed"], row["failed"], row["skipped"]))
+            elif "note" in row:
+                print("    " + row["note"])
     left_out = [row for _part, _seconds, rows in outcomes for row in rows if "left_out" in row]
     print("Left out:%s" % ("" if left_out else " nothing"))
     for row in left_out:

@@ -11,7 +11,7 @@ log=.build/logs/venv-$(basename "$folder").log
 
 # A virtual environment is bound to its place and to its Python.
 made_by=$("$python" --version 2>&1; pwd)
-asked_for=$(printf '%s\n' "$made_by" "$@"; cat requirements*.txt tests/unit/requirements.txt)
+asked_for=$(printf '%s\n' "$made_by" "$@"; cat requirements*.txt tests/*/requirements.txt)
 stamp=$folder/.has-$(sha256sum <<<"$asked_for" | cut -c 1-16)
 
 works() {

@@ -7,7 +7,7 @@ C(loaded | builtin | loadable | installable | absent | unknown), the cause as a 
 What could not be looked at is C(unknown), never C(absent); a configuration alone never proves that a file was shipped.
 """
 
-from .. import _host, _module_data, _names, _versions
+from .. import _host, _module_data, _versions
 
 LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = "loaded", "builtin", "loadable", "installable", "absent", "unknown"
 # The kernel can do it now or as soon as it is asked to.

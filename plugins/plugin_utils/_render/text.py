@@ -5,15 +5,10 @@
 
 import unicodedata
 
-# Categories that move the cursor, change the direction of writing or are no characters at all.
-_UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-
 
 def escaped(text):
-    """C(text) in one line with every control character written out, so that no text can speak to the terminal."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if unicodedata.category(char) not in _UNSAFE else _written(char) for char in text)
+    """C(text) in one line, written out whatever moves the cursor, changes the direction of writing or is no character at all."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
 def _written(char):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import node_tree
-from node_processes import as_nobody, in_child, needs_root
+from node_processes import as_nobody, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
 
 
@@ -107,11 +107,7 @@ def test_denied_is_not_absent():
     def look():
         host = _host.Host(folder)
         return [host.read_text("/etc/secret").status, host.list_dir("/etc/closed")[0], host.read_text("/etc/closed/file").status, host.is_root()]
-    try:
-        assert as_nobody(look) == [_host.DENIED, _host.DENIED, _host.DENIED, False]
-    finally:
-        os.chmod(folder + "/etc/closed", 0o755)
-        in_child(lambda: __import__("shutil").rmtree(folder))
+    assert as_nobody(look) == [_host.DENIED, _host.DENIED, _host.DENIED, False]
 
 
 def test_programs_of_the_tree(tmp_path):

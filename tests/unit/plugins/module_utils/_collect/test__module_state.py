@@ -118,7 +118,8 @@ CASES = {
     "everything built in, config says off": (
         merged(DEBIAN, running(R61, None), {"proc/config.gz": node_tree.compressed(WHOLE + "# CONFIG_IP_VS is not set\n")}),
         "ip_vs", "absent", "config_off"),
-    "everything built in, seen in /sys": (merged(DEBIAN, running(R61, None), {"sys/module/ip_set/parameters/max_sets": "9\n"}), "ip_set", "builtin", "sys_module"),
+    "everything built in, seen in /sys": (
+        merged(DEBIAN, running(R61, None), {"sys/module/ip_set/parameters/max_sets": "9\n"}), "ip_set", "builtin", "sys_module"),
     "everything built in, seen in /proc": (merged(DEBIAN, running(R61, None), {"proc/net/ip_vs": ""}), "ip_vs", "builtin", "proc_net"),
     "everything built in, and nothing tells": (merged(DEBIAN, running(R61, None)), "ip_vs", "unknown", "no_evidence"),
     "everything built in, and a fragment is silent": (

@@ -129,7 +129,8 @@ def test_no_system_tree(manifest, words, tmp_path):
         open_tree(node_tree.unpack(manifest, tmp_path))
 
 
-@pytest.mark.parametrize("root, words", [("/no/such/folder", "is no directory"), ("/etc/passwd", "is no directory"), ("relative", "no absolute path"), ("", "no absolute path")])
+@pytest.mark.parametrize("root, words", [
+    ("/no/such/folder", "is no directory"), ("/etc/passwd", "is no directory"), ("relative", "no absolute path"), ("", "no absolute path")])
 def test_no_root(root, words):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(root)

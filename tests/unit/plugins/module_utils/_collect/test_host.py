@@ -40,7 +40,8 @@ def test_an_image_has_no_running_kernel(tmp_path):
 
 
 @pytest.mark.parametrize("extra, init", [
-    ({}, "systemd"), ({"run/systemd/system/.keep": None, "run/openrc/x": ""}, "openrc"), ({"run/systemd/system/.keep": None, "proc/1/comm": "init\n"}, "sysvinit"),
+    ({}, "systemd"), ({"run/systemd/system/.keep": None, "run/openrc/x": ""}, "openrc"),
+    ({"run/systemd/system/.keep": None, "proc/1/comm": "init\n"}, "sysvinit"),
     ({"run/systemd/system/.keep": None, "proc/1/comm": "tini\n"}, "other"), ({"run/systemd/system/.keep": None, "proc/1/comm": None}, "other")])
 def test_init(extra, init, tmp_path):
     assert look(merged(LIVE, extra), tmp_path)["init"] == init
@@ -69,7 +70,8 @@ def test_the_second_place_of_os_release(tmp_path):
 GARBAGE = b"\xff\xfe\x00\x01 = \n\n:::\n" * 5
 
 
-@pytest.mark.parametrize("path", ["etc/os-release", "proc/uptime", "proc/meminfo", "proc/stat", "proc/1/comm", "proc/sys/kernel/osrelease", "proc/sys/kernel/random/boot_id"])
+@pytest.mark.parametrize("path", [
+    "etc/os-release", "proc/uptime", "proc/meminfo", "proc/stat", "proc/1/comm", "proc/sys/kernel/osrelease", "proc/sys/kernel/random/boot_id"])
 @pytest.mark.parametrize("content", [GARBAGE, "", "MemTotal:\n", "MemTotal: much\n", "-\n", node_tree.FIFO, None])
 def test_garbage_is_no_traceback(path, content, tmp_path):
     assert look(merged(LIVE, {path: content}), tmp_path)["schema"] == 1

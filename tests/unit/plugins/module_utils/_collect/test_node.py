@@ -36,15 +36,18 @@ TREES = {
     "ten healthy kernels": many_kernels(NAMES, config=WHOLE),
     "ten kernels that have nothing": merged(DEBIAN, running(RELEASES[3], []), *[kernel(release, ["other"]) for release in RELEASES]),
     "ten kernels that differ": merged(
-        DEBIAN, running(RELEASES[3], []), *[kernel(release, NAMES[number * 9:], NAMES[:number * 3], suffix=".ko.xz") for number, release in enumerate(RELEASES)]),
+        DEBIAN, running(RELEASES[3], []),
+        *[kernel(release, NAMES[number * 9:], NAMES[:number * 3], suffix=".ko.xz") for number, release in enumerate(RELEASES)]),
     "5000 blocks": merged(many_kernels(NAMES), {"etc/modprobe.d/a.conf": BLOCKS}),
     "5000 blocks in a file of a long name": merged(many_kernels(NAMES), {"etc/modprobe.d/%s.conf" % LONG: BLOCKS}),
     "garbage in every list": merged(many_kernels(NAMES), {
-        "etc/modprobe.d/%s.conf" % LONG: WIDE * 3000, "etc/modules-load.d/%s.conf" % LONG: WIDE * 1000, "etc/os-release": 'ID="%s"\nNAME="%s"\n' % (WIDE, WIDE * 9),
+        "etc/modprobe.d/%s.conf" % LONG: WIDE * 3000, "etc/modules-load.d/%s.conf" % LONG: WIDE * 1000,
+        "etc/os-release": 'ID="%s"\nNAME="%s"\n' % (WIDE, WIDE * 9),
         "etc/cni/net.d/1.conf": json.dumps({"plugins": [{"type": WIDE}] * 90}), "proc/cmdline": WIDE * 90}),
     "listed a hundred times": merged(many_kernels(NAMES), dict(
         ("etc/modules-load.d/%s%d.conf" % (LONG, number), "".join(name + "\n" for name in NAMES)) for number in range(100))),
-    "a proxy with arguments without end": merged(many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]), process(6, "kubelet", ["x" * 100000])),
+    "a proxy with arguments without end": merged(
+        many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]), process(6, "kubelet", ["x" * 100000])),
     "deep module paths": many_kernels(NAMES, folder="/".join(["deep" * 20] * 10)),
     "names that are no text": merged(many_kernels(NAMES), {
         b"etc/modprobe.d/\xff\xfe.conf".decode("utf-8", "surrogateescape"): "nonsense\nblacklist ip_vs\ninstall ip_tables /bin/x\n",
@@ -123,12 +126,15 @@ def test_modules_in_kernel_order_and_sections_of_every_shape(tmp_path):
 
 
 GARBAGE_PLACES = [
-    "etc/os-release", "etc/modprobe.d/a.conf", "etc/modules-load.d/a.conf", "etc/modules", "etc/cni/net.d/1.conf", "boot/grub/grub.cfg", "boot/grub/grubenv",
-    "boot/loader/entries/a.conf", "boot/loader/loader.conf", "boot/config-6.1.0", "proc/modules", "proc/cmdline", "proc/sys/kernel/osrelease", "proc/sys/kernel/modprobe", "proc/uptime",
-    "proc/meminfo", "proc/stat", "proc/net/ip_tables_names", "proc/net/ip_tables_matches", "sys/kernel/security/lockdown", "c", "proc/500/stat", "proc/500/cmdline",
+    "etc/os-release", "etc/modprobe.d/a.conf", "etc/modules-load.d/a.conf", "etc/modules", "etc/cni/net.d/1.conf", "boot/grub/grub.cfg",
+    "boot/grub/grubenv", "boot/loader/entries/a.conf", "boot/loader/loader.conf",
+    "boot/config-6.1.0", "proc/modules", "proc/cmdline", "proc/sys/kernel/osrelease",
+    "proc/sys/kernel/modprobe", "proc/uptime", "proc/meminfo", "proc/stat", "proc/net/ip_tables_names", "proc/net/ip_tables_matches",
+    "sys/kernel/security/lockdown", "c", "proc/500/stat", "proc/500/cmdline",
 ] + ["lib/modules/6.1.0/modules." + name for name in ("dep", "builtin", "alias", "order", "softdep", "builtin.modinfo")]
 WORDS = st.sampled_from([
-    b"ip_vs", b"kernel/ip_vs.ko", b":", b"\n", b" ", b"\0", b"\xff", b"blacklist ", b"install ", b"alias ", b"softdep ", b"CONFIG_IP_VS=y\n", b"{", b"}", b"menuentry 'a' {\n",
+    b"ip_vs", b"kernel/ip_vs.ko", b":", b"\n", b" ", b"\0", b"\xff", b"blacklist ", b"install ", b"alias ", b"softdep ",
+    b"CONFIG_IP_VS=y\n", b"{", b"}", b"menuentry 'a' {\n",
     b"linux /vmlinuz-6.1.0\n", b"version ", b"9" * 30, b"Live", b"=", b"\\\n", b"\\", b"*", b"[", b"../..", b"\r\n", b"cpu0", b"MemTotal:", b"pre: ",
 ])
 

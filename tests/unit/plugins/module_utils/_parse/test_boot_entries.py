@@ -90,7 +90,8 @@ def test_a_loader_entry():
     assert parse_loader_entry(text) == {"title": "Fedora Linux (6.12)", "version": "6.12.0-55.el10", "linux": "/vmlinuz-6.12.0-55.el10"}
 
 
-GRUB_PIECES = st.sampled_from(["menuentry 'a' {", "submenu 'b' {", "}", "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {", "if x; then", "blscfg"])
+GRUB_PIECES = st.sampled_from([
+    "menuentry 'a' {", "submenu 'b' {", "}", "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {", "if x; then", "blscfg"])
 
 
 @given(st.text() | st.lists(GRUB_PIECES).map("\n".join), st.text())

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.modules_alias import find_alias
 
+NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
+
 SAMPLE = """\
 # Aliases extracted from modules themselves.
 alias nf_conntrack-2 nf_conntrack
@@ -54,6 +56,6 @@ def test_any_text_is_searched_without_an_exception(text, name):
     assert isinstance(find_alias(text, name), list)
 
 
-@given(st.from_regex(r"\A[a-z][a-z0-9_-]{1,20}\Z"), st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z"), st.text(alphabet="ab -_\n#"))
+@given(NAMES, NAMES, st.text(alphabet="ab -_\n#"))
 def test_an_alias_is_found_wherever_it_stands(alias, module, around):
     assert module in find_alias("%s\nalias %s %s\n%s" % (around, alias, module, around), alias)

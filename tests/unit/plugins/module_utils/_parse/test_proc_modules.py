@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc_modules import parse_proc_modules
 
+NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
+
 SAMPLE = """\
 nf_conntrack 196608 4 nf_nat,xt_conntrack,nft_ct,ip_vs, Live 0xffffffffc0a4c000
 wireguard 106496 0 - Live 0x0000000000000000 (OE)
@@ -40,7 +42,7 @@ def test_no_line_is_lost(text):
         assert not line.split() or line in unread or line.split()[0] in states
 
 
-@given(st.lists(st.tuples(st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z"), st.sampled_from(["Live", "Loading", "Unloading"])), unique_by=lambda pair: pair[0]))
+@given(st.lists(st.tuples(NAMES, st.sampled_from(["Live", "Loading", "Unloading"])), unique_by=lambda pair: pair[0]))
 def test_what_the_kernel_prints_is_read_back(modules):
     text = "".join("%s 16384 1 - %s 0xffffffffc0000000\n" % pair for pair in modules)
     assert parse_proc_modules(text) == (dict(modules), [])

@@ -1,0 +1,109 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action assess: mistakes of the user fail it before anything connects, nodes never do."""
+
+import time
+from unittest import mock
+
+import pytest
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.action import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+
+EVIDENCE = healthy(_policy.default_policy().module_names)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Calls the action with arguments and variables; C(run.node) stands for the module on the node."""
+    node = mock.Mock(return_value={"ansible_facts": EVIDENCE, "changed": False})
+
+    def call(arguments=None, **variables):
+        task = mock.Mock(args=arguments or {}, async_val=0, check_mode=True, diff=False)
+        templar = mock.Mock()
+        templar.template.side_effect = lambda value: value
+        plugin = assess.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=templar,
+                                     shared_loader_obj=None)
+        monkeypatch.setattr(plugin, "_execute_module", node)
+        return plugin.run(task_vars=variables)
+
+    call.node = node
+    return call
+
+
+def test_a_healthy_node(run):
+    result = run()
+    facts = result["ansible_facts"]
+    assert result["changed"] is False
+    assert facts["node_assess_summary"]["fail"] == 0 and facts["node_assess_summary"]["reached"]
+    assert facts["node_host"] == EVIDENCE["node_host"]
+    assert {row["subject"] for row in facts["node_assess_required_modules"]} >= {"nf_conntrack", "xt_comment"}
+    sent = run.node.call_args[1]["module_args"]
+    assert sent["modules"] == _policy.default_policy().module_names
+    assert set(sent["gather_subset"]) == {"host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"}
+    assert "root" not in sent
+
+
+def test_options_reach_the_node(run):
+    run({"root": "/srv/image", "place": "image", "kernel": "6.1", "gather_subset": ["host"], "timeout": "5"})
+    sent = run.node.call_args[1]["module_args"]
+    assert (sent["root"], sent["place"], sent["kernel"], sent["gather_subset"]) == ("/srv/image", "image", "6.1", ["host"])
+
+
+@pytest.mark.parametrize("arguments, variables, words", [
+    ({"rot": "/x"}, {}, "The option rot is not known; did you mean root?"),
+    ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
+    ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
+    ({"timeout": "soon"}, {}, "timeout must be a whole number"),
+    ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
+    ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
+    ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
+    ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+])
+def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(arguments, **variables)
+    assert words in str(caught.value)
+    run.node.assert_not_called()
+
+
+@pytest.mark.parametrize("answer, words", [
+    (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
+    (AnsibleError("no interpreter"), "the module could not be run: "),
+    ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"}, "the module failed: MODULE FAILURE; Traceback: x"),
+    ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
+    ({}, "the module failed: it returned nothing"),
+])
+def test_a_node_never_fails_the_task(run, answer, words):
+    if isinstance(answer, Exception):
+        run.node.side_effect = answer
+    else:
+        run.node.return_value = answer
+    facts = run()["ansible_facts"]
+    assert facts["node_assess_summary"]["reached"] is False
+    assert {row["status"] for row in facts["node_assess_findings"]} == {"unknown"}
+    assert facts["node_assess_findings"][0]["reason"].startswith(words)
+    assert "\n" not in facts["node_assess_findings"][0]["reason"]
+
+
+def test_a_node_that_hangs_is_left(run):
+    run.node.side_effect = lambda **_options: time.sleep(30)
+    facts = run({"timeout": 1})["ansible_facts"]
+    assert facts["node_assess_findings"][0]["reason"] == "the node did not answer within 1 seconds"
+
+
+def test_what_the_node_sends_besides_evidence_is_dropped(run):
+    run.node.return_value = {"ansible_facts": dict(EVIDENCE, ansible_connection="local")}
+    assert "ansible_connection" not in run()["ansible_facts"]
+
+
+def test_sections_keep_the_other_findings_of_this_run(run):
+    first = run()["ansible_facts"]
+    again = run({"sections": ["KPROXY"]}, ansible_facts=first)["ansible_facts"]
+    assert {row["check"] for row in again["node_assess_findings"]} == {row["check"] for row in first["node_assess_findings"]}
+    stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
+    alone = run({"sections": ["KPROXY"]}, ansible_facts=stale)["ansible_facts"]
+    assert {row["check"] for row in alone["node_assess_findings"]} == {"KPROXY001", "KPROXY002"}

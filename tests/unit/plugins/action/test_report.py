@@ -1,0 +1,80 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action report: files for all that was assessed, the roll-up over all, one sentence where it cannot write."""
+
+import json
+from unittest import mock
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.action import report
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+
+
+def assessed(**modules):
+    policy = _policy.default_policy()
+    return _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None)
+
+
+class HostVars(dict):
+    """As Ansible's: raw_get hands over what is known of a host."""
+
+    raw_get = dict.__getitem__
+
+
+@pytest.fixture
+def run(monkeypatch):
+    shown = []
+    monkeypatch.setattr(report, "Display", lambda: mock.Mock(display=shown.append, columns=100))
+
+    def call(arguments, hosts, batch=None, alive=None):
+        task = mock.Mock(args=arguments, async_val=0, check_mode=True, diff=False)
+        plugin = report.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
+                                     shared_loader_obj=None)
+        variables = {"ansible_play_batch": batch or sorted(hosts), "ansible_play_hosts_all": sorted(hosts), "ansible_play_hosts": alive or sorted(hosts),
+                     "hostvars": HostVars({name: {"ansible_facts": facts} for name, facts in hosts.items()})}
+        return plugin.run(task_vars=variables)
+
+    call.shown = shown
+    return call
+
+
+def test_files_and_table(run, tmp_path):
+    folder = tmp_path / "report"
+    result = run({"folder": str(folder)}, {"a": assessed(), "b": assessed(xt_comment="absent"), "c": {}}, alive=["a", "b"])
+    assert result["changed"] is False
+    assert sorted(path.name for path in folder.rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
+    fleet = json.loads((folder / "fleet.json").read_text())
+    assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "pending": 0, "healthy": 1, "failing": 1}
+    node = json.loads((folder / "nodes" / "b.json").read_text())
+    assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
+    text = "\n".join(run.shown)
+    assert "KMOD001" in text and "not reached c" in text and str(folder) in text
+    assert not [path for path in folder.rglob(".*")]
+
+
+def test_hosts_of_later_batches_are_pending(run, tmp_path):
+    result = run({"folder": str(tmp_path)}, {"a": assessed(), "b": {}}, batch=["a"], alive=["a", "b"])
+    assert result["totals"]["pending"] == 1
+
+
+def test_evidence_on_demand_and_formats(run, tmp_path):
+    run({"folder": str(tmp_path), "evidence": True, "formats": ["json"]}, {"a": assessed()})
+    assert "node_host" in json.loads((tmp_path / "nodes" / "a.json").read_text())["evidence"]
+    assert run.shown == []
+    assert run({"folder": str(tmp_path / "not_made"), "formats": ["terminal"]}, {"a": assessed()})["files"] == []
+    assert not (tmp_path / "not_made").exists() and run.shown
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ({}, "report lacks folder"), ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
+    ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
+    ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
+])
+def test_one_sentence(run, arguments, words):
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(arguments, {"a": assessed()})
+    assert words in str(caught.value)

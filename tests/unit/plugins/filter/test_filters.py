@@ -1,0 +1,43 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filters: each is registered under the name of its file, documented, and names itself in its errors."""
+
+import importlib
+import pathlib
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+
+NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
+
+
+def load(name):
+    return importlib.import_module("ansible_collections.kubenode.netfilter.plugins.filter." + name)
+
+
+def facts(**modules):
+    policy = _policy.default_policy()
+    return _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_documentation_and_error(name):
+    module = load(name)
+    assert list(module.FilterModule().filters()) == [name]
+    assert yaml.safe_load(module.DOCUMENTATION)["name"] == name
+    with pytest.raises(AnsibleFilterError, match="^kubenode.netfilter.%s: needs " % name):
+        module.FilterModule().filters()[name](3)
+
+
+def test_what_they_answer():
+    known = facts(nf_conntrack="loadable", xt_comment="absent")
+    assert load("assessed").assessed(known, "KMOD") is True and load("assessed").assessed({}) is False
+    assert any("KMOD001" in text for text in load("blocking").blocking(known))
+    assert {row["check"] for row in load("fixable").fixable(known["node_assess_findings"])} == {"KMOD003"}
+    assert "nf_conntrack" in load("modules_to_load").modules_to_load(known)
+    assert load("failed_modules").failed_modules({"modules": [{"name": "a", "failed": True, "msg": "b"}]}) == [{"subject": "a", "text": "b"}]

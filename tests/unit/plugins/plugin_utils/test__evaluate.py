@@ -1,0 +1,95 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judging: what cannot be told is unknown, never a pass; subjects are counted and texts filled."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _evaluate, _finding, _policy
+
+BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows", "needs": ["node_x"], "why": "w",
+        "fix": {"role": None, "class": None, "manual": "do {subject}", "safety": "s"}, "sources": ["x"], "subject": "{name}"}
+
+
+def judge(evidence, **change):
+    check = _catalogue.checks_of([("test", dict(BASE, **change))])["KMOD999"]
+    return _evaluate.evaluate([check], evidence, _policy.default_policy())
+
+
+def section(**keys):
+    return {"node_x": dict({"schema": 1, "collected": {"file": "ok"}}, **keys)}
+
+
+@pytest.mark.parametrize("evidence, change, status", [
+    (section(rows=[]), {}, "pass"),
+    (section(rows=[{"name": "a"}]), {}, "fail"),
+    ({}, {}, "unknown"),
+    (section(), {}, "unknown"),
+    (section(rows="text"), {}, "unknown"),
+    (section(rows=[], collected={"file": "denied"}), {}, "unknown"),
+    (section(rows=[], collected={"file": "timeout"}), {}, "unknown"),
+    (section(rows=[], collected={"file": "unparsed"}), {}, "unknown"),
+    (section(rows=[], collected={"file": "absent"}), {}, "pass"),
+    (section(rows=[], collected={"file": "ok", "other": "denied"}), {"needs": ["node_x.file"]}, "pass"),
+    (section(rows=[]), {"applies_when": "node_x.live"}, "unknown"),
+    (section(rows=[{"name": "a"}], live=False), {"applies_when": "node_x.live"}, "skip"),
+    (section(rows=[]), {"select": "sum(node_x.rows[].name)"}, "fail-or-unknown"),
+    (section(rows=[{"name": "a"}]), {"select": "sum(node_x.rows[].name)"}, "unknown"),
+    (section(rows=[], doubt=[{"name": "b"}]), {"unknown": "node_x.doubt"}, "unknown"),
+    (section(rows=[], doubt=True), {"unknown": "node_x.doubt"}, "unknown"),
+    (section(rows=[]), {"unknown": "node_x.doubt"}, "unknown"),
+    (section(value=2), {"kind": "equals", "select": "node_x.value", "want": 2}, "pass"),
+    (section(value=3), {"kind": "equals", "select": "node_x.value", "want": 2}, "fail"),
+    (section(value=3), {"kind": "at_most", "select": "node_x.value", "want": "max_offenders"}, "pass"),
+    (section(value=21), {"kind": "at_most", "select": "node_x.value", "want": "max_offenders"}, "fail"),
+    (section(value="many"), {"kind": "at_most", "select": "node_x.value", "want": 1}, "unknown"),
+    (section(value="a"), {"kind": "one_of", "select": "node_x.value", "want": ["a", "b"]}, "pass"),
+    (section(value="c"), {"kind": "one_of", "select": "node_x.value", "want": ["a", "b"]}, "fail"),
+])
+def test_status(evidence, change, status):
+    found = judge(evidence, **change)
+    if status == "fail-or-unknown":
+        assert found[0]["status"] in ("fail", "unknown")
+    else:
+        assert [row["status"] for row in found] == [status]
+    assert all(list(row) == list(_finding.KEYS) for row in found)
+
+
+def test_failures_stand_beside_what_is_unknown():
+    found = judge(section(rows=[{"name": "a"}], collected={"file": "denied"}))
+    assert [row["status"] for row in found] == ["fail", "unknown"]
+    assert found[1]["reason"] == "file of node_x is denied"
+
+
+def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
+    found = judge(section(rows=[{"name": "m%02d" % number} for number in range(25)]))
+    assert len(found) == 21 and found[-1]["subject"] == "and 5 more" and found[-1]["observed"] == "25 in all"
+
+
+def test_texts_are_filled_and_nothing_known_reads_so():
+    row = judge(section(rows=[{"name": "a", "files": ["x", "y"], "line": None}]), observed="{files} at {line} {name}", reason="for {name}")[0]
+    assert (row["subject"], row["observed"], row["reason"], row["remediation"]) == ("a", "x, y at unknown a", "for a", "do unknown")
+
+
+def test_an_immutable_node_is_told_so():
+    evidence = dict(section(rows=[{"name": "a"}]), node_host={"immutable": True, "immutable_by": "talos"})
+    row = judge(evidence, fix=dict(BASE["fix"], role="harden_kernel_modules", **{"class": "safe"}))[0]
+    assert "immutable (talos)" in row["remediation"] and "Role" not in row["remediation"]
+
+
+def test_a_node_that_was_not_reached_passes_nothing():
+    checks = list(_catalogue.catalogue().values())
+    found = _evaluate.evaluate(checks, {}, _policy.default_policy(), "unreachable: no route")
+    assert {row["status"] for row in found} == {"unknown"} and len(found) == len(checks)
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["rows", "name", "collected", "x"]), inner), max_leaves=8)
+
+
+@given(JSON)
+def test_no_evidence_makes_a_judge_crash(value):
+    for row in judge({"node_x": value if isinstance(value, dict) else {"rows": value}}):
+        assert row["status"] in _finding.STATUSES

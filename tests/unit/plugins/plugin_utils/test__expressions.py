@@ -1,0 +1,32 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Expressions: what is wrong with one is told in a sentence, and so is a missing package."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _expressions
+
+
+@pytest.mark.parametrize("expression", ["", "a[?b", "a b", "[", 3])
+def test_a_bad_expression_is_one_sentence(expression):
+    with pytest.raises(BadInput) as caught:
+        _expressions.compiled(expression, "here")
+    assert str(caught.value).startswith("here is no valid JMESPath expression") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("expression, answer", [("a", (1, None)), ("b", (None, "the evidence holds nothing for b"))])
+def test_search(expression, answer):
+    assert _expressions.search(expression, {"a": 1}) == answer
+
+
+def test_what_raises_is_told():
+    answer, problem = _expressions.search("sum(a)", {"a": "x"})
+    assert answer is None and problem.startswith("sum(a): ") and "\n" not in problem
+
+
+def test_a_controller_without_the_package_says_so(monkeypatch):
+    monkeypatch.setattr(_expressions, "jmespath", None)
+    with pytest.raises(BadInput, match="^The Python package jmespath is missing on the controller; install it for "):
+        _expressions.compiled("a", "here")

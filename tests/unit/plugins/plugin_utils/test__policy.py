@@ -1,0 +1,92 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The policy: the defaults hold, and what a user gets wrong is refused with the place and the reason."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy
+
+WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
+
+
+def matrix(**module):
+    return {"node_policy_module_requirements": [{"consumer": "c", "source": "s", "modules": [dict({"reason": "r"}, **module)]}]}
+
+
+def test_the_defaults_are_valid_and_their_types_are_stated():
+    policy = _policy.default_policy()
+    assert set(_policy.defaults()) == set(_policy.options_of("node_policy"))
+    assert {"nf_conntrack", "xt_nfacct", "nfnetlink_acct", "ip_vs_rr", "nft_fib_ipv4"} <= set(policy.module_names)
+    assert len(policy.module_names) == len(set(policy.module_names))
+
+
+def test_pieces_of_nf_tables_are_never_required_as_modules():
+    assert not {"nft_counter", "nft_objref", "nft_meta", "nft_rt"} & set(_policy.default_policy().module_names)
+
+
+def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
+    for row in _policy.default_policy().requirements:
+        assert row["source"] and row["consumer"]
+        assert all(module["reason"] for module in row["modules"]), row
+
+
+@pytest.mark.parametrize("overrides, words", [
+    ({"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known; did you mean node_policy_proxy_mode?"),
+    ({"node_policy_proxy_mode": "userspace"}, "node_policy_proxy_mode is 'userspace', but must be one of"),
+    ({"node_policy_kubernetes_version": 1.3}, "node_policy_kubernetes_version is the number 1.3"),
+    ({"node_policy_kubernetes_version": "latest"}, "node_policy_kubernetes_version is 'latest', but must be auto or a version"),
+    ({"node_policy_ip_families": ["ipv5"]}, "node_policy_ip_families is ['ipv5'], but must be auto or a list"),
+    ({"node_policy_ip_families": []}, "node_policy_ip_families is [], but must be auto or a list"),
+    ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is no kernel module name"),
+    ({"node_policy_extra_modules": ["ip tables"]}, "node_policy_extra_modules[0]: 'ip tables' is no kernel module name"),
+    ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is no kernel module name"),
+    ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]}, "node_policy_extra_modules[0] needs either name or any_of"),
+    ({"node_policy_extra_modules": [{"nam": "a"}]}, "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
+    ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]}, "node_policy_waivers[0]: the check KMOD999 is not known"),
+    ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
+    ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0] lacks owner"),
+    ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
+    (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is no valid JMESPath expression: a[?b"),
+    (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
+    ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]}, "node_policy_mode_advice[0].kernel_since is 'new'"),
+])
+def test_a_mistake_is_refused_in_one_sentence(overrides, words):
+    with pytest.raises(BadInput) as caught:
+        _policy.policy_of(overrides)
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_extra_modules_may_be_names_or_rows():
+    policy = _policy.policy_of({"node_policy_extra_modules": ["br-netfilter", {"any_of": ["a", "b"], "optional": True}]})
+    assert {"br_netfilter", "a", "b"} <= set(policy.module_names)
+
+
+def test_a_variable_set_to_nothing_means_the_default():
+    assert _policy.policy_of({"node_policy_proxy_mode": None}).values["proxy_mode"] == "auto"
+
+
+@pytest.mark.parametrize("variables, words", [
+    ({"node_gate_mod": "warn"}, "The variable node_gate_mod is not known; did you mean node_gate_mode?"),
+    ({"node_gate_severity": "worst"}, "node_gate_severity is 'worst', but must be one of"),
+    ({"harden_kernel_modules_load": "perhaps"}, "harden_kernel_modules_load must be true or false"),
+    ({"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+])
+def test_variables_of_roles_are_checked(variables, words):
+    with pytest.raises(BadInput) as caught:
+        _policy.check_role_variables(variables)
+    assert str(caught.value).startswith(words)
+
+
+def test_names_of_others_are_left_alone():
+    _policy.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [], "node_gate_mode": "warn"})
+
+
+@pytest.mark.parametrize("role", _policy.tunable_roles())
+def test_defaults_of_roles_are_what_their_argument_specs_state(role):
+    stated = _policy.options_of(role)
+    defaults = _catalogue.load_yaml(_catalogue.ROLES / role / "defaults" / "main.yml")
+    assert set(defaults) == set(stated)
+    _policy.check_role_variables(defaults)

@@ -1,0 +1,86 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people see: no text of a node speaks to the terminal, lines keep their width."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding, _fleet, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
+
+CHECK = _catalogue.catalogue()["KMOD001"]
+
+
+def report(rows, host="web-1", reached=True):
+    summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
+                   kernel="kernel 6.1", needs="iptables mode")
+    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": []})
+
+
+def failing(subject="xt_comment", observed="absent", status="fail", waiver=None):
+    return _finding.finding(CHECK, status, subject, observed, "there", "a reason", "a fix", waiver)
+
+
+def test_a_healthy_node_is_two_lines():
+    text = render_node(report([_finding.finding(CHECK, "pass")]), 100, False)
+    assert text.splitlines() == ["web-1 Debian 12, kernel 6.1, iptables mode", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
+
+
+def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once():
+    text = render_node(report([failing("a"), failing("b"), failing("c", "gone")]), 100, False)
+    assert "a, b: absent" in text and "c: gone" in text
+    assert text.count("fix, for a: a fix") == 1
+
+
+def test_a_node_that_was_not_reached_says_why():
+    assert "nothing is known of it: unreachable: x" in render_node(report([failing(status="unknown")], reached=False), 100, False)
+
+
+def test_no_color_means_no_escape_at_all():
+    for color in (False, True):
+        text = render_node(report([failing(), failing(status="waived", waiver="until 2027-01-01: r (o)")]), 100, color)
+        assert ("\033" in text) is color
+    assert "waiver until 2027-01-01" in text
+
+
+def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
+    reports = {"a": report([failing()], "a"), "b": report([failing(status="unknown")], "b", reached=False)}
+    fleet = _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})
+    assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "pending": 1, "healthy": 0, "failing": 1}
+    text = render_fleet(fleet, 100, False)
+    assert "not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text and "fail on a" in text
+    assert json.loads(render_json(fleet)) == fleet
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("plain", "plain"),
+    ("\x1b[31mred", "\\x1b[31mred"),
+    ("a\rb\x07", "a\\x0db\\x07"),
+    ("\u202eabc\u2066", "\\u202eabc\\u2066"),
+    ("\x9b2J", "\\x9b2J"),
+    ("\ud800", "\\ud800"),
+    ("größe 中", "größe 中"),
+])
+def test_escaped(text, expected):
+    assert escaped(text) == expected
+
+
+@given(st.text())
+def test_nothing_speaks_to_the_terminal(text):
+    rows = [_finding.finding(CHECK, status, text, text, text, text, text, text) for status in ("fail", "unknown", "waived")]
+    shown = render_node(report(rows, text), 80, False)
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert render_json(report(rows, text)).isascii()
+
+
+@given(st.text(), st.integers(min_value=2, max_value=40))
+def test_wrapped_lines_keep_the_width_and_lose_no_character(text, width):
+    lines = wrapped(text, width)
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())

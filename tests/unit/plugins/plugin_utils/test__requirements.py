@@ -1,0 +1,169 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node needs: mode, backend, CNI and versions decide, and each need says why."""
+
+import pytest
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _requirements, _resolve
+
+FRESH = {"node_kube_proxy": {"running": False, "=mode": None}, "node_kubelet": {"running": False, "=version": None, "=installed": None,
+                                                                              "=distribution": None}}
+LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "ip6table_filter", "ip6table_nat", "ip6table_mangle"}
+
+
+def resolved(modules=None, changes=None, **overrides):
+    policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
+    return _requirements.resolve(healthy(policy.module_names, modules, changes), policy)
+
+
+def required(answer):
+    return {row["subject"] for row in answer["modules"] if not row["optional"]}
+
+
+def optional(answer):
+    return {row["subject"] for row in answer["modules"] if row["optional"]}
+
+
+def test_the_mode_the_node_runs_is_judged():
+    answer = resolved(changes={"node_kube_proxy": {"mode": "nftables"}})
+    assert (answer["mode"], answer["mode_possible"]) == ("nftables", True)
+    assert "kube-proxy runs in it" in answer["mode_because"]
+
+
+def test_the_policy_outweighs_what_runs():
+    assert resolved(proxy_mode="ipvs")["mode"] == "ipvs"
+
+
+def test_auto_on_a_fresh_node_takes_the_first_that_can_be_run_and_never_ipvs():
+    assert resolved(changes=FRESH)["mode"] == "iptables"
+    answer = resolved({"nft_compat": "absent"}, FRESH)
+    assert answer["mode"] == "nftables" and "the first that the node can run" in answer["mode_because"]
+    nothing = resolved({"*": "absent"}, FRESH)
+    assert nothing["mode"] == "iptables" and "none of iptables, nftables" in nothing["mode_because"]
+
+
+def test_auto_says_when_the_mode_of_a_running_kube_proxy_could_not_be_read():
+    assert "could not be read" in resolved(changes={"node_kube_proxy": {"=mode": None}})["mode_because"]
+
+
+def test_the_nft_backend_needs_no_legacy_module():
+    names = required(resolved())
+    assert not names & LEGACY and {"nft_compat", "nf_tables", "nft_chain_nat", "xt_comment", "xt_mark", "nf_conntrack"} <= names
+
+
+def test_the_legacy_backend_needs_its_tables_and_no_nft():
+    names = required(resolved(iptables_backend="legacy"))
+    assert names >= LEGACY and "nft_compat" not in names
+
+
+def test_ip6_twins_only_with_ipv6():
+    names = required(resolved(iptables_backend="legacy", ip_families=["ipv4"]))
+    assert not {name for name in names if name.startswith("ip6")}
+    unsure = resolved(changes={"node_host": {"=ipv6": None}}, iptables_backend="legacy")
+    assert "ip6_tables" in optional(unsure)
+
+
+def test_nobody_needs_br_netfilter_but_flannel_kube_router_and_the_user():
+    assert "br_netfilter" not in required(resolved()) | optional(resolved())
+    for cni in ("flannel", "kube-router"):
+        row = next(row for row in resolved(cni=cni)["modules"] if row["subject"] == "br_netfilter")
+        assert not row["optional"] and not row["on_demand"]
+    assert "br_netfilter" in required(resolved(extra_modules=["br-netfilter"]))
+    assert "br_netfilter" not in required(resolved(cni="flannel", flannel_nftables=True))
+
+
+def test_nfacct():
+    assert "xt_nfacct" in required(resolved(kubernetes_version="1.31"))
+    assert "xt_nfacct" in optional(resolved({"nfnetlink_acct": "absent"}, kubernetes_version="1.31"))
+    assert "xt_nfacct" not in required(resolved(kubernetes_version="1.30")) | optional(resolved(kubernetes_version="1.30"))
+    unknown = resolved(changes={"node_kubelet": {"=version": None}})
+    row = next(row for row in unknown["modules"] if row["subject"] == "xt_nfacct")
+    assert row["optional"] and "only for some versions of Kubernetes" in row["reason"]
+
+
+def test_modules_of_old_iptables():
+    host = {"node_kube_proxy": {"runs_in": "host"}, "node_iptables_backend": {"version": "1.8.7"}}
+    assert "xt_tcpudp" in required(resolved(changes=host))
+    host["node_iptables_backend"]["version"] = "1.8.9"
+    assert "xt_tcpudp" not in required(resolved(changes=host)) | optional(resolved(changes=host))
+    assert "xt_tcpudp" in optional(resolved())  # In a container: its iptables is not known.
+
+
+def test_ipvs_needs_the_iptables_stack_as_well():
+    answer = resolved(proxy_mode="ipvs", ipvs_scheduler="wrr")
+    assert {"ip_vs", "ip_vs_wrr", "ip_set", "ip_set_hash_ipport", "xt_set", "xt_MASQUERADE", "nft_compat"} <= required(answer)
+    assert not {"ip_vs_rr", "xt_statistic", "xt_recent", "xt_physdev"} & required(answer)
+    row = next(row for row in answer["modules"] if row["subject"] == "ip_vs")
+    assert row["on_demand"]
+    old = resolved(changes={"node_kernel_modules": {"judged_release": "5.10.0-30-amd64"}}, proxy_mode="ipvs")
+    assert not next(row for row in old["modules"] if row["subject"] == "ip_vs")["on_demand"]
+
+
+def test_nftables_needs_neither_x_tables_nor_sets():
+    names = required(resolved(proxy_mode="nftables"))
+    assert not {name for name in names if name.startswith(("xt_", "ip_set", "ip_vs", "x_tables", "nft_compat"))}
+    assert {"nft_masq", "nft_numgen", "nft_fib_ipv4", "nft_reject_ipv6"} <= names
+    assert "nft_fib" not in required(resolved(proxy_mode="nftables", nodeports_on_all_addresses=False))
+
+
+def test_one_of_several_is_enough_and_the_nearest_speaks():
+    answer = resolved({"vxlan": "absent", "ipip": "loadable", "wireguard": "unknown"}, cni="calico")
+    row = next(row for row in answer["modules"] if row["subject"] == "vxlan or ipip or wireguard")
+    assert (row["name"], row["state"]) == ("ipip", "loadable")
+
+
+def test_every_need_says_who_and_why():
+    for row in resolved(cni="calico")["modules"]:
+        assert ": " in row["reason"]
+
+
+@pytest.mark.parametrize("mode", ["iptables", "ipvs", "nftables"])
+def test_no_default_expression_is_undecided_on_full_evidence(mode):
+    policy = _policy.default_policy()
+    evidence = healthy(policy.module_names, None, {"node_cni": {"name": "flannel"}})
+    rows = {name: {"state": "loaded", "blocked_for": []} for name in policy.module_names}
+    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available={name: True for name in rows}, states={})
+    for requirement in policy.requirements:
+        for module in requirement["modules"]:
+            assert _resolve.needed(module, context)[1] == "", module
+
+
+@pytest.mark.parametrize("kernel, kubernetes, words", [
+    ("4.18.0", "1.34", "iptables mode; a kernel before 5.13"),
+    ("6.1.0", "1.34", "nftables mode, stable since"),
+    ("6.1.0", "1.32", "nftables mode is beta"),
+    ("6.1.0", "1.28", "nftables mode is not ready"),
+    ("6.18.1", "1.32", "nftables mode is beta"),
+    ("6.18.1", "auto", "kernels from 6.17 on may lack the legacy tables"),
+    ("6.1.0", "auto", "from Kubernetes 1.33 on in nftables mode"),
+])
+def test_advice_fits_kernel_and_kubernetes_and_is_never_ipvs(kernel, kubernetes, words):
+    changes = {"node_kernel_modules": {"judged_release": kernel}, "node_kubelet": {"=version": None}}
+    advice = resolved(changes=changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
+    assert words in advice
+    assert "in ipvs mode" not in advice
+
+
+def test_a_mixed_backend_is_what_iptables_itself_is():
+    changes = {"node_iptables_backend": {"backend": "mixed", "binaries": [{"name": "iptables", "backend": "legacy"}]}}
+    assert resolved(changes=changes)["backend"] == "legacy"
+    assert resolved(changes={"node_iptables_backend": {"backend": "none"}})["backend"] == "nft"
+
+
+def test_a_module_the_node_did_not_report_is_unknown():
+    policy = _policy.default_policy()
+    evidence = healthy([name for name in policy.module_names if name != "xt_comment"])
+    row = next(row for row in _requirements.resolve(evidence, policy)["modules"] if row["subject"] == "xt_comment")
+    assert row["state"] == "unknown"
+
+
+def test_no_evidence_at_all_is_no_crash():
+    answer = _requirements.resolve({}, _policy.default_policy())
+    assert answer["mode_possible"] is None and all(row["state"] == "unknown" for row in answer["modules"])
+
+
+def test_what_only_the_user_needs_does_not_change_the_mode():
+    answer = resolved({"ip_vs": "absent"}, FRESH, extra_modules=["ip_vs"])
+    assert answer["mode"] == "iptables" and answer["mode_possible"] is True

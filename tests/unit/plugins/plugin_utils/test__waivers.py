@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waivers: who is waived, until when, and what an expired one says."""
+
+import datetime
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _waivers
+
+DAY = datetime.date(2026, 11, 20)
+
+
+def finding(subject="xt_comment", status="fail", check="KMOD001"):
+    return {"check": check, "subject": subject, "status": status, "waiver": None}
+
+
+def applied(row, **change):
+    waiver = dict({"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2026-11-20"}, **change)
+    return _waivers.apply_waivers([row], _waivers.parse_waivers([waiver], ["KMOD001", "KMOD002"]), DAY)[0]
+
+
+def test_the_last_day_counts():
+    row = applied(finding())
+    assert (row["status"], row["waiver"]) == ("waived", "until 2026-11-20: old kernel (net)")
+
+
+def test_an_expired_waiver_waives_nothing_and_says_so():
+    row = applied(finding(), expires="2026-11-19")
+    assert (row["status"], row["waiver"]) == ("fail", "expired on 2026-11-19, waives nothing: old kernel (net)")
+
+
+@pytest.mark.parametrize("row, change, status", [
+    (finding("xt_mark"), {"subject": "xt_*"}, "waived"),
+    (finding("nf_nat"), {"subject": "xt_*"}, "fail"),
+    (finding("XT_mark"), {"subject": "xt_*"}, "fail"),
+    (finding(check="KMOD002"), {}, "fail"),
+    (finding("", "unknown"), {}, "waived"),
+    (finding("", "pass"), {}, "pass"),
+    (finding("", "skip"), {}, "skip"),
+])
+def test_who_is_waived(row, change, status):
+    assert applied(row, **change)["status"] == status
