@@ -222,7 +222,9 @@ def report_left_out(nodes, left_out):
     known = note.read_text().splitlines() if note.exists() else []
     lines = [line for line in known if line.split()[0] not in nodes]
     for node, why in left_out.items():
-        lines.append("{0} ({suite}, kernel {kernel}) LEFT OUT: {1}".format(node, why.strip().splitlines()[-1], **NODES[node]))
+        # apt says first what is wrong; what follows is everybody else's reaction to it.
+        causes = [line for line in why.strip().splitlines() if line.startswith("E: ")] or why.strip().splitlines()
+        lines.append("{0} ({suite}, kernel {kernel}) LEFT OUT: {1}".format(node, causes[0], **NODES[node]))
         print("testbed: *** {0}\n{1}".format(lines[-1], why), file=sys.stderr, flush=True)
     note.write_text("".join(line + "\n" for line in lines))
 
