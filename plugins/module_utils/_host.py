@@ -60,9 +60,13 @@ class Completed(object):
         return self.status == OK and self.rc == 0
 
 
+# A path with a zero byte, or with letters the locale of the node cannot write, raises ValueError: no such file can exist.
+_PATH_ERRORS = (OSError, ValueError)
+
+
 def status_of(error):
-    """The status word for an OSError: absent, denied, or unparsed for anything else (I/O errors, bad file systems)."""
-    if error.errno in _ABSENT_ERRORS:
+    """The status word for what _PATH_ERRORS caught: absent, denied, or unparsed for anything else (I/O errors, bad file systems)."""
+    if isinstance(error, ValueError) or error.errno in _ABSENT_ERRORS:
         return ABSENT
     if error.errno in (errno.EACCES, errno.EPERM):
         return DENIED
@@ -109,7 +113,7 @@ class Host(object):
         """Where C(path) leads, written as a path of the tree: C(/sbin/iptables) to C(/usr/sbin/xtables-nft-multi). None if it leads nowhere."""
         try:
             real = os.path.realpath(path) if self.root == "/" else self.real_path(path)
-        except OSError:
+        except _PATH_ERRORS:
             return None
         if not os.path.exists(real):
             return None
@@ -119,7 +123,7 @@ class Host(object):
         """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed)."""
         try:
             handle = os.open(self.real_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-        except OSError as error:
+        except _PATH_ERRORS as error:
             return status_of(error), b""
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -132,7 +136,7 @@ class Host(object):
                     break
                 chunks.append(chunk)
                 left -= len(chunk)
-        except OSError as error:
+        except _PATH_ERRORS as error:
             return status_of(error), b""
         finally:
             os.close(handle)
@@ -150,14 +154,14 @@ class Host(object):
         """(status, sorted names) of a directory."""
         try:
             return OK, sorted(os.listdir(self.real_path(path)))
-        except OSError as error:
+        except _PATH_ERRORS as error:
             return status_of(error), []
 
     def stat(self, path):
         """os.stat_result behind all links of the tree, or None where there is nothing to be seen."""
         try:
             return os.stat(self.real_path(path))
-        except OSError:
+        except _PATH_ERRORS:
             return None
 
     def exists(self, path):
@@ -176,7 +180,7 @@ class Host(object):
         folder, name = os.path.split(path)
         try:
             return os.readlink(os.path.join(self.real_path(folder), name))
-        except OSError:
+        except _PATH_ERRORS:
             return None
 
     def machine(self):

@@ -88,7 +88,9 @@ def _start_time(process):
 
 def _read(root, path):
     try:
-        handle = _open(root, path, os.O_RDONLY)
+        found = _walk(root, path)
+        # What was looked at is opened, not its name again: that could be a FIFO or a link by now.
+        handle = os.open("/proc/self/fd/%d" % found, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return _host.status_of(error), ""
     data = os.read(handle, FILE_LIMIT + 1)
@@ -100,16 +102,19 @@ def _find(root, name):
     answer = "absent"
     for folder in _host.BINARY_DIRECTORIES:
         try:
-            os.close(_open(root, folder + "/" + name, os.O_PATH))
-            return "present"
+            found = _walk(root, folder + "/" + name)
+            executable = os.fstat(found).st_mode & 0o111
+            os.close(found)
+            if executable:
+                return "present"
         except OSError as error:
             if _host.status_of(error) != _host.ABSENT:
                 answer = "unknown"
     return answer
 
 
-def _open(root, path, mode):
-    """A descriptor of the regular file C(path) inside C(root); links are read and walked here, never by the kernel."""
+def _walk(root, path):
+    """An O_PATH descriptor of the regular file C(path) inside C(root); links are read and walked here, never by the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:
@@ -135,8 +140,7 @@ def _open(root, path, mode):
             if not ahead:
                 if not stat.S_ISREG(kind):
                     raise OSError(errno.EINVAL, "no regular file")
-                # The name cannot have become a FIFO or a link since: the open does not follow and does not wait.
-                return os.open(part, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=stack[-2])
+                return stack.pop()
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     finally:
         for handle in stack:

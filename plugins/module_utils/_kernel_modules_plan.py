@@ -237,7 +237,8 @@ def _commented(text, numbers):
     for number, line in enumerate(text.split("\n"), 1):
         inside = inside or number in numbers
         result.append(MARK + line if inside else line)
-        inside = inside and line.endswith("\\")  # The directive goes on in the next line.
+        # An odd number of backslashes: the directive goes on in the next line.
+        inside = inside and (len(line) - len(line.rstrip("\\"))) % 2 == 1
     return "\n".join(result)
 
 

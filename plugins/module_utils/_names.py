@@ -10,10 +10,13 @@ from ._errors import BadInput
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.
 COMPRESSIONS = ("", ".gz", ".xz", ".zst")
 
+# So many modules of one node are looked at in one call: the evidence stays below 64 KB.
+NAMES_LIMIT = 100
+
 # What modprobe, modules-load.d and request_module() names consist of, aliases such as ip_set_hash:ip and
 # net-pf-16-proto-16-family-IPVS included. 64 bytes less the zero: MODULE_NAME_LEN of include/linux/moduleparam.h
 # is shorter, aliases may be longer than names.
-_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,63}$")
+_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,63}\Z")
 
 
 def is_name(text):

@@ -15,6 +15,8 @@ description:
   - It also names the kernel that boots next where that can be told, and whether each module will be there then.
   - It only reads files. No module is loaded, C(modprobe) is not run, no table is created.
   - What could not be looked at is V(unknown) and never V(absent).
+  - The section stays below 64 KB of JSON. Where a node holds more, texts and examples (C(kernels), C(blocks), C(persisted_by)) are
+    shortened or left out; states, C(blocked_for) and C(lacking_on) never are.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

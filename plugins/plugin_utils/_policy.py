@@ -24,7 +24,7 @@ PLAYBOOK_OPTIONS = {
     "preflight_hosts": {"type": "raw"},
 }
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
-_VERSION = re.compile(r"^\d+(\.\d+)*$")
+_VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +107,11 @@ def _build(overrides):
         for index, row in enumerate(values[kind]):
             _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
     waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
-    return Policy(values, tuple(waivers), tuple(requirements))
+    policy = Policy(values, tuple(waivers), tuple(requirements))
+    if len(policy.module_names) > _names.NAMES_LIMIT:
+        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a node is asked about %d at most" % (
+            len(policy.module_names), _names.NAMES_LIMIT))
+    return policy
 
 
 def _families(value):

@@ -13,18 +13,17 @@ from ._module_blocks import BLOCKS, UNCLEAR, WAYS, Policy
 from ._next_boot import next_boot_kernel
 
 UNREAD_LIMIT = 20
-NAMES_LIMIT = 100
 
 
 def collect_kernel_modules(host, node, names=None, kernel=None):
     """The evidence dict.
 
     C(node) is the section node_host of the same look; C(names) are module names (BadInput where one is malformed or
-    there are more than NAMES_LIMIT); C(kernel) is a release to judge for (BadInput where it is not installed).
+    there are more than _names.NAMES_LIMIT); C(kernel) is a release to judge for (BadInput where it is not installed).
     """
     asked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
-    if len(asked) > NAMES_LIMIT:
-        raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts" % (len(asked), NAMES_LIMIT))
+    if len(asked) > _names.NAMES_LIMIT:
+        raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts" % (len(asked), _names.NAMES_LIMIT))
     look = Look(host, node, kernel)
     modules = [look.module(name) for name in sorted(asked)]
     return fitted_modules(look.section(modules))

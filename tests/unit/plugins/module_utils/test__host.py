@@ -94,6 +94,15 @@ def test_kinds(tree):
     assert host.tree_path("/etc/dangling") is None
 
 
+@pytest.mark.parametrize("root", ["/", None])
+@pytest.mark.parametrize("path", ["/etc/a\0b", "/etc/\ufffd/x", "/etc/\udcff"])
+def test_a_path_that_no_file_can_have_is_absent(tree, root, path):
+    host = _host.Host(root or tree)
+    assert host.read_text(path).status == _host.ABSENT
+    assert host.list_dir(path)[0] == _host.ABSENT
+    assert host.stat(path) is None and host.tree_path(path) is None and host.read_link(path) is None
+
+
 def test_nothing_is_seen_where_the_root_is_missing(tmp_path):
     host = _host.Host(str(tmp_path / "none"))
     assert host.list_dir("/etc") == (_host.ABSENT, []) and not host.is_dir("/")

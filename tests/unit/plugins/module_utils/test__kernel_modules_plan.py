@@ -100,6 +100,10 @@ def test_only_the_lines_that_block_become_comments(tmp_path):
     assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
 
 
+def test_two_backslashes_do_not_continue_a_line():
+    assert plan._commented("install ip_vs x\\\\\nblacklist other\n", [1]) == plan.MARK + "install ip_vs x\\\\\nblacklist other\n"
+
+
 def test_a_file_of_a_package_is_hidden_and_never_edited(tmp_path):
     vendor = {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\noptions x y=1\n"}
     node_tree.unpack(merged(IMAGE, vendor), tmp_path)

@@ -64,6 +64,11 @@ def test_extra_modules_may_be_names_or_rows():
     assert {"br_netfilter", "a", "b"} <= set(policy.module_names)
 
 
+def test_more_modules_than_a_node_is_asked_about_are_refused_here():
+    with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but a node is asked about 100 at most"):
+        _policy.policy_of({"node_policy_extra_modules": ["m%d" % number for number in range(60)]})
+
+
 def test_a_variable_set_to_nothing_means_the_default():
     assert _policy.policy_of({"node_policy_proxy_mode": None}).values["proxy_mode"] == "auto"
 
