@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -80,7 +79,7 @@ def ensure_tools():
 
 def run(command, **options):
     """Run a command quietly; its output is part of the error when it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **options)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, **options)
     if done.returncode != 0:
         raise ImageError("{0} ended with {1}:\n{2}".format(" ".join(command), done.returncode, done.stdout[-2000:]))
     return done.stdout

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -99,7 +98,7 @@ class Node:
         line = ["ssh", "-p", str(self.state["port"]), "-i", str(images.ssh_key()), "-o", "ConnectTimeout=15",
                 "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
         try:
-            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
             return 255, b""
         return done.returncode, done.stdout if done.returncode == 0 else done.stderr
