@@ -46,8 +46,8 @@ def times(outcome, contender):
 
 
 def row(outcome):
-    return "| %s | %s | %s | %.2f | %s | %s |" % (outcome.name, times(outcome, outcome.ours), times(outcome, outcome.other),
-                                                outcome.ratio, outcome.target, outcome.verdict)
+    return "| %s | %s | %s | %.2f | %s | %s |" % (
+        outcome.name, times(outcome, outcome.ours), times(outcome, outcome.other), outcome.ratio, outcome.target, outcome.verdict)
 
 
 def details(outcome):

@@ -53,7 +53,7 @@ def test_files_and_table(run, tmp_path):
     assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
     text = "\n".join(run.shown)
     assert "KMOD001" in text and "not reached c" in text and str(folder) in text
-    assert not [path for path in folder.rglob(".*")]
+    assert not list(folder.rglob(".*"))
 
 
 def test_hosts_of_later_batches_are_pending(run, tmp_path):

@@ -8,8 +8,10 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _requirements, _resolve
 
-FRESH = {"node_kube_proxy": {"running": False, "=mode": None}, "node_kubelet": {"running": False, "=version": None, "=installed": None,
-                                                                              "=distribution": None}}
+FRESH = {
+    "node_kube_proxy": {"running": False, "=mode": None},
+    "node_kubelet": {"running": False, "=version": None, "=installed": None, "=distribution": None},
+}
 LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "ip6table_filter", "ip6table_nat", "ip6table_mangle"}
 
 
