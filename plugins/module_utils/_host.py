@@ -27,6 +27,8 @@ TEXT_LIMIT = 4 * 1024 * 1024
 INDEX_LIMIT = 64 * 1024 * 1024
 OUTPUT_LIMIT = 1024 * 1024
 LINKS_LIMIT = 40
+# Deeper paths are nobody's configuration; their folders are not remembered.
+DEPTH_LIMIT = 40
 
 # Tools of the node are looked up here and nowhere else: the caller's PATH may be anything.
 BINARY_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin")
@@ -79,6 +81,8 @@ class Host(object):
     def __init__(self, root="/", commands=True):
         self.root = os.path.normpath(root)
         self.commands = commands and self.root == "/"
+        # Directories of the tree that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
+        self._folders = {}
 
     def real_path(self, path):
         """The path on this machine that C(path) of the tree leads to, with every link followed inside the tree.
@@ -87,7 +91,15 @@ class Host(object):
         """
         if self.root == "/":
             return path
-        done = self.root
+        folder, _slash, name = path.rstrip("/").rpartition("/")
+        if name in ("", "..") or "/../" in path or path.count("/") > DEPTH_LIMIT:
+            return self._walked(self.root, path)
+        if folder not in self._folders:
+            self._folders[folder] = self.real_path(folder) if folder else self.root
+        return self._walked(self._folders[folder], name)
+
+    def _walked(self, done, path):
+        """C(path) from the real directory C(done) on."""
         ahead = [part for part in path.split("/") if part not in ("", ".")]
         links = 0
         while ahead:

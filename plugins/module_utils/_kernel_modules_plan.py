@@ -12,7 +12,7 @@ import os
 from . import _errors, _host, _host_change
 from ._collect import _module_state
 from ._collect.kernel_modules import Look
-from ._collect.node import open_tree
+from ._collect._tree import open_tree
 from ._look import place_of
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
@@ -50,9 +50,10 @@ class FileChange(object):
 
 
 class Plan(object):
-    """C(files) to write, C(to_load) by name, and C(rows): what is said of each module asked for."""
+    """C(files) to write, C(to_load) by name, C(rows): what is said of each module asked for, and the C(look) it rests on."""
 
-    def __init__(self):
+    def __init__(self, look=None):
+        self.look = look
         self.files = []
         self.to_load = []
         self.rows = []
@@ -65,8 +66,8 @@ class Plan(object):
 
 def plan_present(host, node, names, options):
     """Plan to have C(names) loaded (C(options["load"]), live places only), persisted and, where told, unblocked."""
-    plan = Plan()
     look = Look(host, node)
+    plan = Plan(look)
     lift = _lift(host, look, names) if options["unblock"] else Lift()
     rows = [_row(look.module(name), lift) for name in names]
     may_load = options["load"] and node["place"] == "live" and host.root == "/"
@@ -117,20 +118,19 @@ def _refuse_unwritable(host, plan):
         raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
 
 
-def carry_out(host, node, plan):
+def carry_out(host, plan):
     """Write the files, then load; every load is proved by looking again, never by modprobe's exit status."""
     for change in plan.files:
         change.make(host)
     if not plan.to_load:
         return
     said = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
-    look = Look(host, node)
+    plan.look.see_what_is_loaded()
     for row in plan.rows:
         if row["load_as"] not in plan.to_load:
             continue
-        now = look.module(row["name"])
-        row["after"] = now["state"]
-        row["loaded"] = now["state"] in (_module_state.LOADED, _module_state.BUILTIN)
+        row["after"] = plan.look.state_of(row["name"])
+        row["loaded"] = row["after"] in (_module_state.LOADED, _module_state.BUILTIN)
         if not row["loaded"]:
             row["failed"], row["msg"] = True, _why_not(host, row["load_as"], said)
 
@@ -259,7 +259,7 @@ def run(params, check_mode, names):
     host, node = open_tree(params["root"], place_of(params))
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
     if not check_mode:
-        carry_out(host, node, plan)
+        carry_out(host, plan)
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
     result = {
         "changed": plan.changes,

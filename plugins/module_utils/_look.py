@@ -4,7 +4,8 @@
 """What the looking modules share: options, one call, one error. PRIVATE to the collection."""
 
 from . import _errors
-from ._collect.node import collect_sections
+from ._collect._bounds import fitted
+from ._collect._tree import open_tree
 
 TREE_OPTIONS = {
     "root": {"type": "path", "default": "/"},
@@ -17,10 +18,10 @@ def place_of(params):
     return None if params["place"] == "auto" else params["place"]
 
 
-def exit_with_sections(module, sections, modules=None, kernel=None):
-    """Collect C(sections) as the module's options say and end the module with them."""
+def exit_with_facts(module, collect):
+    """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""
     try:
-        facts = collect_sections(sections, module.params["root"], place_of(module.params), modules, kernel)
+        facts = fitted(collect(*open_tree(module.params["root"], place_of(module.params))))
     except _errors.BadInput as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, ansible_facts=facts)

@@ -110,7 +110,7 @@ from ..module_utils import _look
 
 def main():
     module = AnsibleModule(argument_spec=_look.TREE_OPTIONS, supports_check_mode=True)
-    _look.exit_with_sections(module, ["host"])
+    _look.exit_with_facts(module, lambda host, node: {"node_host": node})
 
 
 if __name__ == "__main__":

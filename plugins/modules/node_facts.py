@@ -144,7 +144,7 @@ ansible_facts:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import _look
-from ..module_utils._collect.node import SECTIONS
+from ..module_utils._collect.node import SECTIONS, collect_from
 
 
 def main():
@@ -155,8 +155,8 @@ def main():
         kernel={"type": "str"},
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    sections = module.params["gather_subset"] or SECTIONS
-    _look.exit_with_sections(module, sections, module.params["modules"], module.params["kernel"])
+    _look.exit_with_facts(module, lambda host, node: collect_from(
+        host, node, module.params["gather_subset"] or SECTIONS, module.params["modules"], module.params["kernel"]))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ All sections of a node together have to stay below 64 KB of JSON; the modules ta
 """
 
 import json
+import re
 
 MODULES_LIMIT = 56 * 1024
 OTHERS_LIMIT = 7 * 1024
 BLOCKS_LIMIT = 3
 # Characters of a text; JSON writes one that is not ASCII in six bytes or more.
+_PLAIN = re.compile(r"[ -~]*\Z")
 ASCII_LIMIT = 300
 WIDE_LIMIT = 60
 
@@ -20,7 +22,7 @@ def presentable(value, narrow=False):
     """C(value) with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON escapes)."""
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode("utf-8")
-        limit = ASCII_LIMIT if all(" " <= character <= "~" for character in text) else WIDE_LIMIT
+        limit = ASCII_LIMIT if _PLAIN.match(text) else WIDE_LIMIT
         return text[:40 if narrow else limit]
     if isinstance(value, dict):
         return dict((key, presentable(content, narrow)) for key, content in value.items())
@@ -31,11 +33,9 @@ def presentable(value, narrow=False):
 
 def fitted(sections):
     """The sections with presentable texts, those besides node_kernel_modules cut harder where they are still too large together."""
-    sections = presentable(sections)
-    others = dict((name, section) for name, section in sections.items() if name != "node_kernel_modules")
-    if _size(others) > OTHERS_LIMIT:
-        sections.update(presentable(others, narrow=True))
-    return sections
+    # Those of node_kernel_modules are: see fitted_modules.
+    others = presentable(dict((name, section) for name, section in sections.items() if name != "node_kernel_modules"))
+    return dict(sections, **(presentable(others, narrow=True) if _size(others) > OTHERS_LIMIT else others))
 
 
 def fitted_modules(section):

@@ -4,7 +4,7 @@
 """The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the collection."""
 
 from .. import _host, _names, _versions
-from .._parse.kernel_config import parse_kernel_config
+from .._parse.kernel_config import is_whole, parse_kernel_config
 from .._parse.modprobe_conf import parse_modprobe_conf
 from .._parse.modules_alias import find_alias
 from .._parse.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
@@ -45,6 +45,7 @@ class Kernel(object):
         self.builtin_status = _host.ABSENT
         self.builtin = self._read_builtin()
         self._config = None
+        self._symbols = None
         self._aliases = None
         self._files = None
 
@@ -104,21 +105,26 @@ class Kernel(object):
 
     @property
     def config(self):
-        """(path or None, {symbol: value}, is it whole)."""
+        """(path or None, is it whole)."""
         if self._config is None:
             self._config = self._read_config()
-        return self._config
+        return self._config[:2]
+
+    @property
+    def config_symbols(self):
+        """{symbol: value}; empty where no configuration was found."""
+        if self._symbols is None:
+            self._symbols = parse_kernel_config(self._config[2] if self.config[0] else "")[0]
+        return self._symbols
 
     def _read_config(self):
         places = ["/proc/config.gz", "/proc/config"] if self.running else []
         places += [place.format(release=self.release, tree=self.tree or "/nowhere") for place in CONFIG_FILES]
         for path in places:
             text = self._host.read_text(path)
-            if text.ok and text.text.strip():
-                symbols, whole = parse_kernel_config(text.text)
-                if symbols:
-                    return path, symbols, whole
-        return None, {}, False
+            if text.ok and "CONFIG_" in text.text:
+                return path, is_whole(text.text), text.text
+        return None, False, ""
 
     def aliases_of(self, name):
         """Modules that C(name) stands for: by modprobe.d, else by this kernel's own tables."""

@@ -70,15 +70,15 @@ class Policy(object):
         if name in self.blacklisted:
             found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1, "modprobe.blacklist=%s" % name))
         asked_as = _asked_as(name)
-        # kmod takes the first install command of a module and no other, and none where it has a soft dependency.
-        installed = self.conf.has_softdep(kernel, name)
+        installed = False
         for path, directive in self.conf.about(name):
             if directive.keyword == "blacklist" and directive.name == name:
                 found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line, directive.text))
             elif directive.keyword == "install" and not installed:
+                # kmod takes the first install command of a module and no other, and none where it has a soft dependency.
                 installed = True
                 effect = install_effect(name, directive.rest)
-                if effect:
+                if effect and not self.conf.has_softdep(kernel, name):
                     found.append(Block(WAYS, "install", effect, name, path, directive.line, directive.text))
             elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
                 # The kernel asks by alias where there is one, and kmod follows no second alias.

@@ -106,9 +106,10 @@ def _from_tree(kernel, name, running):
 
 def config_value(kernel, name):
     """(symbol, value): y, m or n as the configuration says; None where it does not say (a fragment, an unknown symbol)."""
-    path, symbols, whole = kernel.config
+    path, whole = kernel.config
     if path is None:
         return None, None
+    symbols = kernel.config_symbols
     candidates = _symbols(kernel.release, name)
     for symbol in candidates:
         if symbols.get(symbol) in ("y", "m"):

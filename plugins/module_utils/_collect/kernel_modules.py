@@ -50,11 +50,20 @@ class Look(object):
         self.collected["modprobe_conf"] = self.policy.status
         self.kernels = [Kernel(host, release, release == running, self.policy.conf.targets_of) for release in chosen]
         self.by_release = dict((each.release, each) for each in self.kernels)
-        self.running = self._running_kernel() if self.live else None
+        self.running = None
+        self.see_what_is_loaded()
         self.running_release = running
         self.boot = _module_boot.BootList(host, _module_boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
         self.boot_closures = {}
+
+    def see_what_is_loaded(self):
+        """Read what the running kernel says of itself; again, after modules were loaded."""
+        self.running = self._running_kernel() if self.live else None
+
+    def state_of(self, name):
+        """State of a module on the judged kernel."""
+        return self._verdict(self.by_release[self.judged], name).state
 
     def _running_kernel(self):
         text = self.host.read_text("/proc/modules")
@@ -190,7 +199,7 @@ class Look(object):
         return "allowed" if self.running.supports_modules else "unknown"
 
     def _kernel_row(self, kernel):
-        path, _symbols, whole = kernel.config
+        path, whole = kernel.config
         return {"release": kernel.release, "running": kernel.running, "next_boot": kernel.release == self.next_boot["release"],
                 "tree": kernel.tree, "index": kernel.index, "index_cause": kernel.index_cause,
                 "config": path, "config_complete": whole if path else None}

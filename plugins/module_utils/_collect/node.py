@@ -3,11 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All sections of one node in one look. PRIVATE to the collection."""
 
-from .. import _errors, _host
 from ._bounds import fitted
-from ._place import system_tree_problem
+from ._tree import open_tree
 from .cni import collect_cni
-from .host import collect_host
 from .iptables_backend import collect_iptables_backend
 from .kernel_modules import collect_kernel_modules
 from .kube_proxy import collect_kube_proxy
@@ -25,20 +23,12 @@ COLLECTORS = {
 SECTIONS = tuple(sorted(COLLECTORS))
 
 
-def open_tree(root="/", place=None):
-    """(Host, node_host) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
-    if not root.startswith("/"):
-        raise _errors.BadInput("root %r is no absolute path; give the whole path of the tree on the node" % root)
-    host = _host.Host(root)
-    problem = system_tree_problem(host)
-    if problem:
-        raise _errors.BadInput(problem)
-    node = collect_host(host, place)
-    host.commands = host.commands and node["place"] == "live"
-    return host, node
+def collect_from(host, node, sections, modules=None, kernel=None):
+    """C({"node_<section>": evidence}) for the sections asked for. Raises BadInput."""
+    return dict(("node_" + section, COLLECTORS[section](host, node, modules, kernel)) for section in sections)
 
 
 def collect_sections(sections, root="/", place=None, modules=None, kernel=None):
-    """C({"node_<section>": evidence}) for the sections asked for. Raises BadInput."""
+    """The same for a tree that is still to be opened, as it is returned to the user."""
     host, node = open_tree(root, place)
-    return fitted(dict(("node_" + section, COLLECTORS[section](host, node, modules, kernel)) for section in sections))
+    return fitted(collect_from(host, node, sections, modules, kernel))

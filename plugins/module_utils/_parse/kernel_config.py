@@ -25,4 +25,9 @@ def parse_kernel_config(text):
     symbols = {}
     for name, value, unset in _SYMBOL.findall(text):
         symbols[name or unset] = value.strip() if name else "n"
-    return symbols, bool(_WHOLE.search(text[:4096]))
+    return symbols, is_whole(text)
+
+
+def is_whole(text):
+    """Whether this is a whole configuration and no fragment."""
+    return bool(_WHOLE.search(text[:4096]))

@@ -12,17 +12,25 @@ import re
 from .. import _names
 
 # Found in garbage only, and what no system call takes (a zero byte) or not every locale (anything but ASCII).
-_NO_PATH = re.compile("[^ -~]")
+_NO_PATH = re.compile("[^ -~\n]")
 
 
 def parse_modules_dep(text):
     """({name: (path, [name of each hard dependency])}, [lines that could not be read])."""
-    modules, unread = {}, []
+    modules, unread, names = {}, [], {}
+    clean = not _NO_PATH.search(text)
+
+    def name_of(path):
+        # Thousands of lines name the same few hundred dependencies.
+        if path not in names:
+            names[path] = _names.of_file(path)
+        return names[path]
+
     for line in text.splitlines():
         path, colon, needs = line.partition(":")
-        name = _names.of_file(path)
-        if colon and name and not _NO_PATH.search(path):
-            modules[name] = (path, [dependency for dependency in map(_names.of_file, needs.split()) if dependency])
+        name = name_of(path)
+        if colon and name and (clean or not _NO_PATH.search(path)):
+            modules[name] = (path, [dependency for dependency in map(name_of, needs.split()) if dependency])
         elif line.strip():
             unread.append(line)
     return modules, unread

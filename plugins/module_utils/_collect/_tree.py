@@ -1,0 +1,21 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Opening a tree: what every look begins with. PRIVATE to the collection."""
+
+from .. import _errors, _host
+from ._place import system_tree_problem
+from .host import collect_host
+
+
+def open_tree(root="/", place=None):
+    """(Host, node_host) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
+    if not root.startswith("/"):
+        raise _errors.BadInput("root %r is no absolute path; give the whole path of the tree on the node" % root)
+    host = _host.Host(root)
+    problem = system_tree_problem(host)
+    if problem:
+        raise _errors.BadInput(problem)
+    node = collect_host(host, place)
+    host.commands = host.commands and node["place"] == "live"
+    return host, node
