@@ -7,7 +7,8 @@ import pytest
 
 import node_tree
 from node_manifests import DEBIAN, merged, running
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_backend import PROGRAMS
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_backend import PROGRAMS, collect_iptables_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
 
 
@@ -64,3 +65,29 @@ def test_nothing_is_run_and_nothing_running_is_asked_in_an_image(tmp_path):
     section = look(merged(debian("nft"), {"proc/net/ip_tables_names": "nat\n"}), tmp_path, "image")
     assert (section["backend"], section["version"], section["legacy_tables"]) == ("nft", None, None)
     assert section["collected"] == {"binaries": "ok", "version": "absent", "legacy_tables": "absent"}
+
+
+class Recorder(_host.Host):
+    """A host that notes what it is asked to run."""
+
+    def __init__(self, root):
+        super(Recorder, self).__init__(root)
+        self.ran = []
+
+    def run(self, argv, timeout=5.0, limit=_host.OUTPUT_LIMIT):
+        self.ran.append(argv)
+        return _host.Completed(_host.OK, 0, "iptables-save v1.8.9 (nf_tables)\n")
+
+
+def test_the_only_program_that_is_run_is_one_that_loads_no_module(tmp_path):
+    # iptables --version loads nfnetlink with the nft backend; iptables-save --version does not.
+    host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), debian("nft")), tmp_path))
+    assert collect_iptables_backend(host, {"place": "live"})["version"] == "1.8.9"
+    assert host.ran == [["/usr/sbin/iptables-save", "--version"]]
+
+
+def test_a_wrapper_is_never_run(tmp_path):
+    manifest = merged(debian("nft"), {"usr/sbin/iptables-save": WRAPPER})
+    host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), manifest), tmp_path))
+    assert collect_iptables_backend(host, {"place": "live"})["version"] is None
+    assert host.ran == []
