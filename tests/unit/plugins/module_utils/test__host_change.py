@@ -12,7 +12,7 @@ import time
 import pytest
 
 import node_tree
-from node_processes import as_nobody
+from node_processes import as_nobody, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host_change
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 
@@ -69,7 +69,7 @@ def test_a_folder_in_the_place_of_the_file_is_told_before_anything_is_written(tm
     assert _host_change.may_write(Host(str(tmp_path)), "/etc/new/b.conf") is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@needs_root
 def test_another_user_is_told_so():
     tree = node_tree.unpack({"etc/.keep": ""}, node_tree.open_folder())
     assert "become root" in as_nobody(lambda: _host_change.may_write(Host(tree), "/etc/a.conf"))
@@ -87,7 +87,7 @@ except _errors.ChangeFailed as error:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+@needs_root
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     (tmp_path / "full").mkdir()
     script = 'mount -t tmpfs -o size=64k none "$1/full" && echo old > "$1/full/a.conf" && exec "$0" -c "$2" "$1"'
