@@ -11,9 +11,8 @@ import os
 
 from . import _errors, _host, _host_change
 from ._collect import _module_state
-from ._collect.kernel_modules import Look
-from ._collect._tree import open_tree
-from ._look import place_of
+from ._collect._module_look import Look
+from ._collect._tree import open_asked
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
 # What was changed in files that are not ours, so that state=absent can put it back byte for byte.
@@ -256,7 +255,7 @@ def checked_file_name(name):
 def run(params, check_mode, names):
     """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
     checked_file_name(params["file"])
-    host, node = open_tree(params["root"], place_of(params))
+    host, node = open_asked(params)
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
     if not check_mode:
         carry_out(host, plan)

@@ -1,27 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the looking modules share: options, one call, one error. PRIVATE to the collection."""
+"""What the looking modules share: one call, one error. PRIVATE to the collection."""
 
 from . import _errors
 from ._collect._bounds import fitted
-from ._collect._tree import open_tree
-
-TREE_OPTIONS = {
-    "root": {"type": "path", "default": "/"},
-    "place": {"type": "str", "choices": ["auto", "live", "image", "container"], "default": "auto"},
-}
-
-
-def place_of(params):
-    """The place that was asked for, None for auto."""
-    return None if params["place"] == "auto" else params["place"]
-
+from ._collect._tree import TREE_OPTIONS, open_asked
 
 def exit_with_facts(module, collect):
     """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""
     try:
-        facts = fitted(collect(*open_tree(module.params["root"], place_of(module.params))))
+        facts = fitted(collect(*open_asked(module.params)))
     except _errors.BadInput as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, ansible_facts=facts)

@@ -109,10 +109,11 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors, _kernel_modules_plan, _look, _names
+from ..module_utils import _errors, _kernel_modules_plan, _names
+from ..module_utils._collect import _tree
 
 OPTIONS = dict(
-    _look.TREE_OPTIONS,
+    _tree.TREE_OPTIONS,
     name={"type": "list", "elements": "str"},
     state={"type": "str", "choices": ["present", "absent"], "default": "present"},
     load={"type": "bool", "default": True},

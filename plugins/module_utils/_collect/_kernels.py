@@ -8,7 +8,7 @@ from .._parse.kernel_config import is_whole, parse_kernel_config
 from .._parse.modprobe_conf import parse_modprobe_conf
 from .._parse.modules_alias import find_alias
 from .._parse.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
-from .._parse.modules_dep import parse_modules_dep
+from .._parse.modules_dep import dependencies_of, parse_modules_dep
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
@@ -76,21 +76,16 @@ class Kernel(object):
         if modules and not self._host.exists(self.tree + "/modules.dep.bin") and not _modprobe_is_busybox(self._host):
             return "%s/modules.dep.bin does not exist; kmod reads only that one" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
-        listed = {}
-        for path, _needs in modules.values():
-            folder, _slash, base = path.rpartition("/")
-            if not folder.startswith("/"):
-                listed.setdefault(folder, set()).add(base)
-        for extra in ("updates", "extra", "updates/dkms", "weak-updates"):
-            listed.setdefault(extra, set())
-        for folder in sorted(listed):
-            seen = self._host.stat(self.tree + "/" + folder)
+        listed = set(path for path, _needs in modules.values())
+        folders = set(path.rpartition("/")[0] for path in listed)
+        for folder in sorted(folders.union(("updates", "extra", "updates/dkms", "weak-updates"))):
+            seen = None if folder.startswith("/") else self._host.stat(self.tree + "/" + folder)
             if written is None or seen is None or seen.st_mtime <= written.st_mtime:
                 continue
             status, names = self._host.list_dir(self.tree + "/" + folder)
-            news = set(name for name in names if _names.of_file(name)) - listed[folder]
+            news = [name for name in names if _names.of_file(name) and (folder + "/" + name).lstrip("/") not in listed]
             if status == _host.OK and news:
-                return "%s/%s/%s is newer than modules.dep and not in it" % (self.tree, folder, sorted(news)[0])
+                return "%s/%s/%s is newer than modules.dep and not in it" % (self.tree, folder, news[0])
         return None
 
     def _read_builtin(self):
@@ -98,6 +93,10 @@ class Kernel(object):
         self.builtin_status = text.status
         modules, _unread = parse_modules_builtin(text.text)
         return modules
+
+    def dependencies_of(self, name):
+        """Names of the hard dependencies of a module, [] where the index does not know it."""
+        return dependencies_of(self.dep[name][1]) if name in self.dep else []
 
     def has_file(self, path):
         """Whether a file that the index names is there; paths in it are relative to the tree or absolute."""

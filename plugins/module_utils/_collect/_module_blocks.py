@@ -55,7 +55,7 @@ class Policy(object):
     def blocks_of(self, host, kernel, name, builtin_or_loaded):
         """[Block] for the module C(name) on C(kernel); C(builtin_or_loaded(name)) tells of a dependency that needs no load."""
         found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
-        for dependency in kernel.dep.get(name, ("", []))[1]:
+        for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
                 # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not count.
                 found += [block for block in self._named(kernel, dependency) if block.by in ("install", "module_blacklist")]

@@ -4,18 +4,29 @@
 """Opening a tree: what every look begins with. PRIVATE to the collection."""
 
 from .. import _errors, _host
+from ._identity import identify
 from ._place import system_tree_problem
-from .host import collect_host
+
+# The options of every module that opens a tree.
+TREE_OPTIONS = {
+    "root": {"type": "path", "default": "/"},
+    "place": {"type": "str", "choices": ["auto", "live", "image", "container"], "default": "auto"},
+}
+
+
+def open_asked(params):
+    """What open_tree() gives for the options of a module."""
+    return open_tree(params["root"], None if params["place"] == "auto" else params["place"])
 
 
 def open_tree(root="/", place=None):
-    """(Host, node_host) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
+    """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is no absolute path; give the whole path of the tree on the node" % root)
     host = _host.Host(root)
     problem = system_tree_problem(host)
     if problem:
         raise _errors.BadInput(problem)
-    node = collect_host(host, place)
+    node = identify(host, place)
     host.commands = host.commands and node["place"] == "live"
     return host, node

@@ -6,8 +6,6 @@
 import re
 
 from .. import _host
-from .._parse.os_release import parse_os_release
-from ._place import detect_place
 
 # Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
 TOOLS = (
@@ -26,65 +24,34 @@ _RUNTIME_SOCKETS = (
     ("/run/crio/crio.sock", "cri-o"), ("/run/docker.sock", "docker"), ("/run/cri-dockerd.sock", "cri-dockerd"),
 )
 _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd", "docker"), ("podman", "podman"))
-# Longer than any field of os-release that is meant.
-FIELD_LIMIT = 200
-_INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
-def collect_host(host, place=None):
-    """The evidence dict. C(place) forces live, image or container; the default finds it out."""
-    found, reason = (place, "given by the caller") if place else detect_place(host)
-    live = found == "live"
-    os_release = host.read_text("/etc/os-release")
-    if not os_release.ok:
-        os_release = host.read_text("/usr/lib/os-release")
-    system = dict((key, value[:FIELD_LIMIT]) for key, value in parse_os_release(os_release.text).items())
-    immutable_by = _immutable_by(host, system)
-    release = host.read_text("/proc/sys/kernel/osrelease") if found != "image" else _host.Text(_host.ABSENT)
-    return {
-        "schema": 1,
-        "collected": {"os_release": os_release.status, "kernel_release": release.status, "place": _host.OK},
-        "place": found,
-        "place_reason": reason,
-        "root": host.root,
-        "os": {
-            "id": system.get("ID") or None,
-            "id_like": sorted(system.get("ID_LIKE", "").split()),
-            "version_id": system.get("VERSION_ID") or None,
-            "name": system.get("PRETTY_NAME") or system.get("NAME") or None,
-            "variant_id": system.get("VARIANT_ID") or None,
-        },
-        "architecture": host.machine() if live else None,
-        "kernel_release": release.text.strip() if re.match(r"[!-~]{1,64}\Z", release.text.strip()) else None,
-        "boot_id": (host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
-        "uptime_seconds": _uptime(host) if live else None,
-        "init": _init(host) if live else None,
-        "container_runtimes": _runtimes(host),
-        "immutable": immutable_by is not None,
-        "immutable_by": immutable_by,
-        "memory_bytes": _memory(host) if live else None,
-        "cpu_count": _cpus(host) if live else None,
-        "ipv6": _ipv6(host) if live else None,
-        "tools": dict((tool, host.find_binary(tool)) for tool in TOOLS),
-    }
+def collect_host(host, identity):
+    """The evidence dict. C(identity) is what _identity.identify() told of the same tree."""
+    live = identity["place"] == "live"
+    immutable_by = _immutable_by(host, identity["os"])
+    return dict(
+        identity,
+        architecture=host.machine() if live else None,
+        boot_id=(host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
+        uptime_seconds=_uptime(host) if live else None,
+        container_runtimes=_runtimes(host),
+        immutable=immutable_by is not None,
+        immutable_by=immutable_by,
+        memory_bytes=_memory(host) if live else None,
+        cpu_count=_cpus(host) if live else None,
+        ipv6=_ipv6(host) if live else None,
+        tools=dict((tool, host.find_binary(tool)) for tool in TOOLS),
+    )
 
 
 def _immutable_by(host, system):
     for path, by in IMMUTABLE_MARKS:
         if host.exists(path):
             return by
-    if system.get("ID") in IMMUTABLE_IDS:
-        return system["ID"]
-    return system["VARIANT_ID"] if system.get("VARIANT_ID") in IMMUTABLE_VARIANTS else None
-
-
-def _init(host):
-    # systemd's own test (man sd_booted) comes first: its process may be called init.
-    if host.is_dir("/run/systemd/system"):
-        return "systemd"
-    if host.is_dir("/run/openrc"):
-        return "openrc"
-    return _INITS.get(host.read_text("/proc/1/comm").text.strip(), "other")
+    if system["id"] in IMMUTABLE_IDS:
+        return system["id"]
+    return system["variant_id"] if system["variant_id"] in IMMUTABLE_VARIANTS else None
 
 
 def _uptime(host):

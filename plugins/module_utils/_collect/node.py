@@ -6,14 +6,15 @@
 from ._bounds import fitted
 from ._tree import open_tree
 from .cni import collect_cni
+from .host import collect_host
 from .iptables_backend import collect_iptables_backend
 from .kernel_modules import collect_kernel_modules
 from .kube_proxy import collect_kube_proxy
 from .kubelet import collect_kubelet
 
-# Section -> collector(host, node_host, modules, kernel). node_host itself is always read: the others depend on its place.
+# Section -> collector(host, node, modules, kernel); node is what _identity.identify() tells, on which all of them depend.
 COLLECTORS = {
-    "host": lambda host, node, modules, kernel: node,
+    "host": lambda host, node, modules, kernel: collect_host(host, node),
     "kernel_modules": collect_kernel_modules,
     "iptables_backend": lambda host, node, modules, kernel: collect_iptables_backend(host, node),
     "kubelet": lambda host, node, modules, kernel: collect_kubelet(host, node),

@@ -13,24 +13,26 @@ from .. import _names
 
 # Found in garbage only, and what no system call takes (a zero byte) or not every locale (anything but ASCII).
 _NO_PATH = re.compile("[^ -~\n]")
+# A sound index has thousands of such lines, and every look at a node reads it: they are taken apart all at once.
+_LINE = re.compile(r"^([^:\n]*?([^:/\n]+)\.ko(?:\.gz|\.xz|\.zst)?):(.*)$", re.M)
 
 
 def parse_modules_dep(text):
-    """({name: (path, [name of each hard dependency])}, [lines that could not be read])."""
-    modules, unread, names = {}, [], {}
-    clean = not _NO_PATH.search(text)
-
-    def name_of(path):
-        # Thousands of lines name the same few hundred dependencies.
-        if path not in names:
-            names[path] = _names.of_file(path)
-        return names[path]
-
+    """({name: (path, paths of the hard dependencies in one text, see dependencies_of)}, [lines that could not be read])."""
+    found = _LINE.findall(text)
+    if len(found) == len(text.splitlines()) and not _NO_PATH.search(text):
+        return dict((_names.normalise(name), (path, needs)) for path, name, needs in found), []
+    modules, unread = {}, []
     for line in text.splitlines():
         path, colon, needs = line.partition(":")
-        name = name_of(path)
-        if colon and name and (clean or not _NO_PATH.search(path)):
-            modules[name] = (path, [dependency for dependency in map(name_of, needs.split()) if dependency])
+        name = _names.of_file(path)
+        if colon and name and not _NO_PATH.search(path):
+            modules[name] = (path, needs)
         elif line.strip():
             unread.append(line)
     return modules, unread
+
+
+def dependencies_of(needs):
+    """Names of the hard dependencies that the index lists behind the colon, in its order."""
+    return [name for name in map(_names.of_file, needs.split()) if name]

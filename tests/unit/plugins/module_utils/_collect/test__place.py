@@ -13,6 +13,7 @@ import node_tree
 from node_processes import bind, enter, in_child, may_mount, mount, needs_mounts, needs_root, private_mounts, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._place import detect_place, system_tree_problem
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.host import collect_host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import open_tree
 
 IMAGE = {"etc/os-release": "ID=debian\n", "proc": node_tree.DIRECTORY, "usr": node_tree.DIRECTORY}
@@ -34,7 +35,8 @@ def test_another_root_is_an_image(tmp_path):
     host, node = open_tree(node_tree.unpack(IMAGE, tmp_path))
     assert (node["place"], node["place_reason"]) == ("image", "another root than / was asked for")
     assert host.commands is False
-    assert [node[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture", "memory_bytes", "cpu_count", "ipv6")] == [None] * 8
+    section = collect_host(host, node)
+    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture", "memory_bytes", "cpu_count", "ipv6")] == [None] * 8
 
 
 @pytest.mark.parametrize("place", ["live", "image", "container"])

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.modules_dep import parse_modules_dep
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.modules_dep import dependencies_of, parse_modules_dep
 
 NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
 
@@ -17,7 +17,7 @@ def test_paths_and_dependencies_by_name():
         "kernel/net/netfilter/nf_nat.ko.xz: kernel/net/netfilter/nf_conntrack.ko.xz kernel/lib/libcrc32c.ko.xz\n"
         "kernel/net/netfilter/nf-defrag-x.ko.zst:\n"
         "/lib/modules/5.14.0-70/extra/kmod-x/ip_vs.ko:\n")
-    assert modules == {
+    assert {name: (path, dependencies_of(needs)) for name, (path, needs) in modules.items()} == {
         "nf_nat": ("kernel/net/netfilter/nf_nat.ko.xz", ["nf_conntrack", "libcrc32c"]),
         "nf_defrag_x": ("kernel/net/netfilter/nf-defrag-x.ko.zst", []),
         "ip_vs": ("/lib/modules/5.14.0-70/extra/kmod-x/ip_vs.ko", []),
@@ -32,6 +32,13 @@ def test_lines_that_name_no_module_are_reported():
 def test_a_path_that_no_system_call_takes_is_no_path():
     for path in ("ker\0nel/nf_nat.ko:", "kern\u00e4l/nf_nat.ko:", "kern\ufffdl/nf_nat.ko:"):
         assert parse_modules_dep(path + "\n") == ({}, [path])
+
+
+@given(st.text(st.sampled_from("ab./:-ko \n\r\x0c")))
+@example("a.ko.gz.ko:\nb/.ko:\n")
+def test_a_sound_line_reads_the_same_among_unsound_ones(text):
+    alone = parse_modules_dep(text)
+    assert parse_modules_dep(text + "\n\x07:\n") == (alone[0], alone[1] + ["\x07:"])
 
 
 @given(st.text())
@@ -49,4 +56,6 @@ def test_what_depmod_writes_is_read_back(needs, compression):
         return "kernel/%s.ko%s" % (name, compression)
 
     text = "".join("%s:%s\n" % (path(name), "".join(" " + path(need) for need in needs[name])) for name in needs)
-    assert parse_modules_dep(text) == (dict((name, (path(name), needs[name])) for name in needs), [])
+    modules, unread = parse_modules_dep(text)
+    assert (unread, {name: (where, dependencies_of(rest)) for name, (where, rest) in modules.items()}) == (
+        [], {name: (path(name), needs[name]) for name in needs})
