@@ -17,7 +17,7 @@ PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 LAYERS = (
     ("host", r"module_utils/_host\w*", {"words", "host"}),
     ("parse", r"module_utils/_parse/.*", {"words", "parse"}),
-    ("chains", r"module_utils/_chains", {"words"}),
+    ("chains", r"module_utils/_chains/.*", {"words", "parse", "chains"}),
     ("collect", r"module_utils/_collect/.*", {"words", "host", "parse", "chains", "collect"}),
     ("words", r"module_utils/_(errors|names|versions|module_data)", {"words"}),
     ("flow", r"module_utils/_(look|\w+_plan)", {"words", "host", "collect", "flow"}),

@@ -1,0 +1,99 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where kube-proxy's service chains lead, folded rules and others alike. PRIVATE to the collection.
+
+Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades what comes from the endpoint itself, then translates.
+"""
+
+import re
+
+_DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d{1,5})\Z")
+_TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
+
+
+def sound_endpoint(table, name):
+    """(address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it masquerades."""
+    folded = table.services.endpoints.get(name)
+    if folded and not table.chains[name].rules:
+        return folded
+    return endpoint_of(table, name)[0]
+
+
+def endpoint_of(table, name):
+    """(what C(sound_endpoint) gives, what is wrong with the chain or an empty text)."""
+    chain, masqueraded = table.chains.get(name), None
+    for kind, what in _steps(chain.rules if chain else [], table.services.endpoints.get(name)):
+        if kind == "KUBE-MARK-MASQ":
+            masqueraded = masqueraded or what
+        elif kind == "end":
+            return None, "a rule for all packets ends the chain before its DNAT"
+        elif kind == "DNAT" and not what:
+            return None, "its DNAT names no protocol or no address and port"
+        elif kind == "DNAT":
+            return (what, "") if what[0] == masqueraded else (
+                None, "it masquerades %s and translates to %s" % ((masqueraded or "no address of its own")[:64], what[0]))
+    return None, "no rule of the chain is a DNAT"
+
+
+def _steps(rules, folded):
+    """(KUBE-MARK-MASQ, source), (DNAT, endpoint or None) or (end, None) for each rule that matters, in their order."""
+    before = [rule for rule in rules if not (folded and rule.folded_before)]
+    for rule in before:
+        yield _step(rule)
+    if folded:
+        yield "KUBE-MARK-MASQ", folded[0]
+        yield "DNAT", folded
+    for rule in rules[len(before):]:
+        yield _step(rule)
+
+
+def _step(rule):
+    if rule.target == "KUBE-MARK-MASQ":
+        source, negated = rule.options.get("-s", ("", False))
+        return "KUBE-MARK-MASQ", "" if negated else re.sub(r"/(?:32|128)\Z", "", source)
+    if rule.target == "DNAT":
+        found = _DESTINATION.match(rule.value("--to-destination") or "")
+        protocol, negated = rule.options.get("-p", ("", False))
+        if not found or not protocol or negated:
+            return "DNAT", None
+        return "DNAT", (found.group(1) or found.group(2), int(found.group(3)), protocol)
+    return ("end" if rule.target in _TERMINAL and not rule.has_match else "", None)
+
+
+def balancing_of(table, name):
+    """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client affinity.
+
+    A probability that is no number counts as 0.
+    """
+    services, chain = table.services, table.chains.get(name)
+    folded = services.balancing.get(name, [])
+    rules = [rule for rule in chain.rules if _balances(rule)] if chain and chain.rules else []
+    if not rules:
+        return folded
+    # Folded rules of other sorts stand before all folded balancing.
+    others = services.masquerading.get(name, 0) + len(services.affinity.get(name, ()))
+    merged, taken = [], 0
+    for rule in rules:
+        reached = max(taken, rule.folded_before - others)
+        merged += folded[taken:reached] + [(_probability(rule), rule.target)]
+        taken = reached
+    return merged + folded[taken:]
+
+
+def refuses(chain):
+    """True for a service chain that refuses what comes, as up to 1.24 where all endpoints of a Local policy are on other nodes."""
+    return any(rule.target in ("KUBE-MARK-DROP", "DROP") for rule in chain.rules)
+
+
+def _balances(rule):
+    return (rule.target or "").startswith("KUBE-SEP-") and rule.value("--rcheck") is None
+
+
+def _probability(rule):
+    if all(match != "statistic" for match, _options in rule.matches):
+        return None
+    try:
+        return float(rule.value("--probability") or 0)
+    except ValueError:
+        return 0.0

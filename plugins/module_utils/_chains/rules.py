@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Small questions asked of one rule. PRIVATE to the collection."""
+
+import re
+
+_PORT = re.compile(r"^(\d{1,5})(?::(\d{0,5}))?$")
+
+
+def match_options(rule, match):
+    """The options of one match of the rule, C([(option, [values], negated)]); empty if it does not use that match."""
+    return [option for name, options in rule.matches if name == match for option in options]
+
+
+def uses(rule, match):
+    """True if the rule uses that match, be it without an option."""
+    return any(name == match for name, _options in rule.matches)
+
+
+def states(rule):
+    """The connection states the rule is limited to, an empty set if to none; a negated list counts as none."""
+    found = set()
+    for match in ("conntrack", "state"):
+        for option, values, negated in match_options(rule, match):
+            if option in ("--ctstate", "--state") and not negated:
+                found.update(state for value in values for state in value.split(","))
+    return found
+
+
+def to_local(rule):
+    """True if the rule is limited to destinations that are addresses of the node."""
+    return any(option == "--dst-type" and "LOCAL" in values and not negated for option, values, negated in match_options(rule, "addrtype"))
+
+
+def port_ranges(rule):
+    """The destination ports the rule is limited to, C([(first, last)]), or None if to none or to all but some."""
+    for _name, options in rule.matches:
+        for option, values, negated in options:
+            if option in ("--dport", "--dports", "--ports", "--destination-port", "--destination-ports"):
+                return None if negated else [_range(text) for value in values for text in value.split(",") if _PORT.match(text)]
+    return None
+
+
+def _range(text):
+    first, last = _PORT.match(text).groups()
+    return int(first), int(first) if last is None else int(last or 65535)
+
+
+def plain_value(rule, option):
+    """The value of C(-s), C(-d), C(-i), C(-o) or C(-p) unless it is absent or negated."""
+    value, negated = rule.options.get(option, (None, False))
+    return None if negated else value

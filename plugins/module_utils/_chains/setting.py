@@ -1,0 +1,16 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known of the node beside its rules. PRIVATE to the collection."""
+
+import collections
+
+# family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None (unknown, or it
+# does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
+# ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured.
+Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports"))
+
+
+def since(setting, version):
+    """True if Kubernetes here is C(version), a tuple, or newer; None if that is unknown."""
+    return None if setting.kubernetes is None else tuple(setting.kubernetes) >= version

@@ -1,0 +1,36 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which tables of a dump may be judged, and whether what is not printed is not there. PRIVATE to the collection."""
+
+BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
+
+NAMES = ("filter", "mangle", "nat", "raw", "security")
+
+# Notices of a reading that lost lines or its end: a whole table may have been among them.
+LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
+# iptables-save declares every chain: where one is not, somebody took lines out, and chains without rules went without a trace.
+_TAKEN_OUT = "undeclared_chain"
+
+
+def readable(rule_set):
+    """The tables whose rules were printed to the end, in the order of their names: C([(name, table)])."""
+    return [(name, rule_set.tables[name]) for name in NAMES if table_of(rule_set, name) is not None]
+
+
+def table_of(rule_set, name):
+    """The table of that name, or None if it is not there or was not printed to the end."""
+    table = rule_set.tables.get(name)
+    return table if table is not None and table.committed and name not in rule_set.unreadable else None
+
+
+def chains_of(rule_set, name):
+    """The chains of a table to look for missing ones in; C({}) for a table the kernel does not have; None if that cannot be said.
+
+    A live reading prints every table there is, a file may hold only some of them.
+    """
+    if name in rule_set.unreadable or rule_set.notices.get(_TAKEN_OUT):
+        return None
+    if name in rule_set.tables:
+        return rule_set.tables[name].chains if rule_set.tables[name].complete else None
+    return {} if rule_set.source == "live" and not any(rule_set.notices.get(kind) for kind in LOST) else None

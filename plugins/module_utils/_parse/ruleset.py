@@ -1,0 +1,213 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a dump of iptables-save says: rule sets, tables, chains and rules. PRIVATE to the collection.
+
+Most rules of a big node are the same few rules of kube-proxy, thousands of times. C(Services) holds those in short (see
+iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table speak of all rules, folded or not.
+"""
+
+import functools
+
+from .iptables_save_rule import read_rule
+
+# What a table without its C(*name) line is called.
+NAMELESS = ""
+
+# For questions that ask the same rule several things.
+_read_again = functools.lru_cache(maxsize=64)(read_rule)
+
+
+class Rule(object):
+    """One rule of a save dump.
+
+    C(chain), C(text) (from C(-A) on, without counters), C(counters) ((packets, bytes) or None), C(target) (None without one),
+    C(goto) (True for C(-g)), C(has_match) (any option or match besides the comment) and C(folded_before): so many rules
+    of its chain that were folded into C(Services) stand before it.
+    """
+
+    __slots__ = ("chain", "text", "counters", "target", "goto", "has_match", "folded_before", "_words")
+
+    def __init__(self, chain, text, words, counters=None, folded_before=0, keep_words=True):
+        self.chain = chain
+        self.text = text
+        self.counters = counters
+        self.target = words.target
+        self.goto = words.goto
+        self.has_match = bool(words.options or words.matches)
+        self.folded_before = folded_before
+        # Of a hundred thousand rules only the text is kept; who asks for more reads it again.
+        self._words = words if keep_words else None
+
+    @property
+    def options(self):
+        """C({"-s": (value, negated)}): those of C(-s), C(-d), C(-i), C(-o), C(-p), C(-f) that are present."""
+        return self._read().options
+
+    @property
+    def matches(self):
+        """[(match name, [(option, [values], negated)])] without the comment match."""
+        return self._read().matches
+
+    @property
+    def arguments(self):
+        """[(option, [values], negated)] of the target."""
+        return self._read().arguments
+
+    @property
+    def comment(self):
+        """The comment without quotes and escapes, or None."""
+        return self._read().comment
+
+    def value(self, option):
+        """First value of an option among matches and arguments, or None; an option without value gives an empty string."""
+        for _match, options in self.matches + [("", self.arguments)]:
+            for name, values, _negated in options:
+                if name == option:
+                    return values[0] if values else ""
+        return None
+
+    def _read(self):
+        return self._words or _read_again(self.text)
+
+    def __repr__(self):
+        return "Rule(%r)" % self.text
+
+
+class Chain(object):
+    """C(name), C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded."""
+
+    __slots__ = ("name", "policy", "declared", "rules")
+
+    def __init__(self, name, policy=None, declared=False):
+        self.name = name
+        self.policy = policy
+        self.declared = declared
+        self.rules = []
+
+    def __repr__(self):
+        return "Chain(%r, %r, %d rules)" % (self.name, self.policy, len(self.rules))
+
+
+class Services(object):
+    """Canonical service rules of kube-proxy's iptables mode, in short.
+
+    C(jumps): [(chain, address or None for a node port, protocol, port, target, comment or None)], of KUBE-SERVICES and KUBE-NODEPORTS;
+    C(balancing): {KUBE-SVC or KUBE-SVL chain: [(probability or None, KUBE-SEP chain)]} in order;
+    C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
+    C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
+    C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing.
+    """
+
+    __slots__ = ("jumps", "balancing", "endpoints", "affinity", "masquerading", "in_services", "in_nodeports")
+
+    def __init__(self):
+        self.jumps = []
+        self.balancing = {}
+        self.endpoints = {}
+        self.affinity = {}
+        self.masquerading = {}
+        self.in_services = self.in_nodeports = 0
+
+    def rules_in(self, chain):
+        """How many rules of a chain were folded."""
+        direct = {"KUBE-SERVICES": self.in_services, "KUBE-NODEPORTS": self.in_nodeports}.get(chain, 0)
+        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ())) + len(self.balancing.get(chain, ()))
+                + (2 if chain in self.endpoints else 0))
+
+    def add_references(self, counts):
+        """Adds to C({target: number of rules})."""
+        for jump in self.jumps:
+            counts[jump[4]] = counts.get(jump[4], 0) + 1
+        for rules in self.balancing.values():
+            for _probability, endpoint in rules:
+                counts[endpoint] = counts.get(endpoint, 0) + 1
+        for endpoints in self.affinity.values():
+            for endpoint in endpoints:
+                counts[endpoint] = counts.get(endpoint, 0) + 1
+        masquerading = sum(self.masquerading.values()) + len(self.endpoints)
+        for target, number in (("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))):
+            if number:
+                counts[target] = counts.get(target, 0) + number
+
+    def add_rule_counts(self, counts):
+        """Adds to C({chain: number of rules}); every chain is there already."""
+        for chain, number in self.masquerading.items():
+            counts[chain] += number
+        for rules_of in (self.affinity, self.balancing):
+            for chain, rules in rules_of.items():
+                counts[chain] += len(rules)
+        for chain in self.endpoints:
+            counts[chain] += 2
+        for chain, number in (("KUBE-SERVICES", self.in_services), ("KUBE-NODEPORTS", self.in_nodeports)):
+            if number:
+                counts[chain] += number
+
+
+class Table(object):
+    """C(name) (C(NAMELESS) where its line is lost), C(chains) {name: Chain}, C(committed) (COMMIT seen), C(unread) (lines in it
+    that could not be read), C(services), C(packets) (sum of the packet counters of all rules, or None where none were printed).
+    """
+
+    __slots__ = ("name", "chains", "committed", "unread", "services", "packets", "repeated", "_counts")
+
+    def __init__(self, name):
+        self.name = name
+        self.chains = {}
+        self.committed = False
+        self.unread = 0
+        self.services = Services()
+        self.packets = None
+        self.repeated = {}
+        self._counts = None
+
+    @property
+    def complete(self):
+        """Every rule of the table is known. Of a table that is not, nothing may be said to be missing."""
+        return self.committed and not self.unread and self.name != NAMELESS
+
+    def references(self):
+        """C({target: number of rules that jump or go to it}); extensions such as DNAT are targets too."""
+        counts = {}
+        for chain in self.chains.values():
+            for rule in chain.rules:
+                if rule.target is not None:
+                    counts[rule.target] = counts.get(rule.target, 0) + 1
+        self.services.add_references(counts)
+        return counts
+
+    def rule_counts(self):
+        """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""
+        if self._counts is None:
+            self._counts = {name: len(chain.rules) for name, chain in self.chains.items()}
+            self.services.add_rule_counts(self._counts)
+        return self._counts
+
+    def duplicates(self):
+        """[(chain, rule text, times)] of rules that are more than once in their chain."""
+        return [(chain, text, times) for (chain, text), times in self.repeated.items()]
+
+
+class RuleSet(object):
+    """One dump: C(family) (ipv4, ipv6 or None), C(backend) (nft, legacy or None), C(source), C(version) of the iptables that printed it,
+    C(tables) {name: Table}, C(notices) {kind: count}, C(examples) [(kind, line number, text)], C(unreadable) names of tables
+    whose rules nft can list and iptables cannot: they are unknown, not absent.
+    """
+
+    __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable")
+
+    def __init__(self, source, family=None, backend=None):
+        self.family = family
+        self.backend = backend
+        self.source = source
+        self.version = None
+        self.tables = {}
+        self.notices = {}
+        self.examples = []
+        self.unreadable = []
+
+    def notice(self, kind, line=0, text="", count=1):
+        """Count something odd; the first few are kept as examples, cut to a safe length."""
+        self.notices[kind] = self.notices.get(kind, 0) + count
+        if len(self.examples) < 5:
+            self.examples.append((kind, line, text[:200]))
