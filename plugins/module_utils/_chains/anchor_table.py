@@ -1,0 +1,52 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the collection.
+
+Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.20 to 1.30. C(since): the first
+version that has it for certain, None for all from 1.20 on.
+"""
+
+import collections
+
+Anchor = collections.namedtuple("Anchor", ("table", "chain", "target", "since"))
+
+
+def _anchors(table, target, since, *chains):
+    return tuple(Anchor(table, chain, target, since) for chain in chains)
+
+
+_BOTH = _anchors("nat", "KUBE-SERVICES", None, "PREROUTING", "OUTPUT") + _anchors("nat", "KUBE-POSTROUTING", None, "POSTROUTING")
+
+ANCHORS = {
+    "iptables": (
+        _BOTH
+        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", None, "INPUT", "FORWARD")
+        + _anchors("filter", "KUBE-SERVICES", None, "FORWARD", "OUTPUT")
+        + _anchors("filter", "KUBE-FORWARD", None, "FORWARD")
+        # In 1.20 the chain is in nat only; what 1.21 has is not known.
+        + _anchors("filter", "KUBE-NODEPORTS", (1, 22), "INPUT")
+        + _anchors("filter", "KUBE-PROXY-FIREWALL", (1, 25), "INPUT", "FORWARD", "OUTPUT")
+        # kube-proxy's own copy of kubelet's chain; in IPv6 and with localhostNodePorts off it is empty but jumped to.
+        + _anchors("filter", "KUBE-FIREWALL", (1, 27), "INPUT", "OUTPUT")
+    ),
+    "ipvs": (
+        _BOTH
+        + _anchors("filter", "KUBE-FORWARD", None, "FORWARD")
+        + _anchors("filter", "KUBE-NODE-PORT", (1, 22), "INPUT")
+        + _anchors("filter", "KUBE-PROXY-FIREWALL", (1, 25), "INPUT", "FORWARD")
+        + _anchors("filter", "KUBE-IPVS-FILTER", (1, 26), "INPUT")
+        + _anchors("filter", "KUBE-IPVS-OUT-FILTER", (1, 29), "OUTPUT")
+    ),
+}
+
+# kubelet's, in every version, wherever it has made the chain (makeIPTablesUtilChains).
+KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")
+
+# Of kube-proxy in iptables mode; ipvs and nftables mode have none.
+CANARY = "KUBE-PROXY-CANARY"
+CANARY_TABLES = ("mangle", "nat", "filter")
+
+# Of kubelet, in mangle: the chain by which others tell its backend (kubernetes enhancement 3178), and its own canary.
+HINT, HINT_SINCE = "KUBE-IPTABLES-HINT", (1, 24)
+KUBELET_CANARY = "KUBE-KUBELET-CANARY"

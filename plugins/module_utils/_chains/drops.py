@@ -1,0 +1,105 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets of services and pods that are refused without a known reason. PRIVATE to the collection."""
+
+from .anchor_table import ANCHORS
+from .anchors import ends_chain
+from .lost_match import is_lost
+from .observation import observe
+from .owners import owner_of
+from .pod_accept import accepts_pods
+from .proxy import carries_services, has_proxy
+from .rules import match_options, plain_value, port_ranges, states, to_local, uses
+from .tables import table_of
+from .targets import REFUSALS
+
+# Addresses nobody serves anything on for pods: a rule against them is hygiene.
+# 168.63.129.16 is Azure's virtual machine platform, which AKS keeps pods away from.
+_NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:", "ff0")
+
+
+def ask_drops(rule_set, setting):
+    """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it."""
+    table = table_of(rule_set, "filter")
+    if table is None or not _serves(rule_set, setting):
+        return []
+    return list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table)) + list(_policy(rule_set, table))
+
+
+def _serves(rule_set, setting):
+    """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the services."""
+    if rule_set.family == "ipv6":
+        return carries_services(rule_set)
+    return has_proxy(rule_set) or setting.mode is not None
+
+
+def _built_in(rule_set, table, setting):
+    for chain in ("INPUT", "FORWARD", "OUTPUT"):
+        rules = table.chains[chain].rules if chain in table.chains else []
+        for index, rule in enumerate(rules):
+            if rule.target not in REFUSALS:
+                continue
+            if ends_chain(rule):
+                why = _bare(table, chain, rules, index, setting)
+            else:
+                why = None if _is_known(rule, chain) else "refuses traffic on the way to pods and services"
+            if why:
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, why)
+
+
+def _bare(table, chain, rules, index, setting):
+    """Why a rule that refuses everything is unexpected; one that hides anchors is told as anchor_shadowed already."""
+    behind = set(rule.target for rule in rules[index + 1:])
+    if any(anchor.table == "filter" and anchor.chain == chain and anchor.target in behind for anchor in ANCHORS.get(setting.mode, ())):
+        return None
+    if chain == "FORWARD":
+        return None if accepts_pods(table, rules[:index]) else "refuses all that is forwarded, and nothing before it accepts pod traffic"
+    # The last rule of a host's firewall is its default; anything behind it would be dead.
+    return "refuses everything, the rules behind it are dead" if behind else None
+
+
+def _is_known(rule, chain):
+    """True for a rule against something that is no traffic of services, or whose mark or set another program decided on."""
+    limited = states(rule)
+    destination = plain_value(rule, "-d")
+    if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or uses(rule, "mark") or uses(rule, "rpfilter"):
+        return True
+    if chain != "FORWARD":
+        # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination may name.
+        return destination is None or port_ranges(rule) is not None or plain_value(rule, "-s") is not None
+    interfaces = [plain_value(rule, option) or "" for option in ("-i", "-o")]
+    # Weave drops what its policy chain did not accept; between and to bridges of Docker and libvirt no pod is.
+    return any(name.startswith(("weave", "docker", "br-", "virbr", "lxcbr")) for name in interfaces)
+
+
+def _own(rule_set, table):
+    """Refusals in chains of kube-proxy and kubelet, except their own."""
+    for chain in sorted(table.chains):
+        if owner_of(chain, "filter") not in ("kube_proxy", "kubelet"):
+            continue
+        rules = table.chains[chain].rules
+        for index, rule in enumerate(rules):
+            if rule.target in REFUSALS and not is_lost("filter", chain, rules, index) and not _is_own(chain, rule):
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")
+
+
+def _is_own(chain, rule):
+    if chain == "KUBE-FORWARD":
+        return "INVALID" in states(rule)  # Since 1.31 with a counter of nfacct beside it.
+    if chain in ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL"):
+        return "-d" in rule.options or to_local(rule) or uses(rule, "set")
+    if chain == "KUBE-FIREWALL":
+        # Marked packets up to 1.27, or packets to loop-back addresses from elsewhere.
+        return bool(match_options(rule, "mark")) or (plain_value(rule, "-d") or "").startswith(("127.", "::1"))
+    if chain == "KUBE-SOURCE-RANGES-FIREWALL":
+        return not rule.has_match
+    return chain in ("KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER") and (uses(rule, "set") or uses(rule, "ipvs"))
+
+
+def _policy(rule_set, table):
+    chain = table.chains.get("FORWARD")
+    if chain is None or chain.policy != "DROP" or accepts_pods(table, chain.rules) or any(ends_chain(rule) for rule in chain.rules):
+        return
+    yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
+                  detail="what no rule accepts is dropped, and no rule accepts pod traffic; Docker and ufw set this policy")

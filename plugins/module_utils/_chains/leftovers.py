@@ -1,0 +1,126 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains of another proxy mode, or in the backend that is not in use. PRIVATE to the collection."""
+
+import re
+
+from .anchor_table import HINT, KUBELET_CANARY
+from .observation import observe
+from .owners import CNI, owner_of
+from .proxy import SERVICE_CHAIN, SHARED, has_proxy
+from .setting import since
+from .tables import chains_of, readable
+
+# Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any, pattern).
+_ONLY = {
+    "ipvs": (("nat", re.compile("KUBE-(NODE-PORT|LOAD-BALANCER|FIREWALL)$")),
+             ("filter", re.compile("KUBE-(NODE-PORT|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER)$"))),
+    "iptables": ((None, re.compile("KUBE-(NODEPORTS|PROXY-CANARY)$")), ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")),
+                 ("nat", SERVICE_CHAIN)),
+}
+
+
+def ask_other_mode(rule_set, setting):
+    """other_mode of one rule set: one for each table and mode, with the number of chains; nothing where the mode is not known."""
+    found = []
+    if setting.mode not in ("iptables", "ipvs", "nftables"):
+        return found
+    for name, table in readable(rule_set):
+        foreign = {}
+        for chain in sorted(chain for chain in table.chains if setting.mode != "iptables" or not SERVICE_CHAIN.match(chain)):
+            whose = _mode_of(name, chain, setting)
+            if whose:
+                foreign.setdefault(whose, []).append(chain)
+        for whose in sorted(foreign):
+            found.append(observe("other_mode", rule_set, name, foreign[whose][0], "", len(foreign[whose]),
+                                 "chains of %s, but kube-proxy runs in %s mode" % (whose, setting.mode)))
+    return found + list(_old(rule_set, setting))
+
+
+def _mode_of(table, chain, setting):
+    """Whose a chain is, if not of the mode that runs."""
+    for mode in sorted(_ONLY):
+        if mode != setting.mode and any(where in (None, table) and pattern.match(chain) for where, pattern in _ONLY[mode]):
+            return "%s mode" % mode
+    # kubelet up to 1.27 makes the two of SHARED as well.
+    if setting.mode == "nftables" and owner_of(chain, table) == "kube_proxy" and (chain not in SHARED or since(setting, (1, 28))):
+        return "another mode"
+    return None
+
+
+def _old(rule_set, setting):
+    """What versions before this one wrote, and what a change to nftables mode forgets."""
+    if setting.mode == "nftables" and setting.kubelet is not True and not _has_kubelet(rule_set):
+        # kubelet makes this chain too, and then it belongs there.
+        if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
+            yield observe("other_mode", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
+    for name, table in readable(rule_set):
+        if setting.mode == "iptables" and name == "nat" and since(setting, (1, 24)):
+            chains = [chain for chain in sorted(table.chains) if chain.startswith("KUBE-XLB-")]
+            if chains:
+                yield observe("other_mode", rule_set, name, chains[0], "", len(chains), "chains of kube-proxy before 1.24")
+        if setting.mode == "iptables" and name == "filter" and since(setting, (1, 20)) and "INPUT" in table.chains:
+            for rule in table.chains["INPUT"].rules:
+                if rule.target == "KUBE-SERVICES":
+                    yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1, "a jump of kube-proxy before 1.20")
+
+
+def ask_backends(rule_sets):
+    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in another than it."""
+    found = []
+    for family in sorted(set(rule_set.family or "" for rule_set in rule_sets)):
+        mine = [rule_set for rule_set in rule_sets if (rule_set.family or "") == family and rule_set.backend in ("nft", "legacy")]
+        if len(set(rule_set.backend for rule_set in mine)) == 2:
+            found += _of_family(mine)
+    return found
+
+
+def _of_family(rule_sets):
+    holding = [backend for backend in ("nft", "legacy") if any(rule_set.backend == backend and holds_rules(rule_set) for rule_set in rule_sets)]
+    if not holding:
+        return
+    live = _live(rule_sets, holding)
+    for rule_set in rule_sets:
+        if rule_set.backend == live:
+            continue
+        for owners, what in ((("kube_proxy",), "kube-proxy"), (CNI, "the pod network")):
+            held = _held(rule_set, owners)
+            if held:
+                name, chain = held[0]
+                yield observe("other_backend", rule_set, name, chain, "", len(held), "chains of %s with rules, while kube-proxy has rules in %s%s" % (
+                    what, live, ", too" if len(holding) > 1 else ""))
+        if _has_kubelet(rule_set) and not any(_has_kubelet(other) for other in rule_sets if other.backend == live):
+            yield observe("other_backend", rule_set, "mangle", HINT, "", 1, "kubelet writes here, while kube-proxy's rules are in %s" % live)
+
+
+def _live(rule_sets, holding):
+    """The backend that is taken for kube-proxy's. With rules in both: where kubelet's hint is, which decides at kube-proxy's start;
+    else nft, where it and the CNI images look first (kubernetes-sigs/iptables-wrappers)."""
+    hinted = [backend for backend in holding if any(rule_set.backend == backend and _has_kubelet(rule_set) for rule_set in rule_sets)]
+    return (hinted or holding)[0]
+
+
+def holds_rules(rule_set):
+    """True if kube-proxy has rules there, not only chains."""
+    return has_proxy(rule_set) and any(number and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set)
+                                       for chain, number in table.rule_counts().items())
+
+
+def in_use(rule_set, rule_sets):
+    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family."""
+    others = [other for other in rule_sets if other.family == rule_set.family and other.backend != rule_set.backend]
+    return holds_rules(rule_set) or not any(holds_rules(other) for other in others)
+
+
+def _held(rule_set, owners):
+    """The chains of these owners that have rules: C([(table, chain)])."""
+    found = []
+    for name, table in readable(rule_set):
+        counts = table.rule_counts()
+        found += sorted((name, chain) for chain in table.chains if counts.get(chain) and owner_of(chain, name) in owners)
+    return found
+
+
+def _has_kubelet(rule_set):
+    return any(name == "mangle" and (HINT in table.chains or KUBELET_CANARY in table.chains) for name, table in readable(rule_set))

@@ -1,0 +1,65 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a table C(kube-proxy) of nftables mode consists of, whatever Services there are. PRIVATE to the collection.
+
+Names and hooks: kubernetes pkg/proxy/nftables/proxier.go from 1.29 to 1.36. The base chains for filtering moved behind DNAT with
+kubernetes pull request 132456 (1.34), which patch releases of older ones took over: a table is compared with the layout it is
+nearest to, and the version decides only where the table itself does not tell. mark-for-masquerade (gone in 1.36) and
+hairpin-connections (new in 1.36) are no anchors: as long as a rule needs them the kernel keeps them.
+"""
+
+import collections
+
+# base {name: (type, hook)}. chains: regular ones. sets: sets and maps. jumps {chain: {chain a rule of it must lead to}}.
+Layout = collections.namedtuple("Layout", "base chains sets jumps")
+
+_BASE = {
+    "nat-prerouting": ("nat", "prerouting"), "nat-output": ("nat", "output"), "nat-postrouting": ("nat", "postrouting"),
+    "filter-input": ("filter", "input"), "filter-forward": ("filter", "forward"), "filter-output": ("filter", "output"),
+}
+_CHAINS = ("services", "masquerading", "firewall-check", "reject-chain")
+_SETS = ("service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports")
+_JUMPS = {"nat-prerouting": {"services"}, "nat-output": {"services"}, "nat-postrouting": {"masquerading"}}
+
+_CHECKS = ("service-endpoints-check", "nodeport-endpoints-check", "cluster-ips-check")
+_CHECKED = ("cluster-ips", "firewall-ips")
+_CHECK_JUMPS = {
+    "filter-input": {"service-endpoints-check", "nodeport-endpoints-check"},
+    "filter-forward": {"service-endpoints-check", "cluster-ips-check"},
+}
+
+
+def _with(base, jumps):
+    return Layout(dict(_BASE, **base), _CHAINS + _CHECKS, _SETS + _CHECKED, dict(dict(_JUMPS, **_CHECK_JUMPS), **jumps))
+
+
+# What all releases share; 1.29 was an alpha and changed in its patch releases.
+SHARED = Layout(_BASE, _CHAINS, _SETS, _JUMPS)
+# 1.30 to 1.33.
+BEFORE_DNAT = _with(
+    {"filter-prerouting": ("filter", "prerouting"), "filter-output-post-dnat": ("filter", "output")},
+    {"filter-prerouting": {"firewall-check"}, "filter-output": {"service-endpoints-check", "firewall-check"},
+     "filter-output-post-dnat": {"cluster-ips-check"}})
+# 1.34 and newer.
+BEHIND_DNAT = _with(
+    {"filter-prerouting-pre-dnat": ("filter", "prerouting"), "filter-output-pre-dnat": ("filter", "output")},
+    {"filter-prerouting-pre-dnat": {"firewall-check"}, "filter-output-pre-dnat": {"firewall-check"},
+     "filter-output": {"service-endpoints-check", "cluster-ips-check"}})
+
+
+def layout_of(table, kubernetes):
+    """The Layout a table (nft_listing.Table) is to be compared with; C(kubernetes) is (1, 34) or None."""
+    candidates = [BEFORE_DNAT, BEHIND_DNAT]
+    if kubernetes is not None and kubernetes >= (1, 34):
+        candidates.reverse()  # Of two that fit alike the first is taken.
+    nearest = max(candidates, key=lambda layout: _own_share(layout, table))
+    if _own_share(nearest, table) > 0.5 or (kubernetes is not None and kubernetes >= (1, 31)):
+        return nearest
+    return SHARED
+
+
+def _own_share(layout, table):
+    """How much of what this layout has beyond the shared part is there."""
+    own = (set(layout.base) | set(layout.chains) | set(layout.sets)) - set(SHARED.base) - set(SHARED.chains) - set(SHARED.sets)
+    return sum(name in table.chains or name in table.sets for name in own) / float(len(own))

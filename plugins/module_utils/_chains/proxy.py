@@ -1,0 +1,31 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where kube-proxy's own chains are, apart from those kubelet makes too. PRIVATE to the collection."""
+
+import re
+
+from .owners import owner_of
+from .tables import readable
+
+# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of kube-proxy.
+SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
+
+# One of its chains for each service or endpoint.
+SERVICE_CHAIN = re.compile(r"KUBE-(SVC|SVL|EXT|FW|XLB|SEP)-")
+
+
+def proxy_chains(rule_set):
+    """The chains that only kube-proxy makes: C([(table name, chain name)]), sorted."""
+    return [(name, chain) for name, table in readable(rule_set) for chain in sorted(table.chains)
+            if chain not in SHARED and owner_of(chain, name) == "kube_proxy"]
+
+
+def has_proxy(rule_set):
+    """True if kube-proxy has chains there; its chains alone, emptied, are enough."""
+    return any(chain not in SHARED and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set) for chain in table.chains)
+
+
+def carries_services(rule_set):
+    """True if kube-proxy's iptables mode has at least one service of this family: its chains alone are there for both."""
+    return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat" for chain in table.chains)

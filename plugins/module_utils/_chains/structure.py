@@ -1,0 +1,58 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jumps that lead nowhere and chains nothing leads to. PRIVATE to the collection."""
+
+import re
+
+from .observation import observe
+from .owners import KUBERNETES, owner_of
+from .proxy import SERVICE_CHAIN
+from .setting import since
+from .tables import BUILT_IN, chains_of, readable
+from .targets import EXTENSIONS
+
+# More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables largeClusterEndpointsThreshold).
+LARGE_CLUSTER = 1000
+
+# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there. KUBE-SEP chains
+# outlive their Service harmlessly, KUBE-XLB is asked for among leftovers.
+_SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
+
+
+def ask_structure(rule_set, setting):
+    """dangling_jump and orphan_chain of one rule set; of tables read in full only, since a lost line may have been the chain."""
+    found = []
+    for name, table in readable(rule_set):
+        if chains_of(rule_set, name) is not None:
+            counts = table.references()
+            found += _dangling(rule_set, name, table, counts)
+            found += _orphans(rule_set, name, table, counts, setting)
+    return found
+
+
+def _dangling(rule_set, name, table, counts):
+    missing = set(target for target in counts if target not in table.chains and target not in EXTENSIONS)
+    if not missing:
+        return
+    told = set()
+    for chain in sorted(table.chains):
+        for rule in table.chains[chain].rules:
+            if rule.target in missing:
+                told.add(rule.target)
+                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % rule.target[:64])
+    for target in sorted(missing - told):
+        # All rules that lead there are service rules in short form.
+        yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
+
+
+def _orphans(rule_set, name, table, counts, setting):
+    large = sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
+    for chain in sorted(chain for chain in table.chains if chain not in counts):
+        if chain in BUILT_IN or owner_of(chain, name) not in KUBERNETES:
+            continue
+        if SERVICE_CHAIN.match(chain):
+            if name == "nat" and not large and _SPOKEN_OF.match(chain):
+                yield observe("orphan_chain", rule_set, name, chain, detail="a chain of a Service that no rule leads to")
+        elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):
+            yield observe("orphan_chain", rule_set, name, chain, detail="kubelet makes it up to 1.27 only")

@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The dict of one observation, its limits and its order."""
+
+import chain_texts as texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import KINDS, TEXT_LIMIT, cut, merged, observe
+
+KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
+RULES = texts.read(texts.healthy())
+
+
+def test_it_has_always_the_same_keys():
+    row = observe("lost_match", RULES, "filter", "KUBE-FIREWALL", "-A KUBE-FIREWALL -j DROP", 2, "why")
+    assert row == {"kind": "lost_match", "family": "ipv4", "backend": "nft", "table": "filter", "chain": "KUBE-FIREWALL",
+                   "text": "-A KUBE-FIREWALL -j DROP", "count": 2, "detail": "why"}
+    assert set(merged([row])[0]) == KEYS
+
+
+@given(st.text())
+def test_a_cut_text_is_the_start_of_it(text):
+    assert len(cut(text)) <= TEXT_LIMIT
+    assert cut(text) == text or (cut(text).endswith("...") and text.startswith(cut(text)[:-3]))
+
+
+def test_what_a_dump_holds_stays_within_limits():
+    row = observe("dangling_jump", RULES, "nat", "A" * 5000, "-A " + "x" * 5000)
+    assert (len(row["chain"]), len(row["text"])) == (64, 200)
+
+
+def test_equal_ones_are_added_up_and_the_most_telling_is_first():
+    rows = [observe("duplicate_rule", RULES, "nat", "A", count=2), observe("orphan_chain", RULES, "nat", "B"), observe("anchor_missing", RULES, "nat", "C"),
+            observe("duplicate_rule", RULES, "nat", "A", count=3), observe("duplicate_rule", RULES, "nat", "Z", count=9)]
+    assert [(row["kind"], row["chain"], row["count"]) for row in merged(rows)] == [
+        ("anchor_missing", "C", 1), ("duplicate_rule", "Z", 9), ("duplicate_rule", "A", 5), ("orphan_chain", "B", 1)]
+
+
+def test_the_order_does_not_hang_on_the_order_of_the_questions():
+    rows = [observe(kind, RULES, table, "X", count=number) for kind in KINDS for table in ("nat", "filter") for number in (1, 2)]
+    assert merged(rows) == merged(rows[::-1])
+
+
+def test_a_dump_of_unknown_family_has_its_place():
+    unknown = texts.read("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
+    assert [row["family"] for row in merged([observe("chain_loop", RULES, "nat", "A"), observe("chain_loop", unknown, "nat", "A")])] == [None, "ipv4"]
