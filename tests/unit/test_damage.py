@@ -1,0 +1,270 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Healthy dumps of real iptables, damaged at random places: exactly that damage is told, and a damaged text is no damaged node."""
+
+import pathlib
+import random
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
+
+import kube_audit
+import kube_cluster
+import kube_damage
+import kube_dumps
+import kube_ipvs
+import kube_neighbours
+import kube_rules
+import node_processes
+
+pytestmark = node_processes.needs_root
+
+ROUNDS = 40
+VERSIONS = [(1, 25), (1, 28), (1, 33)]
+
+
+def healthy(version, backend, family="ipv4", node="calico and portmap", mode="iptables", services=None):
+    cluster = services or kube_cluster.every_kind(family)
+    kube = kube_rules.restore_input(version, mode, family, cluster, nfacct=True).text()
+    if family == "ipv6":
+        node = "calico"
+    sets = kube_neighbours.sets(node, family) + (kube_ipvs.ipset_input(cluster) if mode == "ipvs" else "")
+    return kube_dumps.dump(backend, family, *kube_neighbours.restores(node, family, kube), sets=sets)
+
+
+@pytest.fixture(scope="module")
+def dumps():
+    """[(version, backend, family, text)], each without anything to say."""
+    made = [(version, backend, family, healthy(version, backend, family))
+            for version in VERSIONS for backend in kube_dumps.BACKENDS for family in kube_dumps.FAMILIES]
+    for version, backend, family, text in made:
+        assert told(text, version, backend, family) == []
+    return made
+
+
+def told(text, version, backend, family="ipv4", mode="iptables", source="live"):
+    rule_set = kube_audit.read(text, family, backend, source)
+    return kube_audit.told(kube_audit.observations([rule_set], mode, version))
+
+
+def kinds(lines):
+    return sorted(set(line.split()[0] for line in lines))
+
+
+@pytest.mark.parametrize("damage, expected", kube_damage.EXPECTED, ids=[damage.__name__ for damage, _kinds in kube_damage.EXPECTED])
+def test_exactly_the_damage_is_told(damage, expected, dumps):
+    seed, done = kube_audit.seed(), 0
+    for number in range(ROUNDS):
+        source = random.Random("%s %s" % (seed, number))
+        version, backend, family, text = source.choice(dumps)
+        try:
+            damaged, what = damage(kube_damage.Dump(text), source)
+        except LookupError:
+            continue
+        done += 1
+        # A live save that is cut short is told by its exit code already.
+        lines = told(damaged, version, backend, family, source="live" if expected else "bundle")
+        assert kinds(lines) == expected, "seed %s, round %s, %s %s %s: %s: %s" % (seed, number, version, backend, family, what, lines)
+    assert done > ROUNDS // 4
+
+
+def touched(what):
+    """The chains that a damage speaks of."""
+    return set(re.findall(r"[A-Z]{2,}[A-Z0-9-]{3,}", what))
+
+
+def test_two_damages_are_both_told(dumps):
+    seed = kube_audit.seed()
+    single = [(damage, expected) for damage, expected in kube_damage.EXPECTED
+              if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors", "empty_service_chain")]
+    for number in range(ROUNDS):
+        source = random.Random("%s %s" % (seed, number))
+        version, backend, family, text = source.choice(dumps)
+        both = source.sample(single, 2)
+        done = []
+        try:
+            for damage, _expected in both:
+                text, what = damage(kube_damage.Dump(text), source)
+                done.append(what)
+        except LookupError:
+            continue
+        if touched(done[0]) & touched(done[1]):
+            continue  # The second undid or hid the first.
+        found = kinds(told(text, version, backend, family))
+        wanted = set(kind for _damage, expected in both for kind in expected)
+        assert wanted <= set(found), "seed %s, round %s, %s: %s: %s" % (seed, number, version, done, found)
+
+
+def as_listed(text):
+    """What `iptables -S` prints of the tables, one after the other."""
+    lines = []
+    for line in text.splitlines():
+        chain = re.match(r":(\S+) (\S+) ", line)
+        if chain:
+            lines.append("-N " + chain.group(1) if chain.group(2) == "-" else "-P %s %s" % chain.groups())
+        elif line.startswith("-A "):
+            lines.append(line)
+        elif line.startswith("*"):
+            lines.append("node-1 ~ # iptables -S -t " + line[1:])
+    return "\n".join(lines) + "\n"
+
+
+def grepped(text):
+    """iptables-save | grep -A2 -E 'KUBE-SERVICES|KUBE-SVC-'"""
+    lines = text.splitlines()
+    kept = set(place for number, line in enumerate(lines) if re.search("KUBE-SERVICES|KUBE-SVC-", line) for place in range(number, number + 3))
+    return "".join(("" if place - 1 in kept else "--\n") + lines[place] + "\n" for place in sorted(kept) if place < len(lines))
+
+
+# Texts as people paste them. Each changes the text only, so no observation may follow.
+PASTED = {
+    "windows line ends": lambda text: text.replace("\n", "\r\n"),
+    "old mac line ends": lambda text: text.replace("\n", "\r"),
+    "indented": lambda text: re.sub("(?m)^", "    ", text),
+    "indented by a tab": lambda text: re.sub("(?m)^", "\t", text),
+    "blanks at the end": lambda text: re.sub("(?m)$", "  ", text),
+    "blank lines": lambda text: text.replace("\n", "\n\n"),
+    "no header": lambda text: re.sub("(?m)^#.*\n", "", text),
+    "no completed lines": lambda text: re.sub("(?m)^# Completed.*\n", "", text),
+    "a byte order mark": lambda text: "\ufeff" + text,
+    "a prompt around it": lambda text: "root@node-1:~# iptables-save\n" + text + "root@node-1:~# \n",
+    "fenced": lambda text: "```\n" + text + "```\n",
+    "the nat line lost": lambda text: text.replace("*nat\n", ""),
+    "the filter line lost": lambda text: text.replace("*filter\n", ""),
+    "all table lines lost": lambda text: re.sub(r"(?m)^\*.*\n", "", text),
+    "COMMIT lost": lambda text: text.replace("COMMIT\n", ""),
+    "the last COMMIT lost": lambda text: text[:text.rindex("COMMIT\n")],
+    "chain lines lost": lambda text: re.sub(r"(?m)^:.*\n", "", text),
+    "rules only": lambda text: "".join(line for line in text.splitlines(True) if line.startswith("-A ")),
+    "listed by -S": as_listed,
+    "grepped": grepped,
+    "only kube-proxy's lines": lambda text: "".join(line for line in text.splitlines(True) if "KUBE-" in line),
+    "one table only": lambda text: text[text.index("*nat"):].split("# Completed")[0],
+    "a warning on top": lambda text: "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n" + text,
+}
+
+
+@pytest.mark.parametrize("how", sorted(PASTED))
+def test_a_pasted_text_says_nothing_of_the_node(how, dumps):
+    for version, backend, family, text in dumps:
+        assert told(PASTED[how](text), version, backend, family, source="bundle") == [], "%s %s %s" % (version, backend, family)
+
+
+@pytest.mark.parametrize("how", ["windows line ends", "no header", "all table lines lost", "COMMIT lost", "the last COMMIT lost", "a prompt around it"])
+def test_what_is_odd_about_a_text_is_a_notice(how, dumps):
+    for _version, backend, family, text in dumps:
+        notices = kube_audit.read(PASTED[how](text), family, backend, "bundle").notices
+        assert notices, "%s %s" % (backend, family)
+
+
+def test_a_cut_inside_a_table_is_a_notice(dumps):
+    """The tables before the cut are whole and were judged: nothing of them is told."""
+    seed = kube_audit.seed()
+    for number in range(ROUNDS):
+        source = random.Random("%s %s" % (seed, number))
+        version, backend, family, text = source.choice(dumps)
+        place = source.randrange(len(text))
+        begun = text[:place].count("\n*") > text[:place].count("\nCOMMIT")
+        notices = kube_audit.read(text[:place], family, backend, "bundle").notices
+        assert bool(set(notices) & {"cut_off", "no_commit"}) == begun, "seed %s, round %s" % (seed, number)
+
+
+def flushed(backend, tables, delete, restored):
+    """A node whose tables were flushed, and what kube-proxy then wrote back."""
+    cluster = kube_cluster.every_kind("ipv4")
+    steps = kube_dumps.restore_steps(backend, "ipv4", kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text())
+    for table in tables:
+        for action in ("-F", "-X") if delete else ("-F",):
+            steps.append([[kube_dumps.tool(backend, "ipv4", "").rstrip("-"), "-w", "-t", table, action], ""])
+    steps += kube_dumps.restore_steps(backend, "ipv4", restored)
+    return kube_dumps.run_apart(steps + kube_dumps.save_steps(backend, "ipv4"))[-1]
+
+
+def partial_sync(changed_services):
+    """What a partial sync writes: all shared chains, and of Services only what changed; no jump of a built-in chain."""
+    everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"), with_kubelet=False)
+    kept = set(name for name in everything.chains["nat"] if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)) | changed_services
+    everything.chains["nat"] = [name for name in everything.chains["nat"] if name in kept and "CANARY" not in name]
+    everything.chains["filter"] = [name for name in everything.chains["filter"] if "CANARY" not in name]
+    everything.chains.pop("mangle")
+    everything.lines["nat"] = [line for line in everything.lines["nat"] if line.startswith("-A ") and line.split()[1] in kept]
+    everything.lines["filter"] = [line for line in everything.lines["filter"] if line.startswith("-A ")]
+    return everything.text()
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+def test_the_half_repaired_node(backend):
+    """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, the canary in mangle lives."""
+    cluster = kube_cluster.every_kind("ipv4")
+    service = next(service for service in cluster.services if service.name == "three")
+    names = {kube_rules.kube_services.chains_of(service).svc} | set(
+        kube_rules.kube_services.endpoint_chain(service, endpoint) for endpoint in service.endpoints)
+    text = flushed(backend, ("nat", "filter"), False, partial_sync(names))
+    lines = told(text, (1, 30), backend)
+    assert kinds(lines) == ["anchor_missing", "half_repaired"]
+    assert sum(line.startswith("half_repaired") for line in lines) == 1
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+def test_the_flushed_node(backend):
+    """`iptables -F; iptables -X; iptables -t nat -F; -X`: kube-proxy does not notice, nothing of it is left outside of mangle."""
+    text = flushed(backend, ("filter", "nat"), True, "")
+    found = set(kinds(told(text, (1, 30), backend)))
+    assert "anchor_missing" in found and found <= {"anchor_missing", "canary_missing"}
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+def test_policy_drop_without_a_pod_network(backend):
+    kube = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4")).text()
+    drop = "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n"
+    assert kinds(told(kube_dumps.dump(backend, "ipv4", kube, drop), (1, 30), backend)) == ["forward_drop"]
+    flannel = kube_neighbours.restores("flannel", "ipv4", kube) + [drop]
+    assert told(kube_dumps.dump(backend, "ipv4", *flannel), (1, 30), backend) == []
+
+
+OTHER_MODE = {
+    "iptables": "*nat\n:KUBE-NODE-PORT - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ\nCOMMIT\n"
+                "*filter\n:KUBE-IPVS-FILTER - [0:0]\n-A INPUT -m comment --comment \"kubernetes ipvs access filter\" -j KUBE-IPVS-FILTER\nCOMMIT\n",
+    "ipvs": "*nat\n:KUBE-SVC-XPGD46QRK7WJZT7O - [0:0]\n:KUBE-SEP-SXIVWICOYRO3J4NJ - [0:0]\n"
+            "-A KUBE-SVC-XPGD46QRK7WJZT7O -j KUBE-SEP-SXIVWICOYRO3J4NJ\n-A KUBE-SEP-SXIVWICOYRO3J4NJ -s 10.244.0.9/32 -j KUBE-MARK-MASQ\n"
+            "-A KUBE-SEP-SXIVWICOYRO3J4NJ -p tcp -m tcp -j DNAT --to-destination 10.244.0.9:80\n"
+            "-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O\nCOMMIT\n",
+}
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+@pytest.mark.parametrize("mode", sorted(OTHER_MODE))
+def test_leftovers_of_the_other_mode(mode, backend):
+    cluster = kube_cluster.every_kind("ipv4")
+    kube = kube_rules.restore_input((1, 30), mode, "ipv4", cluster).text()
+    text = kube_dumps.dump(backend, "ipv4", kube, OTHER_MODE[mode], sets=kube_ipvs.ipset_input(cluster))
+    assert kinds(told(text, (1, 30), backend, mode=mode)) == ["other_mode"]
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+def test_leftovers_in_the_other_backend(backend):
+    other = [name for name in kube_dumps.BACKENDS if name != backend][0]
+    cluster = kube_cluster.every_kind("ipv4")
+    here = kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text()
+    there = kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster, with_kubelet=False).text()
+    read = [kube_audit.read(kube_dumps.dump(which, "ipv4", text), "ipv4", which) for which, text in ((backend, here), (other, there))]
+    lines = kube_audit.told(kube_audit.observations(read, "iptables", (1, 30)))
+    assert kinds(lines) == ["other_backend"]
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_damage_in_ipvs_mode(version, backend):
+    text = healthy(version, backend, node="calico", mode="ipvs")
+    assert told(text, version, backend, mode="ipvs") == []
+    seed = kube_audit.seed()
+    for number in range(ROUNDS // 4):
+        source = random.Random("%s %s" % (seed, number))
+        damaged, what = kube_damage.delete_anchor(kube_damage.Dump(text), source)
+        assert kinds(told(damaged, version, backend, mode="ipvs")) == ["anchor_missing"], "seed %s: %s" % (seed, what)
+        damaged, what = kube_damage.strip_mark(kube_damage.Dump(text), source)
+        assert kinds(told(damaged, version, backend, mode="ipvs")) == ["lost_match"], "seed %s: %s" % (seed, what)
