@@ -10,12 +10,11 @@ inside the tree, so an absolute link in an image never leads to the builder's ow
 
 import errno
 import os
-import select
-import signal
 import stat
-import subprocess
 import time
 import zlib
+
+from . import _host_run
 
 OK = "ok"
 ABSENT = "absent"
@@ -26,6 +25,8 @@ TIMEOUT = "timeout"
 TEXT_LIMIT = 4 * 1024 * 1024
 INDEX_LIMIT = 64 * 1024 * 1024
 OUTPUT_LIMIT = 1024 * 1024
+BLOCK = 1 << 20
+_GZIP = b"\x1f\x8b"
 LINKS_LIMIT = 40
 # Deeper paths are nobody's configuration; their folders are not remembered.
 DEPTH_LIMIT = 40
@@ -49,13 +50,18 @@ class Text(object):
 
 
 class Completed(object):
-    """What running a command gave: C(status) (ok = it ended by itself, absent, denied, timeout, unparsed = flooded), C(rc), C(out), C(err)."""
+    """What running a command gave: C(status) (ok = it ended by itself, absent, denied, timeout, unparsed = flooded), C(rc), C(out), C(err).
 
-    def __init__(self, status, rc=None, out="", err=""):
+    C(size) counts all bytes it wrote and C(peak_bytes) is the most memory it held.
+    """
+
+    def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
         self.status = status
         self.rc = rc
         self.out = out
         self.err = err
+        self.size = size
+        self.peak_bytes = peak_bytes
 
     @property
     def ok(self):
@@ -83,6 +89,8 @@ class Host(object):
         self.commands = commands and self.root == "/"
         # Directories of the tree that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
         self._folders = {}
+        # What one collector has read and others need as well: {name: anything}. A look reads the rules once.
+        self.kept = {}
 
     def real_path(self, path):
         """The path on this machine that C(path) of the tree leads to, with every link followed inside the tree.
@@ -133,34 +141,49 @@ class Host(object):
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
         """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed)."""
+        chunks = []
+        status = self._read_through(path, chunks.append, limit)
+        return (status, b"".join(chunks)) if status == OK else (status, b"")
+
+    def _read_through(self, path, consume, limit):
+        """Status of a regular file whose bytes went to C(consume), at most a block more than C(limit)."""
         try:
             handle = os.open(self.real_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         except _PATH_ERRORS as error:
-            return status_of(error), b""
+            return status_of(error)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return UNPARSED, b""
-            chunks = []
+                return UNPARSED
             left = limit + 1
             while left > 0:
-                chunk = os.read(handle, min(left, 1 << 20))
+                chunk = os.read(handle, min(left, BLOCK))
                 if not chunk:
-                    break
-                chunks.append(chunk)
+                    return OK
+                consume(chunk)
                 left -= len(chunk)
-        except _PATH_ERRORS as error:
-            return status_of(error), b""
+        except OSError as error:
+            return status_of(error)
         finally:
             os.close(handle)
-        data = b"".join(chunks)
-        return (UNPARSED, b"") if len(data) > limit else (OK, data)
+        return UNPARSED
+
+    def stream_file(self, path, consume, limit, packed=None):
+        """Status of a regular file whose content goes to C(consume(bytes)) block by block; C(packed=None) unpacks what begins like gzip.
+
+        Where the status is not ok, what was consumed until then is the sound beginning. C(limit) counts for what comes out.
+        """
+        unpacked = _Unpacked(consume, limit, packed)
+        status = self._read_through(path, unpacked.feed, limit)
+        return unpacked.status() if status == OK else status
 
     def read_text(self, path, limit=TEXT_LIMIT):
         """C(Text) of a file; a C(.gz) is unpacked (the limit counts for what comes out). Bytes that are no UTF-8 become U+FFFD."""
-        status, data = self.read_bytes(path, limit)
-        if status == OK and path.endswith(".gz"):
-            status, data = _gunzip(data, limit)
-        return Text(status, data.decode("utf-8", "replace"))
+        if not path.endswith(".gz"):
+            status, data = self.read_bytes(path, limit)
+            return Text(status, data.decode("utf-8", "replace"))
+        chunks = []
+        status = self.stream_file(path, chunks.append, limit, packed=True)
+        return Text(status, b"".join(chunks).decode("utf-8", "replace") if status == OK else "")
 
     def list_dir(self, path):
         """(status, sorted names) of a directory."""
@@ -213,75 +236,84 @@ class Host(object):
         return None
 
     def run(self, argv, timeout=5.0, limit=OUTPUT_LIMIT):
-        """Run a program of the node and always come back: C(Completed).
+        """Run a program of the node and always come back: C(Completed) with all of its output. See C(stream)."""
+        chunks = []
+        done = self.stream(argv, chunks.append, timeout, limit)
+        done.out = b"".join(chunks).decode("utf-8", "replace")
+        return done
+
+    def stream(self, argv, consume, timeout, limit, while_waiting=None):
+        """Run a program of the node, give its output to C(consume(bytes)) while it runs, and always come back: C(Completed) without C(out).
 
         It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed
         with its children after C(timeout) seconds or C(limit) bytes of output, and is not run at all where commands
-        are not allowed (C(denied)).
+        are not allowed (C(denied)). C(while_waiting()) is called once if it takes its time before it prints.
         """
         if not self.commands:
             return Completed(DENIED)
         program = argv[0] if "/" in argv[0] else self.find_binary(argv[0])
         if program is None:
             return Completed(ABSENT)
+        deadline = time.monotonic() + timeout
         try:
-            # AnsibleModule.run_command() knows neither a timeout nor a limit of output.
-            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
-                [program] + list(argv[1:]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                close_fds=True, preexec_fn=_step_back, env={"PATH": ":".join(BINARY_DIRECTORIES), "LC_ALL": "C"})
-        except OSError as error:
+            process = _host_run.start(program, argv[1:], ":".join(BINARY_DIRECTORIES))
+        except _PATH_ERRORS as error:
             return Completed(status_of(error))
-        return _communicate(process, time.monotonic() + timeout, limit)
+        ending = _host_run.attend(process, consume, deadline, limit, while_waiting)
+        status = {None: OK, _host_run.SLOW: TIMEOUT, _host_run.FLOOD: UNPARSED}[ending.killed_for]
+        return Completed(status, ending.rc, "", ending.messages.decode("utf-8", "replace"), ending.size, ending.peak_bytes)
+
+    @staticmethod
+    def own_peak_bytes():
+        """The most memory this look itself has held so far."""
+        return _host_run.own_peak_bytes()
 
 
-def _step_back():
-    """In the child: a session of its own (so that it can be killed whole), and the node's work goes first."""
-    os.setsid()
-    try:
-        os.nice(19)
-        with open("/proc/self/oom_score_adj", "w") as score:
-            score.write("1000")
-    except OSError:
-        pass  # A locked-down node may refuse both; the look is still bounded in time and output.
+class _Unpacked(object):
+    """Bytes on their way to C(consume); those of gzip members come out plain, and never more than C(limit) of them."""
 
+    def __init__(self, consume, limit, packed):
+        self._consume = consume
+        self._left = limit
+        self._packed = packed
+        self._member = None
+        self._sound = True
+        self._whole = not packed
 
-def _communicate(process, deadline, limit):
-    buffers = {process.stdout.fileno(): [], process.stderr.fileno(): []}
-    streams = {process.stdout.fileno(): process.stdout, process.stderr.fileno(): process.stderr}
-    status, size = OK, 0
-    while streams and status == OK:
-        ready = select.select(list(streams), [], [], max(0.0, deadline - time.monotonic()))[0]
-        if not ready:
-            status = TIMEOUT
-        for handle in ready:
-            chunk = os.read(handle, 65536)
-            if not chunk:
-                streams.pop(handle)
-            buffers[handle].append(chunk)
-            size += len(chunk)
-        if size > limit:
-            status = UNPARSED
-    while status == OK and process.poll() is None:
-        if time.monotonic() > deadline:
-            status = TIMEOUT
-        time.sleep(0.002)
-    if status != OK:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except OSError:
-            pass  # It ended between the look and the kill.
-    process.wait()
-    out, err = [b"".join(buffers[stream.fileno()]).decode("utf-8", "replace") for stream in (process.stdout, process.stderr)]
-    process.stdout.close()
-    process.stderr.close()
-    return Completed(status, process.returncode, out, err)
+    def feed(self, chunk):
+        if self._packed is None:
+            self._packed = chunk.startswith(_GZIP)
+        while chunk and self._sound:
+            chunk = self._next(chunk) if self._packed else self._give(chunk)
 
+    def status(self):
+        """ok if all of it came out; a member without its end was cut off."""
+        return OK if self._sound and self._whole else UNPARSED
 
-def _gunzip(data, limit):
-    """(status, bytes): at most C(limit) bytes come out of a gzip member, whatever it claims to hold."""
-    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    try:
-        plain = unpacker.decompress(data, limit + 1)
-    except zlib.error:
-        return UNPARSED, b""
-    return (UNPARSED, b"") if len(plain) > limit or not unpacker.eof else (OK, plain)
+    def _give(self, plain):
+        self._sound = self._sound and len(plain) <= self._left
+        if plain and self._left:
+            self._consume(plain[:self._left])
+        self._left -= min(self._left, len(plain))
+        return b""
+
+    def _next(self, chunk):
+        """Unpack as much of one member as there is, and return what lies behind it."""
+        if self._member is None:
+            if not chunk.strip(b"\0"):
+                return b""  # Padding to a tape's block, as gzip itself allows.
+            self._member, self._whole = zlib.decompressobj(16 + zlib.MAX_WBITS), False
+        full = True
+        while full and self._sound:
+            try:
+                plain = self._member.decompress(chunk, BLOCK)
+            except zlib.error:
+                self._sound = False
+                return b""
+            self._give(plain)
+            # A block that came out full may have left more of it behind although the input is used up.
+            chunk, full = self._member.unconsumed_tail, len(plain) == BLOCK and not self._member.eof
+        if not self._member.eof:
+            return chunk
+        left, self._member, self._whole = self._member.unused_data, None, True
+        return left

@@ -30,43 +30,103 @@ def look_into(pid, start_time, reads, finds):
     C(finds) program names. Returns C({"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
     "programs": {name: present | absent | unknown}}).
     """
-    receiver, sender = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(receiver)
-            os.setsid()
-            answer = json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8")
-            while answer:
-                answer = answer[os.write(sender, answer):]
-        finally:
-            os._exit(0)
-    os.close(sender)
-    data, deadline = b"", time.monotonic() + SECONDS
-    while True:
-        ready = select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]
-        chunk = os.read(receiver, 65536) if ready else b""
-        if not chunk:
-            break
-        data += chunk
-    os.close(receiver)
-    os.kill(child, signal.SIGKILL)
-    # A child that hangs in an uninterruptible call is not waited for: the look has to end.
-    os.waitpid(child, 0 if ready else os.WNOHANG)
+    data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
     try:
         return json.loads(data.decode("utf-8"))
     except ValueError:
         return _nothing(_host.TIMEOUT, reads, finds)
 
 
+def stat_in(pid, start_time, paths):
+    """What C(paths) are in the root of process C(pid), as C(look_into) goes there; nothing is opened, but for its place (O_PATH).
+
+    Returns C({path: [status, kind, device, inode]}): status ok, absent, denied, unparsed, timeout; kind file, directory, other.
+    """
+    data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
+    try:
+        return json.loads(data.decode("utf-8"))
+    except ValueError:
+        return dict((path, [_host.TIMEOUT, None, None, None]) for path in paths)
+
+
+def read_first(pid, start_time, paths, limit):
+    """Bytes of the first of the absolute C(paths) that is there in the root of process C(pid), of at most C(limit) bytes.
+
+    Returns C({"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}) and the
+    bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is not passed over.
+    """
+    data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
+    head, _line, body = data.partition(b"\n")
+    try:
+        found = json.loads(head.decode("utf-8"))
+    except ValueError:
+        return _found(_host.TIMEOUT), b""
+    return (found, body) if len(body) == found.pop("size") else (_found(_host.TIMEOUT), b"")
+
+
+def _from_child(work):
+    """The bytes C(work()) returns, computed in a child that is killed after SECONDS; then they may be cut off."""
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(receiver)
+            os.setsid()
+            answer = memoryview(work())
+            while answer:
+                answer = answer[os.write(sender, answer):]
+        finally:
+            os._exit(0)
+    os.close(sender)
+    chunks, deadline = [], time.monotonic() + SECONDS
+    while True:
+        ready = select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]
+        chunk = os.read(receiver, 65536) if ready else b""
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(receiver)
+    os.kill(child, signal.SIGKILL)
+    # A child that hangs in an uninterruptible call is not waited for: the look has to end.
+    os.waitpid(child, 0 if ready else os.WNOHANG)
+    return b"".join(chunks)
+
+
 def _nothing(status, reads, finds):
     return {"status": status, "texts": dict((path, [status, ""]) for path in reads), "programs": dict((name, "unknown") for name in finds)}
 
 
+def _enter(pid):
+    """Descriptors of /proc/PID and of the root in it; the first one stays the process's own, whoever has the pid later."""
+    process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
+    return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+
+
+def _stat_all(pid, start_time, paths):
+    try:
+        process, root = _enter(pid)
+    except OSError as error:
+        return dict((path, [_host.status_of(error), None, None, None]) for path in paths)
+    found = dict((path, _stat(root, path)) for path in paths)
+    if _start_time(process) != start_time:
+        return dict((path, [_host.ABSENT, None, None, None]) for path in paths)
+    return found
+
+
+def _stat(root, path):
+    try:
+        handle = _walk(root, path, regular=False)
+    except OSError as error:
+        return [_host.status_of(error), None, None, None]
+    found = os.fstat(handle)
+    os.close(handle)
+    kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
+    return [_host.OK, kind, found.st_dev, found.st_ino]
+
+
 def _look(pid, start_time, reads, finds):
     try:
-        process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
-        root = os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+        process, root = _enter(pid)
     except OSError as error:
         return _nothing(_host.status_of(error), reads, finds)
     texts = dict((path, list(_read(root, path))) for path in reads)
@@ -74,6 +134,42 @@ def _look(pid, start_time, reads, finds):
     if _start_time(process) != start_time:
         return _nothing(_host.ABSENT, reads, finds)  # Another process by now: what was read is not its own.
     return {"status": _host.OK, "texts": texts, "programs": programs}
+
+
+def _found(status, path=None, device=0, inode=0):
+    return {"status": status, "path": path, "device": device, "inode": inode}
+
+
+def _read_first(pid, start_time, paths, limit):
+    """One line of JSON, with the size of the bytes behind it."""
+    try:
+        process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
+        root = os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+        found, data = _first(root, paths, limit)
+        if _start_time(process) != start_time:
+            found, data = _found(_host.ABSENT), b""
+    except OSError as error:
+        found, data = _found(_host.status_of(error)), b""
+    return json.dumps(dict(found, size=len(data))).encode("utf-8") + b"\n" + data
+
+
+def _first(root, paths, limit):
+    for path in paths:
+        try:
+            handle = os.open("/proc/self/fd/%d" % _walk(root, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if _host.status_of(error) == _host.ABSENT:
+                continue
+            return _found(_host.status_of(error), path), b""
+        about, data = os.fstat(handle), b""
+        # A sparse file is not read at all; a file that grows meanwhile is read to the limit.
+        while about.st_size <= limit and len(data) <= limit:
+            chunk = os.read(handle, limit + 1 - len(data))
+            if not chunk:
+                return _found(_host.OK, path, about.st_dev, about.st_ino), data
+            data += chunk
+        return _found(_host.UNPARSED, path), b""
+    return _found(_host.ABSENT), b""
 
 
 def _start_time(process):
@@ -113,8 +209,8 @@ def _find(root, name):
     return answer
 
 
-def _walk(root, path):
-    """An O_PATH descriptor of the regular file C(path) inside C(root); links are read and walked here, never by the kernel."""
+def _walk(root, path, regular=True):
+    """An O_PATH descriptor of C(path) inside C(root), a regular file if need be; links are read and walked here, never by the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:
@@ -138,7 +234,7 @@ def _walk(root, path):
                 continue
             stack.append(handle)
             if not ahead:
-                if not stat.S_ISREG(kind):
+                if regular and not stat.S_ISREG(kind):
                     raise OSError(errno.EINVAL, "no regular file")
                 return stack.pop()
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))

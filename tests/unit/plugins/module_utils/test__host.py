@@ -188,6 +188,116 @@ def test_the_node_goes_first():
     assert LIVE.run(["sh", "-c", "nice; cat /proc/self/oom_score_adj"]).out.split() == ["19", "1000"]
 
 
+def streamed(argv, timeout=20.0, limit=_host.OUTPUT_LIMIT, host=LIVE):
+    chunks = []
+    done = host.stream(argv, chunks.append, timeout, limit)
+    return done, b"".join(chunks)
+
+
+def test_a_stream_gives_all_of_the_output_and_tells_how_it_ended():
+    done, data = streamed(["sh", "-c", "seq 1 200000; echo oops >&2; exit 3"], limit=1 << 22)
+    assert data == b"".join(b"%d\n" % number for number in range(1, 200001))
+    assert (done.status, done.rc, done.out, done.err, done.size) == (_host.OK, 3, "", "oops\n", len(data) + 5)
+
+
+def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
+    # The program waits for what its own output brings about.
+    mark = str(tmp_path / "heard")
+    heard = []
+
+    def consume(chunk):
+        heard.append(chunk)
+        with open(mark, "w"):
+            pass
+    done = LIVE.stream(["sh", "-c", "echo first; until test -e %s; do sleep 0.05; done; echo last" % mark], consume, 20.0, 1000)
+    assert done.ok and b"".join(heard) == b"first\nlast\n"
+
+
+def test_memory_of_the_program_is_told():
+    small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 300)]
+    assert small < 300 << 20 < large
+
+
+def test_own_memory_is_told():
+    assert 4 << 20 < LIVE.own_peak_bytes() < 1 << 40
+
+
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_a_stream_that_floods_is_cut_and_its_messages_are_bounded(where):
+    done, data = streamed(["sh", "-c", "yes" + where], limit=1 << 21)
+    assert done.status == _host.UNPARSED and done.rc == -9
+    assert len(data) <= (1 << 21) + 1 and len(done.err) <= 64 * 1024
+
+
+def test_a_stream_that_hangs_keeps_what_came():
+    done, data = streamed(["sh", "-c", "echo $$; sleep 300"], timeout=0.5)
+    assert (done.status, done.rc) == (_host.TIMEOUT, -9) and is_gone(int(data))
+
+
+def test_what_the_consumer_raises_ends_the_program():
+    seen = []
+
+    def consume(chunk):
+        seen.append(chunk)
+        raise KeyError("broken")
+    with pytest.raises(KeyError):
+        LIVE.stream(["sh", "-c", "echo $$; sleep 300"], consume, 20.0, 1000)
+    assert is_gone(int(seen[0]))
+
+
+def test_streams_leave_nothing_open():
+    before = os.listdir("/proc/self/fd")
+    for argv in (["true"], ["sh", "-c", "yes"], ["/no/such/program"], ["sh\0"]):
+        streamed(argv, limit=1000)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def read_streamed(tree, content, limit=1 << 22):
+    with open(tree + "/etc/dump", "wb") as stream:
+        stream.write(content)
+    chunks = []
+    status = _host.Host(tree).stream_file("/etc/dump", chunks.append, limit)
+    assert all(len(chunk) <= _host.BLOCK for chunk in chunks)
+    return status, b"".join(chunks)
+
+
+# More than a block, and not the same everywhere.
+LONG = b"".join(b"line %d\n" % number for number in range(200000))
+
+
+@pytest.mark.parametrize("content", [b"", b"short", LONG, b"\0" * (2 * _host.BLOCK)], ids=["empty", "short", "long", "zeros"])
+def test_a_file_and_its_gzip_give_the_same(tree, content):
+    assert read_streamed(tree, content) == (_host.OK, content)
+    assert read_streamed(tree, node_tree.compressed(content)) == (_host.OK, content)
+
+
+def test_members_one_after_the_other_and_padding(tree):
+    packed = node_tree.compressed(LONG) + node_tree.compressed(b"more\n") + b"\0" * 1000
+    assert read_streamed(tree, packed) == (_host.OK, LONG + b"more\n")
+
+
+def test_of_a_damaged_gzip_the_beginning_is_kept(tree):
+    packed = node_tree.compressed(LONG)
+    status, data = read_streamed(tree, packed[:-20])
+    assert status == _host.UNPARSED and LONG.startswith(data) and len(data) > len(LONG) // 2
+    assert read_streamed(tree, packed + b"rubbish") == (_host.UNPARSED, LONG)
+    assert read_streamed(tree, packed[:5]) == (_host.UNPARSED, b"")
+    status, data = read_streamed(tree, packed[:len(packed) // 2] + b"\xff" * 50 + packed[len(packed) // 2:])
+    assert status == _host.UNPARSED and len(data) < len(LONG)
+
+
+def test_a_file_that_is_too_long_is_cut_plain_and_packed(tree):
+    for content in (LONG, node_tree.compressed(LONG), node_tree.compressed(b"a" * (1 << 28))):
+        status, data = read_streamed(tree, content, limit=100000)
+        assert status == _host.UNPARSED and len(data) <= 100001
+
+
+@pytest.mark.parametrize("name, status", [
+    ("loop", _host.ABSENT), ("nothing", _host.ABSENT), ("pipe", _host.UNPARSED), ("folder", _host.UNPARSED), ("zero", _host.ABSENT)])
+def test_a_stream_never_waits_for_a_file(tree, name, status):
+    assert _host.Host(tree).stream_file("/etc/" + name, None, 1000) == status
+
+
 def is_gone(pid):
     """Whether the process ends (or has ended and waits to be reaped by somebody) within five seconds."""
     for _try in range(500):

@@ -1,0 +1,126 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A program of the node that is watched while it runs, and always comes back. PRIVATE to the collection."""
+
+import fcntl
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+
+# Why a program was killed.
+SLOW = "slow"
+FLOOD = "flood"
+
+# What an unprivileged pipe may hold (fs.pipe-max-size, man 7 pipe): the writer gets on while its output is read into a parser.
+PIPE_SIZE = 1 << 20
+# Kept of what a program says on its error output.
+MESSAGES_LIMIT = 64 * 1024
+# A killed program that hangs in the kernel is left behind after this time.
+LAST_SECONDS = 2.0
+# Who has printed nothing after this time has much to do first, such as reading 100,000 rules.
+PROMPT_SECONDS = 0.02
+
+_F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl knows the name only from Python 3.10 on.
+
+
+class Ending(object):
+    """How a program ended: C(killed_for) (None, SLOW, FLOOD), C(rc) (None: it hangs), C(messages), C(size) of all it wrote, C(peak_bytes)."""
+
+    def __init__(self):
+        self.killed_for = None
+        self.rc = None
+        self.messages = b""
+        self.size = 0
+        self.peak_bytes = 0
+
+
+def start(program, arguments, path):
+    """A process without input that writes into pipes. Raises OSError."""
+    # AnsibleModule.run_command() knows neither a timeout nor a limit of output.
+    process = subprocess.Popen(  # pylint: disable=ansible-bad-function
+        [program] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        close_fds=True, preexec_fn=_step_back, env={"PATH": path, "LC_ALL": "C"})
+    try:
+        fcntl.fcntl(process.stdout.fileno(), _F_SETPIPE_SZ, PIPE_SIZE)
+    except OSError:
+        pass  # The user's pipes hold too much already: it stays at its default.
+    return process
+
+
+def _step_back():
+    """In the child: a session of its own (so that it can be killed whole), and the node's work goes first."""
+    os.setsid()
+    try:
+        os.nice(19)
+        with open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")
+    except OSError:
+        pass  # A locked-down node may refuse both; the look is still bounded in time and output.
+
+
+def attend(process, consume, deadline, limit, while_waiting=None):
+    """C(Ending) of a process; C(consume(bytes)) gets its output while it runs. What consume raises ends the process too."""
+    ending = Ending()
+    try:
+        if while_waiting and not select.select([process.stdout], [], [], PROMPT_SECONDS)[0]:
+            while_waiting()
+        _read_on(process, consume, deadline, limit, ending)
+        while ending.killed_for is None and not _reaped(process, ending):
+            if time.monotonic() > deadline:
+                ending.killed_for = SLOW
+            time.sleep(0.002)
+    finally:
+        if process.returncode is None:
+            _kill(process, ending)
+        process.stdout.close()
+        process.stderr.close()
+    return ending
+
+
+def _read_on(process, consume, deadline, limit, ending):
+    open_streams = {process.stdout.fileno(), process.stderr.fileno()}
+    while open_streams and ending.killed_for is None:
+        ready = select.select(list(open_streams), [], [], max(0.0, deadline - time.monotonic()))[0]
+        if not ready:
+            ending.killed_for = SLOW
+        for handle in ready:
+            chunk = os.read(handle, min(PIPE_SIZE, max(1, limit + 1 - ending.size)))
+            ending.size += len(chunk)
+            if not chunk:
+                open_streams.discard(handle)
+            elif handle == process.stdout.fileno():
+                consume(chunk)
+            else:
+                ending.messages += chunk[:MESSAGES_LIMIT - len(ending.messages)]
+        if ending.size > limit:
+            ending.killed_for = FLOOD
+
+
+def _kill(process, ending):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        pass  # It ended between the look and the kill.
+    patience = time.monotonic() + LAST_SECONDS
+    while not _reaped(process, ending) and time.monotonic() < patience:
+        time.sleep(0.002)
+
+
+def _reaped(process, ending):
+    """Whether the process has ended; wait4 tells what waitpid does not, its peak of memory (it counts this program's size at the start)."""
+    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+    if pid == 0:
+        return False
+    ending.rc = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    ending.peak_bytes = usage.ru_maxrss * 1024
+    process.returncode = ending.rc
+    return True
+
+
+def own_peak_bytes():
+    """The most memory this very program has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
