@@ -5,7 +5,8 @@
 
 from . import _errors
 from ._collect._bounds import fitted
-from ._collect._tree import TREE_OPTIONS, open_asked
+from ._collect._tree import open_asked
+
 
 def exit_with_facts(module, collect):
     """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""

@@ -106,11 +106,12 @@ ansible_facts:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import _look
+from ..module_utils._collect import _tree
 from ..module_utils._collect.host import collect_host
 
 
 def main():
-    module = AnsibleModule(argument_spec=_look.TREE_OPTIONS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=_tree.TREE_OPTIONS, supports_check_mode=True)
     _look.exit_with_facts(module, lambda host, node: {"node_host": collect_host(host, node)})
 
 

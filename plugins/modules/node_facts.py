@@ -22,7 +22,7 @@ options:
     description: Sections to collect. The default is all of them.
     type: list
     elements: str
-    choices: [cni, host, iptables_backend, kernel_modules, kube_proxy, kubelet]
+    choices: [cni, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy, kubelet, xtables_lock]
   modules:
     description: Kernel modules to look for, see O(kubenode.netfilter.kernel_modules_facts#module:name).
     type: list
@@ -33,6 +33,10 @@ options:
 seealso:
   - module: kubenode.netfilter.host_facts
   - module: kubenode.netfilter.kernel_modules_facts
+  - module: kubenode.netfilter.iptables_chain_audit
+  - module: kubenode.netfilter.iptables_backend_facts
+  - module: kubenode.netfilter.xtables_lock_facts
+  - module: kubenode.netfilter.ipvs_facts
   - module: kubenode.netfilter.assess
 """
 
@@ -63,35 +67,25 @@ ansible_facts:
       type: dict
       sample: {schema: 1, running_release: 6.1.0-49-cloud-amd64}
     node_iptables_backend:
-      description: Which backend the node's own iptables programs are.
+      description: See RV(kubenode.netfilter.iptables_backend_facts#module:ansible_facts.node_iptables_backend).
       returned: when C(iptables_backend) is asked for
       type: dict
-      contains:
-        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {binaries: ok, version: ok, legacy_tables: ok}}
-        backend:
-          description:
-            - V(nft), V(legacy), V(mixed) (the programs differ), V(none) (there is no iptables), or null (a wrapper decides when it is first run).
-          type: str
-          returned: always
-          sample: nft
-        version: {description: Version of iptables; null where it was not asked., type: str, returned: always, sample: 1.8.9}
-        binaries:
-          description: Each program and where its links lead.
-          type: list
-          elements: dict
-          returned: always
-          contains:
-            name: {description: Program., type: str, returned: always, sample: iptables-save}
-            path: {description: Where root finds it or null., type: str, returned: always, sample: /usr/sbin/iptables-save}
-            target: {description: The file behind all links., type: str, returned: always, sample: /usr/sbin/xtables-nft-multi}
-            backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where there is none.', type: str, returned: always, sample: nft}
-        legacy_tables:
-          description: Legacy IPv4 tables that exist in the node's network namespace; null where it cannot be told.
-          type: list
-          elements: str
-          returned: always
-          sample: []
+      sample: {schema: 1, backend: nft}
+    node_iptables_chains:
+      description: See RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains).
+      returned: when C(iptables_chains) is asked for
+      type: dict
+      sample: {schema: 1, mode: iptables, rules: 384, observations: []}
+    node_xtables_lock:
+      description: See RV(kubenode.netfilter.xtables_lock_facts#module:ansible_facts.node_xtables_lock).
+      returned: when C(xtables_lock) is asked for
+      type: dict
+      sample: {schema: 1, matters: false, holder: null}
+    node_ipvs:
+      description: See RV(kubenode.netfilter.ipvs_facts#module:ansible_facts.node_ipvs).
+      returned: when C(ipvs) is asked for
+      type: dict
+      sample: {schema: 1, virtual_servers: 0}
     node_kubelet:
       description: Which program is the kubelet.
       returned: when C(kubelet) is asked for
@@ -144,12 +138,13 @@ ansible_facts:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import _look
+from ..module_utils._collect import _tree
 from ..module_utils._collect.node import SECTIONS, collect_from
 
 
 def main():
     options = dict(
-        _look.TREE_OPTIONS,
+        _tree.TREE_OPTIONS,
         gather_subset={"type": "list", "elements": "str", "choices": list(SECTIONS)},
         modules={"type": "list", "elements": "str"},
         kernel={"type": "str"},

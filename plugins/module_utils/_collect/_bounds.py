@@ -3,14 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence stays small, whatever the node holds: examples instead of everything. PRIVATE to the collection.
 
-All sections of a node together have to stay below 64 KB of JSON; the modules take most of it.
+All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the modules most of the
+rest; where there is more of both, the modules give way.
 """
 
 import json
 import re
 
+ALL_LIMIT = 63 * 1024
 MODULES_LIMIT = 56 * 1024
-OTHERS_LIMIT = 7 * 1024
+OTHERS_LIMIT = 16 * 1024
+# Sections that see to their size themselves.
+_FITTED = ("node_kernel_modules", "node_iptables_chains")
 BLOCKS_LIMIT = 3
 # Characters of a text; JSON writes one that is not ASCII in six bytes or more.
 _PLAIN = re.compile(r"[ -~]*\Z")
@@ -32,21 +36,26 @@ def presentable(value, narrow=False):
 
 
 def fitted(sections):
-    """The sections with presentable texts, those besides node_kernel_modules cut harder where they are still too large together."""
-    # Those of node_kernel_modules are: see fitted_modules.
-    others = presentable(dict((name, section) for name, section in sections.items() if name != "node_kernel_modules"))
-    return dict(sections, **(presentable(others, narrow=True) if _size(others) > OTHERS_LIMIT else others))
+    """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too large together."""
+    others = presentable(dict((name, section) for name, section in sections.items() if name not in _FITTED))
+    if _size(others) > OTHERS_LIMIT:
+        others = presentable(others, narrow=True)
+    found = dict(sections, **others)
+    if "node_kernel_modules" in found and _size(found) > ALL_LIMIT:
+        modules = found.pop("node_kernel_modules")
+        found["node_kernel_modules"] = fitted_modules(modules, ALL_LIMIT - _size(found))
+    return found
 
 
-def fitted_modules(section):
-    """The section node_kernel_modules with at most MODULES_LIMIT bytes; details go, verdicts stay."""
+def fitted_modules(section, limit=MODULES_LIMIT):
+    """The section node_kernel_modules with at most C(limit) bytes; details go, verdicts stay."""
     section = presentable(section)
     for row in section["modules"]:
         row["blocks"] = _examples(row["blocks"])
     for shrink in (_without_repetition, _with_short_texts, _with_verdicts_of_lacking_kernels, _with_verdicts_only):
-        if _size(section) <= MODULES_LIMIT:
+        if _size(section) <= limit:
             break
-        shrink(section)
+        shrink(section, limit)
     return section
 
 
@@ -65,7 +74,7 @@ def _examples(blocks):
     return (chosen + [block for block in ranked if block not in chosen])[:BLOCKS_LIMIT]
 
 
-def _without_repetition(section):
+def _without_repetition(section, _limit):
     for row in section["modules"]:
         row["blocks"] = row["blocks"][:2]
         for group in row["kernels"]:
@@ -73,21 +82,21 @@ def _without_repetition(section):
     section["unreadable"] = section["unreadable"][:5]
 
 
-def _with_short_texts(section):
+def _with_short_texts(section, _limit):
     for row in section["modules"]:
         row["evidence"], row["at_boot_cause"] = row["evidence"][:60], row["at_boot_cause"][:60]
         row["blocks"] = [dict(block, text=block["text"][:40]) for block in row["blocks"][:1]]
         row["persisted_by"] = row["persisted_by"][:1]
 
 
-def _with_verdicts_of_lacking_kernels(section):
+def _with_verdicts_of_lacking_kernels(section, _limit):
     for row in section["modules"]:
         row["kernels"] = [group for group in row["kernels"] if group["state"] not in ("loaded", "builtin", "loadable")]
 
 
-def _with_verdicts_only(section):
+def _with_verdicts_only(section, limit):
     section["unreadable"] = []
     for row in reversed(section["modules"]):
-        if _size(section) <= MODULES_LIMIT:
+        if _size(section) <= limit:
             break
         row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:20], at_boot_cause=row["at_boot_cause"][:20])

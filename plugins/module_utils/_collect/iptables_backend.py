@@ -1,52 +1,118 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_backend: which backend the node's iptables programs are. PRIVATE to the collection.
+"""The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE to the collection.
 
-Told from where the links lead, without running anything but C(iptables-save --version). C(iptables --version) tells the same
-and is no harmless look: with the nft backend it loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do
-C(nft --version) and C(conntrack --version); C(ipset --version) and C(ipvsadm --version) load their modules.
+Of the programs it is told from where their links lead and what their files hold; where that names no version C(iptables-save
+--version) is run. C(iptables --version) tells the same and is no harmless look: with the nft backend it loads nfnetlink (seen with
+iptables 1.8.9 on Linux 6.1), as do C(nft --version) and C(conntrack --version); C(ipset --version) and C(ipvsadm --version) load
+their modules.
 """
 
 import re
 
 from .. import _host
+from .._chains.backends import backend_evidence
+from .._parse.alternatives import parse_alternatives
+from .._parse.iptables_program import parse_iptables_program
+from ._agents import AGENTS
+from ._processes import find_processes
 
-PROGRAMS = ("iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore")
+# What Kubernetes runs, by family; together they decide which backend the node uses.
+FAMILIES = {
+    "ipv4": ("iptables", "iptables-save", "iptables-restore"),
+    "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore"),
+}
+BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
+PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
 BACKENDS = {"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "xtables-multi": "legacy"}
+# One of both exists: of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
+ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
+_LINKS = "/etc/alternatives"
 _VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
+_UNREAD = (_host.DENIED, _host.TIMEOUT, _host.UNPARSED)
 
 
-def collect_iptables_backend(host, node):
-    """The evidence dict. C(backend): nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided)."""
-    binaries = [_binary(host, program) for program in PROGRAMS]
-    found = [binary for binary in binaries if binary["path"]]
-    version, asked = _version(host, found) if node["place"] == "live" else (None, _host.ABSENT)
-    tables = host.read_text("/proc/net/ip_tables_names") if node["place"] == "live" else _host.Text(_host.ABSENT)
-    return {
+def collect_iptables_backend(host, node, read=None):
+    """The evidence dict. C(backend): nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided).
+
+    C(read) are the C(Rules) that _rule_sets read, None where nobody did.
+    """
+    groups, alternatives = _groups(host)
+    files = {}
+    binaries = [_binary(host, program, groups, files) for program in PROGRAMS]
+    found = [binary for binary in binaries if binary["path"] and binary["name"] not in BRIDGE]
+    live = node["place"] == "live"
+    version, asked = _version(host, found) if live else (None, _host.ABSENT)
+    backend = _together([binary["backend"] for binary in found])
+    tables = host.read_text("/proc/net/ip_tables_names") if live else _host.Text(_host.ABSENT)
+    status, containers, left_out = _containers(host, backend, version) if live else (_host.ABSENT, [], 0)
+    section = {
         "schema": 1,
-        "collected": {"binaries": _host.OK if found else _host.ABSENT, "version": asked, "legacy_tables": tables.status},
-        "backend": _together([binary["backend"] for binary in found]),
+        "collected": {"binaries": _host.OK if found else _host.ABSENT, "version": asked, "legacy_tables": tables.status,
+                      "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
+        "backend": backend,
         "version": version,
         "binaries": binaries,
+        "backend_by_family": dict((family, _together([row["backend"] for row in found if row["name"] in names])) for family, names in FAMILIES.items()),
         "legacy_tables": sorted(tables.text.split()) if tables.ok else None,
+        "containers": containers, "containers_left_out": left_out,
     }
+    section.update(_evidence(read))
+    return section
 
 
-def _binary(host, program):
+def _containers(host, backend, version):
+    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's rules."""
+    status, agents = find_processes(host, AGENTS)
+    if all(agent.contained is False for agent in agents):
+        return status, [], 0
+    from ._iptables_builds import collect_builds, judge_stripping
+    status, rows, left_out = collect_builds(host)
+    judge_stripping(rows, backend, version)
+    return status, rows, left_out
+
+
+def _groups(host):
+    """({program: name of its group, mode of that group}, status) of what update-alternatives knows."""
+    groups, statuses = {}, []
+    for folder in ALTERNATIVES:
+        for name in ("iptables", "ip6tables", "arptables", "ebtables"):
+            text = host.read_text("%s/%s" % (folder, name))
+            if text.status == _host.ABSENT:
+                continue
+            group = parse_alternatives(text.text) if text.ok else None
+            statuses.append(text.status if not text.ok else _host.OK if group else _host.UNPARSED)
+            for program in [name] + sorted(group["slaves"]) if group else [name]:
+                groups.setdefault(program, {"name": name, "mode": group["mode"] if group else None})
+    return groups, next((status for status in statuses if status != _host.OK), _host.OK if statuses else _host.ABSENT)
+
+
+def _binary(host, program, groups, files):
     path = host.find_binary(program)
     target = host.tree_path(path) if path else None
-    backend = None
+    backend = version = alternative = None
     if path:
-        status, start = host.read_bytes(target or path)
-        if (target or "").rsplit("/", 1)[-1] in BACKENDS:
-            backend = BACKENDS[target.rsplit("/", 1)[-1]]
-        elif status == _host.OK and start.startswith(b"#!"):
-            backend = "wrapper"  # kubernetes-sigs/iptables-wrappers and Calico: it relinks when first run, so it is not run.
-        else:
-            # A program of its own called iptables is from before the backends were parted (iptables 1.8).
-            backend = "legacy" if status == _host.OK and start.startswith(b"\x7fELF") else "unknown"
-    return {"name": program, "path": path, "target": target, "backend": backend}
+        if (target or path) not in files:
+            files[target or path] = _build(host, target or path)
+        backend, version = files[target or path]
+        link = host.read_link(path)
+        if link and link.startswith(_LINKS + "/"):
+            alternative = dict(groups.get(program, {"name": None, "mode": None}), link=host.read_link(link))
+    return {"name": program, "path": path, "target": target, "backend": backend, "version": version, "alternative": alternative}
+
+
+def _build(host, path):
+    """(backend, version) of a file."""
+    status, data = host.read_bytes(path)
+    if status != _host.OK:
+        return BACKENDS.get(path.rsplit("/", 1)[-1], "unknown"), None
+    backend, version = parse_iptables_program(data)
+    if path.rsplit("/", 1)[-1] in BACKENDS:
+        return BACKENDS[path.rsplit("/", 1)[-1]], version
+    # kubernetes-sigs/iptables-wrappers and Calico: it relinks when first run, so it is not run. Any other program of its own
+    # that is called iptables is from before the backends were parted (iptables 1.8).
+    return backend or ("legacy" if data.startswith(b"\x7fELF") else "unknown"), version
 
 
 def _together(backends):
@@ -61,6 +127,30 @@ def _version(host, found):
     first = next((binary for binary in found if binary["name"] == "iptables-save" and binary["backend"] in ("nft", "legacy")), None)
     if first is None:
         return None, _host.ABSENT
+    if first["version"]:
+        return first["version"], _host.OK  # Its own bytes told already.
     answer = host.run([first["path"], "--version"])
     match = _VERSION.search(answer.out)
     return (match.group(1), _host.OK) if answer.ok and match else (None, answer.status if answer.status != _host.OK else _host.UNPARSED)
+
+
+def _rules_status(read):
+    """One word for all saves together: what was not read of one counts for all."""
+    if read is None:
+        return _host.ABSENT
+    statuses = [read.collected[source] for source in sorted(read.collected) if source != "nftables"]
+    return next((status for status in statuses if status in _UNREAD), _host.OK if _host.OK in statuses else _host.ABSENT)
+
+
+def _evidence(read):
+    if read is None or read.source is None:
+        evidence = backend_evidence([])
+        families = dict((family, None) for family in FAMILIES)
+        return dict(evidence, kubelet_backend=families, kube_proxy_backend=dict(families),
+                    mixing={"verdict": "unknown", "because": "the rules were not read" if read is None else "only a live node has rules"})
+    unread = []
+    for row in read.unread:
+        backend, _line, family = row["source"].partition("_")
+        if family in FAMILIES:
+            unread.append((backend, family, row["evidence"]))
+    return backend_evidence(read.rule_sets, unread)

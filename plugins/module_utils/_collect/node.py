@@ -4,29 +4,53 @@
 """All sections of one node in one look. PRIVATE to the collection."""
 
 from ._bounds import fitted
+from ._rule_sets import rules_of
 from ._tree import open_tree
 from .cni import collect_cni
 from .host import collect_host
 from .iptables_backend import collect_iptables_backend
+from .iptables_chains import collect_iptables_chains
+from .ipvs import collect_ipvs
 from .kernel_modules import collect_kernel_modules
 from .kube_proxy import collect_kube_proxy
 from .kubelet import collect_kubelet
+from .xtables_lock import collect_xtables_lock
 
-# Section -> collector(host, node, modules, kernel); node is what _identity.identify() tells, on which all of them depend.
+# Section -> what collects it from an open tree (_Look).
 COLLECTORS = {
-    "host": lambda host, node, modules, kernel: collect_host(host, node),
-    "kernel_modules": collect_kernel_modules,
-    "iptables_backend": lambda host, node, modules, kernel: collect_iptables_backend(host, node),
-    "kubelet": lambda host, node, modules, kernel: collect_kubelet(host, node),
-    "kube_proxy": lambda host, node, modules, kernel: collect_kube_proxy(host, node),
-    "cni": lambda host, node, modules, kernel: collect_cni(host),
+    "host": lambda look: collect_host(look.host, look.node),
+    "kernel_modules": lambda look: collect_kernel_modules(look.host, look.node, look.modules, look.kernel),
+    "iptables_backend": lambda look: collect_iptables_backend(look.host, look.node, rules_of(look.host, look.node)),
+    "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"), look.section("kubelet")),
+    "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node),
+    "ipvs": lambda look: collect_ipvs(look.host, look.node, look.section("kube_proxy")),
+    "kubelet": lambda look: collect_kubelet(look.host, look.node),
+    "kube_proxy": lambda look: collect_kube_proxy(look.host, look.node),
+    "cni": lambda look: collect_cni(look.host),
 }
 SECTIONS = tuple(sorted(COLLECTORS))
 
 
+class _Look(object):
+    """One look at a node: a section that others rest on is collected once, whether or not it was asked for itself."""
+
+    def __init__(self, host, node, modules, kernel):
+        self.host = host
+        self.node = node
+        self.modules = modules
+        self.kernel = kernel
+        self._done = {}
+
+    def section(self, name):
+        if name not in self._done:
+            self._done[name] = COLLECTORS[name](self)
+        return self._done[name]
+
+
 def collect_from(host, node, sections, modules=None, kernel=None):
-    """C({"node_<section>": evidence}) for the sections asked for. Raises BadInput."""
-    return dict(("node_" + section, COLLECTORS[section](host, node, modules, kernel)) for section in sections)
+    """C({"node_<section>": evidence}) for the sections asked for; C(node) is what open_tree() told. Raises BadInput."""
+    look = _Look(host, node, modules, kernel)
+    return dict(("node_" + section, look.section(section)) for section in sections)
 
 
 def collect_sections(sections, root="/", place=None, modules=None, kernel=None):

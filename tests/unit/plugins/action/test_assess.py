@@ -43,7 +43,8 @@ def test_a_healthy_node(run):
     assert {row["subject"] for row in facts["node_assess_required_modules"]} >= {"nf_conntrack", "xt_comment"}
     sent = run.node.call_args[1]["module_args"]
     assert sent["modules"] == _policy.default_policy().module_names
-    assert set(sent["gather_subset"]) == {"host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"}
+    assert set(sent["gather_subset"]) == {
+        "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "ipvs", "kubelet", "kube_proxy", "cni"}
     assert "root" not in sent
 
 

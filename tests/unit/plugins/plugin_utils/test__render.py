@@ -17,10 +17,11 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text im
 CHECK = _catalogue.catalogue()["KMOD001"]
 
 
-def report(rows, host="web-1", reached=True):
+def report(rows, host="web-1", reached=True, digest=None):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
                    kernel="kernel 6.1", needs="iptables mode")
-    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": []})
+    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
+                                      "node_iptables_chains": {"digest": digest}})
 
 
 def failing(subject="xt_comment", observed="absent", status="fail", waiver=None):
@@ -56,6 +57,17 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     text = render_fleet(fleet, 100, False)
     assert "not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text and "fail on a" in text
     assert json.loads(render_json(fleet)) == fleet
+
+
+def test_the_fleet_says_which_nodes_serve_something_else():
+    def read(services, second):
+        return {"services": services, "endpoints": services, "read_at": "2026-11-21T10:00:%02dZ" % second}
+
+    reports = {name: report([], name, digest=read(*read_as)) for name, read_as in {"a": ("x", 1), "b": ("y", 2), "c": ("x", 3), "d": ("z", 9)}.items()}
+    text = render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
+    assert "services: the same on 2 nodes, others on b, others on d (read before or after the rest: look again)" in text
+    reports = {name: report([], name, digest=read("x", 1)) for name in "ab"}
+    assert "services" not in render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
 
 
 @pytest.mark.parametrize("text, expected", [

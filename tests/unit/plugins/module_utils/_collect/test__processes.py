@@ -9,7 +9,7 @@ import node_tree
 from node_manifests import merged, process
 from node_processes import Sleeper, as_nobody, enter, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._processes import Process, find_processes
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._processes import Process, find_processes, uptime_seconds
 
 
 def found(manifest, tmp_path, names=("kubelet",)):
@@ -66,4 +66,27 @@ def test_a_process_that_vanished():
         pid = process_.pid
     gone = Process(_host.Host("/"), pid, "x")
     assert (gone.arguments, gone.start_time, gone.contained) == ([], None, None)
+    assert gone.is_the_same(_host.Host("/")) is False and gone.age_seconds(100.0) is None
     assert not os.path.exists("/proc/%d" % pid)
+
+
+def test_a_pid_that_was_reused_between_two_reads(tmp_path):
+    tree = node_tree.unpack(process(5, "kubelet", [], "31"), tmp_path)
+    each = Process(_host.Host(tree), 5, "kubelet")
+    assert each.is_the_same(_host.Host(tree)) and each.state == "S"
+    (tmp_path / "proc/5/stat").write_text((tmp_path / "proc/5/stat").read_text().replace(" 31 ", " 32 "))
+    assert not each.is_the_same(_host.Host(tree))
+
+
+def test_age(tmp_path):
+    tree = node_tree.unpack(merged(process(5, "a) 7 (b", [], "500"), {"proc/uptime": "12.50 3.00\n"}), tmp_path)
+    host = _host.Host(tree)
+    each = Process(host, 5, "x")
+    assert each.age_seconds(uptime_seconds(host)) == 7.5
+    assert each.age_seconds(1.0) == 0.0 and each.age_seconds(None) is None
+    assert uptime_seconds(_host.Host(str(tmp_path / "none"))) is None
+
+
+def test_by_what_a_function_says(tmp_path):
+    status, processes = found(merged(process(5, "iptables-restor", []), process(6, "sh", [])), tmp_path, lambda comm: comm.startswith("ip"))
+    assert (status, [each.pid for each in processes]) == (_host.OK, [5])

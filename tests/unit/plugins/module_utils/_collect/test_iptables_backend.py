@@ -3,13 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 import node_tree
+from iptables_programs import program
 from node_manifests import DEBIAN, merged, running
+from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._rule_sets import Rules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_backend import PROGRAMS, collect_iptables_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables_save import parse_save
 
 
 def look(manifest, tmp_path, place="live"):
@@ -18,11 +26,12 @@ def look(manifest, tmp_path, place="live"):
 
 
 def debian(backend, programs=PROGRAMS):
-    files = {"usr/sbin/xtables-nft-multi": node_tree.executable(), "usr/sbin/xtables-legacy-multi": node_tree.executable()}
-    for program in programs:
-        files["usr/sbin/" + program] = node_tree.link("/etc/alternatives/" + program)
-        files["etc/alternatives/" + program] = node_tree.link("/usr/sbin/%s" % program.replace("tables", "tables-" + backend, 1))
-        files["usr/sbin/" + program.replace("tables", "tables-" + backend, 1)] = node_tree.link("xtables-%s-multi" % backend)
+    files = {"usr/sbin/xtables-nft-multi": node_tree.executable(program("nft", "1.8.9")),
+             "usr/sbin/xtables-legacy-multi": node_tree.executable(program("legacy", "1.8.9"))}
+    for name in programs:
+        files["usr/sbin/" + name] = node_tree.link("/etc/alternatives/" + name)
+        files["etc/alternatives/" + name] = node_tree.link("/usr/sbin/%s" % name.replace("tables", "tables-" + backend, 1))
+        files["usr/sbin/" + name.replace("tables", "tables-" + backend, 1)] = node_tree.link("xtables-%s-multi" % backend)
     return files
 
 
@@ -38,6 +47,9 @@ CASES = {
     "xtables-multi": ({"sbin/iptables": node_tree.link("xtables-multi"), "sbin/xtables-multi": node_tree.executable()}, "legacy"),
     "something": ({"usr/sbin/iptables": node_tree.executable("text")}, None),
     "a link to nowhere": ({"usr/sbin/iptables": node_tree.link("/nowhere")}, "none"),
+    "a build that is no link": ({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.9"))}, "nft"),
+    "bridge tools of another backend": (merged(debian("nft"), debian("legacy", ["ebtables", "arptables"])), "nft"),
+    "bridge tools alone": (debian("nft", ["ebtables"]), "none"),
     "the first in the path": (merged(debian("nft"), {"usr/local/sbin/iptables": WRAPPER}), None),
 }
 
@@ -53,7 +65,53 @@ def test_backend(case, tmp_path):
 
 def test_where_links_lead(tmp_path):
     row = look(debian("nft"), tmp_path)["binaries"][0]
-    assert row == {"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"}
+    assert row == {"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
+                   "alternative": {"name": None, "mode": None, "link": "/usr/sbin/iptables-nft"}}
+
+
+def test_links_without_alternatives(tmp_path):
+    manifest = {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "usr/sbin/xtables-nft-multi": node_tree.executable(program("nft", "1.8.5"))}
+    row = look(manifest, tmp_path)["binaries"][0]
+    assert (row["backend"], row["version"], row["alternative"]) == ("nft", "1.8.5", None)
+
+
+def test_families_that_were_switched_apart(tmp_path):
+    section = look(merged(debian("nft"), debian("legacy", ["ip6tables", "ip6tables-save", "ip6tables-restore"])), tmp_path)
+    assert (section["backend"], section["backend_by_family"]) == ("mixed", {"ipv4": "nft", "ipv6": "legacy"})
+
+
+def group(mode, name, *slaves):
+    lines = [mode, "/usr/sbin/" + name] + [line for slave in slaves for line in (slave, "/usr/sbin/" + slave)]
+    return "\n".join(lines) + "\n\n/usr/sbin/%s-nft\n20\n" % name
+
+
+DPKG, CHKCONFIG = "var/lib/dpkg/alternatives/", "var/lib/alternatives/"
+
+
+def alternatives(section):
+    return dict((row["name"], (row["alternative"]["name"], row["alternative"]["mode"])) for row in section["binaries"] if row["alternative"])
+
+
+def test_alternatives_of_debian(tmp_path):
+    groups = {DPKG + "iptables": group("manual", "iptables", "iptables-save", "iptables-restore"),
+              DPKG + "ip6tables": group("auto", "ip6tables", "ip6tables-save")}
+    section = look(merged(debian("nft"), groups), tmp_path)
+    found = alternatives(section)
+    assert (found["iptables"], found["iptables-restore"]) == (("iptables", "manual"), ("iptables", "manual"))
+    assert (found["ip6tables-save"], found["ip6tables-restore"]) == (("ip6tables", "auto"), (None, None))
+    assert section["collected"]["alternatives"] == "ok"
+
+
+def test_alternatives_of_the_red_hat_family(tmp_path):
+    found = alternatives(look(merged(debian("nft"), {CHKCONFIG + "iptables": group("auto", "iptables", "ip6tables", "ip6tables-save")}), tmp_path))
+    assert found["ip6tables-save"] == ("iptables", "auto") and found["ebtables"] == (None, None)
+
+
+@pytest.mark.parametrize("content, status", [("garbage", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "absent")])
+def test_alternatives_that_cannot_be_read(content, status, tmp_path):
+    section = look(merged(debian("nft"), {DPKG + "iptables": content}), tmp_path)
+    assert section["collected"]["alternatives"] == status
+    assert section["binaries"][0]["alternative"]["mode"] is None and section["backend"] == "nft"
 
 
 @pytest.mark.parametrize("text, tables", [("nat\nfilter\n", ["filter", "nat"]), ("", []), (None, None)])
@@ -64,7 +122,9 @@ def test_legacy_tables(text, tables, tmp_path):
 def test_nothing_is_run_and_nothing_running_is_asked_in_an_image(tmp_path):
     section = look(merged(debian("nft"), {"proc/net/ip_tables_names": "nat\n"}), tmp_path, "image")
     assert (section["backend"], section["version"], section["legacy_tables"]) == ("nft", None, None)
-    assert section["collected"] == {"binaries": "ok", "version": "absent", "legacy_tables": "absent"}
+    assert section["collected"] == {"binaries": "ok", "version": "absent", "legacy_tables": "absent", "alternatives": "absent", "rules": "absent",
+                                    "containers": "absent"}
+    assert section["mixing"]["verdict"] == "unknown" and section["sets"] == [] and section["kubelet_backend"] == {"ipv4": None, "ipv6": None}
 
 
 class Recorder(_host.Host):
@@ -79,9 +139,16 @@ class Recorder(_host.Host):
         return _host.Completed(_host.OK, 0, "iptables-save v1.8.9 (nf_tables)\n")
 
 
+def test_nothing_is_run_where_the_file_tells_its_version(tmp_path):
+    host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), debian("nft")), tmp_path))
+    assert collect_iptables_backend(host, {"place": "live"})["version"] == "1.8.9"
+    assert host.ran == []
+
+
 def test_the_only_program_that_is_run_is_one_that_loads_no_module(tmp_path):
     # iptables --version loads nfnetlink with the nft backend; iptables-save --version does not.
-    host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), debian("nft")), tmp_path))
+    silent = {"usr/sbin/xtables-nft-multi": node_tree.executable(b"\x7fELF that tells nothing")}
+    host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), debian("nft"), silent), tmp_path))
     assert collect_iptables_backend(host, {"place": "live"})["version"] == "1.8.9"
     assert host.ran == [["/usr/sbin/iptables-save", "--version"]]
 
@@ -91,3 +158,81 @@ def test_a_wrapper_is_never_run(tmp_path):
     host = Recorder(node_tree.unpack(merged(DEBIAN, running("6.1.0"), manifest), tmp_path))
     assert collect_iptables_backend(host, {"place": "live"})["version"] is None
     assert host.ran == []
+
+
+HINT = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n"
+
+
+def read(collected, *sets):
+    rules = Rules("live")
+    rules.collected.update(collected)
+    rules.take("nft_ipv4", [parse_save(text, "live", family, backend) for backend, family, text in sets])
+    return rules
+
+
+def section_of(rules, tmp_path):
+    tree = node_tree.unpack(merged(DEBIAN, running("6.1.0"), debian("nft")), tmp_path)
+    return collect_iptables_backend(_host.Host(tree), {"place": "live"}, rules)
+
+
+def test_rules_that_were_read(tmp_path):
+    section = section_of(read({"nft_ipv4": "ok", "legacy_ipv4": "absent", "nftables": "denied"}, ("nft", "ipv4", HINT)), tmp_path)
+    assert section["kubelet_backend"]["ipv4"] == "nft" and section["sets"][0]["hint"] is True
+    assert section["mixing"]["verdict"] == "none" and section["collected"]["rules"] == "ok"
+
+
+@pytest.mark.parametrize("status", ["denied", "timeout", "unparsed"])
+def test_rules_that_were_not_read(status, tmp_path):
+    rules = read({"nft_ipv4": "ok", "nft_ipv6": "absent"}, ("nft", "ipv4", HINT))
+    rules.miss("legacy_ipv4", status, "iptables-legacy-save did not end")
+    section = section_of(rules, tmp_path)
+    assert section["collected"]["rules"] == status and section["mixing"]["verdict"] == "unknown"
+    assert [row["readable"] for row in section["sets"]] == [True, False]
+
+
+def test_legacy_support_that_is_gone_is_no_error(tmp_path):
+    # The file ip_tables_names is not there.
+    section = section_of(read({"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"}, ("nft", "ipv4", HINT)), tmp_path)
+    assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None
+    assert section["collected"]["rules"] == "ok" and section["mixing"]["verdict"] == "none"
+
+
+def test_kernel_without_any_rules(tmp_path):
+    section = section_of(read(dict.fromkeys(("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6"), "absent")), tmp_path)
+    assert section["collected"]["rules"] == "absent" and section["mixing"] == {"verdict": "none", "because": "there are no rules"}
+
+
+SCRIPT = """\
+import json
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._rule_sets import rules_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_backend import collect_iptables_backend
+host, node = open_tree("/", "live")
+print(json.dumps(collect_iptables_backend(host, node, rules_of(host, node))))
+"""
+KUBELET = "iptables-%s -t mangle -N KUBE-IPTABLES-HINT"
+PROXY = "iptables-%s -t nat -N KUBE-SERVICES; iptables-%s -t nat -A PREROUTING -j KUBE-SERVICES; iptables-%s -t nat -A KUBE-SERVICES -j RETURN"
+
+
+@needs_root
+@pytest.mark.parametrize("commands, verdict, kubelet, proxy", [
+    (["true"], "none", "none", "none"),
+    ([KUBELET % "nft", PROXY % (("nft",) * 3)], "none", "nft", "nft"),
+    ([KUBELET % "legacy", PROXY % (("legacy",) * 3)], "none", "legacy", "legacy"),
+    ([KUBELET % "nft", PROXY % (("legacy",) * 3)], "conflicting", "nft", "legacy"),
+    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -t filter -S"], "harmless", "nft", "nft"),
+    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT"], "suspicious", "nft", "nft"),
+    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -j DROP", "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"], "conflicting", "nft", "nft"),
+    # A native rule that iptables cannot print: the table is not empty.
+    ([KUBELET % "nft", "nft add table ip nat", "nft add chain ip nat x", "nft 'add rule ip nat x numgen inc mod 2 vmap { 0 : accept, 1 : drop }'"],
+     "unknown", "nft", None),
+])
+def test_against_both_backends_of_this_kernel(commands, verdict, kubelet, proxy, tmp_path):
+    environment = {"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "XTABLES_LOCKFILE": str(tmp_path / "lock")}
+    process = subprocess.Popen(["unshare", "-n", "sh", "-c", "{ %s; } >&2; exec \"$@\"" % "; ".join(commands), "sh", sys.executable, "-c", SCRIPT],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    out, err = process.communicate()
+    assert process.returncode == 0, err.decode("utf-8")
+    section = json.loads(out.decode("utf-8"))
+    assert section["mixing"]["verdict"] == verdict, section["mixing"]
+    assert (section["kubelet_backend"]["ipv4"], section["kube_proxy_backend"]["ipv4"]) == (kubelet, proxy)

@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the rules that were read, who owns them, and what they mean. PRIVATE to the collection."""
+
+from .._chains.leftovers import in_use
+from .._chains.nft_services import digest_nft_services, list_nft_services
+from .._chains.nftables import ask_nftables
+from .._chains.observation import merged
+from .._chains.owners import count_owners
+from .._chains.questions import ask
+from .._chains.services import digest, list_services, rules_per_service
+from .._parse.ruleset import RuleSet
+
+_TABLES = ("filter", "mangle", "nat", "raw", "security")
+
+
+def answer(rules, situation, options):
+    """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
+    observations = ask(_askable(rules), situation.of)
+    if rules.nftables:
+        observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
+    observed, examples = {}, []
+    told = {}
+    for row in observations:
+        observed[row["kind"]] = observed.get(row["kind"], 0) + row["count"]
+        told[row["kind"]] = told.get(row["kind"], 0) + 1
+        if told[row["kind"]] <= options["max_offenders"]:
+            examples.append(row)
+    owners = [row for found in rules.rule_sets for row in count_owners(found)]
+    return dict(_services(rules, situation, options), observations=examples, observed=observed, owners=owners)
+
+
+def _services(rules, situation, options):
+    """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
+    services = _listed(rules, situation.mode)
+    told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
+    rows = sorted(services or [], key=lambda service: (service.family or "", service.address, service.port, service.protocol))
+    shown = rows[:options["max_services"]]
+    return {
+        "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services) if situation.mode == "iptables" else None,
+        "service_rows": [dict(family=service.family, address=service.address, port=service.port, protocol=service.protocol, name=service.name,
+                              endpoints=None if service.endpoints is None else len(service.endpoints)) for service in shown],
+        "service_rows_left_out": len(rows) - len(shown), "digest": dict(told, read_at=rules.read_at),
+    }
+
+
+def _listed(rules, mode):
+    """[Service], each (family, address, port, protocol) once, or None."""
+    if mode == "nftables":
+        return list_nft_services(rules.nftables) if rules.nftables else None
+    if mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
+        return None
+    found = {}
+    for listed in (list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets)):
+        if listed is None:
+            return None
+        for service in listed:
+            found.setdefault(service[:4], service)
+    return list(found.values())
+
+
+def _askable(rules):
+    """The rule sets, and for what could not be read one whose tables nobody can read: what is not seen there is not missing."""
+    missing = [source.split("_") for source, status in sorted(rules.collected.items()) if rules.source == "live" and status not in ("ok", "absent")]
+    unknown = [RuleSet("live", words[1], words[0]) for words in missing if len(words) == 2]
+    for found in unknown:
+        found.unreadable = list(_TABLES)
+    # A kernel without a single table is known to have no chain.
+    nothing = [RuleSet("live", "ipv4")] if rules.source == "live" and not rules.rule_sets and not unknown else []
+    return rules.rule_sets + unknown + nothing

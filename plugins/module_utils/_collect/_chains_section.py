@@ -1,0 +1,68 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The evidence of node_iptables_chains out of rules that were read. PRIVATE to the collection."""
+
+from .._chains.observation import NAME_LIMIT, cut
+from ._chains_fit import fitted_chains, size_limit
+from ._chains_setting import mode_of, situation_of
+from ._nftables import read_nftables
+from .kube_proxy import collect_kube_proxy
+from .kubelet import collect_kubelet
+
+_NOTICES_LIMIT = 20
+# What _chains_answers.answer() says of a kernel without rules.
+_NOTHING = {
+    "observations": [], "observed": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [], "service_rows_left_out": 0,
+    "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
+}
+
+
+def section_of(host, node, rules, options, kube_proxy, kubelet):
+    """The evidence dict of C(rules) (Rules), but for its footprint; C(options), C(kube_proxy) and C(kubelet) as in collect_iptables_chains()."""
+    if rules.source == "files":
+        kube_proxy = kubelet = None
+    else:
+        kube_proxy, kubelet = kube_proxy or collect_kube_proxy(host, node), kubelet or collect_kubelet(host, node)
+        mode = mode_of(rules, options, kube_proxy)[0]
+        read_nftables(host, rules, options["deep"], mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
+    situation = situation_of(host, rules, options, kube_proxy, kubelet)
+    section = dict(_section(rules, situation), **_answers(rules, situation, options))
+    section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
+    return fitted_chains(section, size_limit(options))
+
+
+def _sampled(host, rules, seconds):
+    from ._counters import sample_counters
+    return sample_counters(host, rules, seconds)
+
+
+def _section(rules, situation):
+    rows = [_row(found) for found in rules.rule_sets]
+    return {
+        "schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source, "read_at": rules.read_at,
+        "mode": situation.mode, "mode_source": situation.mode_source,
+        "kubernetes": "%d.%d" % situation.kubernetes if situation.kubernetes else None, "kubernetes_source": situation.kubernetes_source,
+        "rule_sets": rows, "rules": sum(row["rules"] for row in rows), "notices": rules.notices[:_NOTICES_LIMIT],
+    }
+
+
+def _answers(rules, situation, options):
+    """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to know it."""
+    if situation.mode is None and not rules.nftables and not rules.unread and not any(found.tables for found in rules.rule_sets):
+        return dict(_NOTHING, digest=dict(_NOTHING["digest"], read_at=rules.read_at))
+    from ._chains_answers import answer
+    return answer(rules, situation, options)
+
+
+def _row(found):
+    counts = dict((name, table.rule_counts()) for name, table in found.tables.items())
+    kube = dict((cut(name, NAME_LIMIT), sum(count for chain, count in counts[name].items() if chain.startswith("KUBE-"))) for name in counts)
+    policies = dict((cut("%s/%s" % (name, chain.name), NAME_LIMIT), cut(chain.policy, NAME_LIMIT)) for name, table in found.tables.items()
+                    for chain in table.chains.values() if chain.policy)
+    return {
+        "family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
+        "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables), "rules": sum(sum(chains.values()) for chains in counts.values()),
+        "chains": sum(len(chains) for chains in counts.values()), "kube_rules": sum(kube.values()),
+        "kube_rules_by_table": dict((name, count) for name, count in kube.items() if count), "policies": policies, "unreadable": sorted(found.unreadable),
+    }

@@ -1,0 +1,63 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of kube-proxy's nftables mode, as nft lists them. PRIVATE to the collection.
+
+C(nft list chains) and single maps take a tenth of a second on a big node, where C(nft list ruleset) takes ten and a gigabyte.
+"""
+
+from .. import _host
+
+LIST_SECONDS = 60.0
+LIST_LIMIT = 64 * 1024 * 1024
+SOURCE = "nftables"
+FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
+
+
+def read_nftables(host, rules, deep, expected):
+    """Put C(rules.nftables) and what could not be read of them into C(rules).
+
+    Where they are not C(expected), because kube-proxy is known to use another mode, one map of each family is asked for first, which
+    takes milliseconds; who has left no such map has left nothing.
+    """
+    there = rules.nf_tables
+    if there in (None, _host.ABSENT):
+        rules.collected[SOURCE] = _host.ABSENT
+    elif there != _host.OK:
+        rules.miss(SOURCE, there, "the tables of kube-proxy's nftables mode may not be asked for: nf_tables is %s" % there)
+    elif host.find_binary("nft") is None and expected:
+        rules.miss(SOURCE, _host.UNPARSED, "no nft on this node, so the tables of kube-proxy's nftables mode cannot be read")
+    elif host.find_binary("nft") is None or not (expected or _left_over(host)):
+        rules.collected[SOURCE] = _host.ABSENT
+    else:
+        _list(host, rules, deep)
+
+
+def _left_over(host):
+    for family in FAMILIES:
+        done = host.run(["nft", "list", "map", family, TABLE, "service-ips"], LIST_SECONDS)
+        if done.status != _host.OK or done.rc == 0 or "No such file or directory" not in done.err:
+            return True  # It is there, or the whole look has to tell why that is not known.
+    return False
+
+
+def _list(host, rules, deep):
+    # Compiled only on nodes that have, or may have, such tables.
+    from .._parse.nft_kube_tables import KubeTablesReader
+    reader = KubeTablesReader(deep)
+    for arguments in reader.commands():
+        done = host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT)
+        reader.end(done.status, done.rc, done.err)
+        rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
+    found = reader.close()
+    for (family, name), status in sorted(found.unread.items()):
+        rules.miss(SOURCE, None, "nft did not list %s of %s: %s" % (name, family, status), TABLE)
+    for kind in sorted(found.notices):
+        line, text = next(((line, text) for known, line, text in found.examples if known == kind), (None, ""))
+        rules.notices.append({"source": SOURCE, "kind": kind, "count": found.notices[kind], "line": line, "text": text})
+    if found.looked:
+        rules.collected[SOURCE] = found.status
+        rules.nftables = found
+    else:
+        rules.miss(SOURCE, _host.DENIED if found.status == _host.DENIED else _host.TIMEOUT if found.status == _host.TIMEOUT else _host.UNPARSED,
+                   "nft could not list the chains: %s" % found.status)

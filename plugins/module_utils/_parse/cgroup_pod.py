@@ -1,0 +1,45 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which pod and container a process belongs to, by /proc/PID/cgroup. PRIVATE to the collection.
+
+kubelet names the group of a pod after its UID (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go), the runtime the group
+below it after the container:
+
+    /kubepods/burstable/pod<UID>/<ID>                                       cgroupfs driver, any runtime
+    /kubepods.slice/kubepods-pod<UID>.slice/cri-containerd-<ID>.scope       systemd driver; crio-<ID>, docker-<ID>; '_' for '-' in the UID
+    /system.slice/containerd.service/kubepods-pod<UID>.slice:cri-containerd:<ID>   containerd told apart from kubelet
+    /docker/<ID>, /system.slice/docker-<ID>.scope, /machine.slice/libpod-<ID>.scope   no pod
+"""
+
+import collections
+import re
+
+# C(pod_uid) as the API spells it, C(container_id) all 64 digits; either may be None.
+Place = collections.namedtuple("Place", "pod_uid container_id")
+
+# A static pod's UID is a hash without hyphens (kubernetes pkg/kubelet/config/common.go).
+_POD = re.compile(r"(?<![a-z0-9])pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?![0-9a-f])")
+_CONTAINER = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+# The monitor of a CRI-O container runs beside it, in a group with the container's name.
+_MONITOR = "conmon-"
+
+
+def parse_cgroup(text):
+    """The C(Place) of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7 cgroups)."""
+    places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
+    known = [place for place in places if place != Place(None, None)]
+    # With version 1 some hierarchies may stay at the root, or lead no further than to the pod.
+    return max(known, key=lambda place: (place.pod_uid is not None, place.container_id is not None)) if known else None
+
+
+def _place(path):
+    pod = _POD.search(path)
+    if pod:
+        # A container of a pod may run containers of its own; the first one is the pod's.
+        below = path[pod.end():]
+        found = _CONTAINER.search(below)
+        own = found and _MONITOR not in below[:found.start()]
+        return Place(pod.group(1).replace("_", "-"), found.group(0) if own else None)
+    found = _CONTAINER.findall(path)
+    return Place(None, found[-1] if found and _MONITOR not in path else None)

@@ -1,0 +1,36 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What C(ipset list -t) prints: sets and how full they are. PRIVATE to the collection.
+
+Sample, with an empty line between sets: C(Name: KUBE-CLUSTER-IP), C(Type: hash:ip,port), C(Header: family inet hashsize 1024
+maxelem 65536), C(Number of entries: 12). Format: ipset lib/session.c list_create().
+"""
+
+import re
+
+_LIMIT = re.compile(r"\bmaxelem (\d+)\b")
+_RANGE = re.compile(r"\brange (\d+)-(\d+)\b")
+
+
+def parse_ipset_list(text):
+    """[C({"name", "entries": int or None, "size_limit": int or None})] in the order printed."""
+    sets = []
+    for line in text.splitlines():
+        key, colon, value = line.partition(": ")
+        if not colon:
+            continue
+        if key == "Name":
+            sets.append({"name": value, "entries": None, "size_limit": None})
+        elif sets and key == "Header":
+            sets[-1]["size_limit"] = _size_limit(value)
+        elif sets and key == "Number of entries" and value.isdigit():
+            sets[-1]["entries"] = int(value)
+    return sets
+
+
+def _size_limit(header):
+    limit, ports = _LIMIT.search(header), _RANGE.search(header)
+    if limit:
+        return int(limit.group(1))
+    return int(ports.group(2)) - int(ports.group(1)) + 1 if ports else None

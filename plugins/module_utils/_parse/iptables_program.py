@@ -1,0 +1,37 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bytes of an iptables program: which build it is. PRIVATE to the collection.
+
+A build of 1.8.9 or later holds C(1.8.9 (nf_tables)) or C(1.8.9 (legacy)), which it prints for C(--version); one of 1.8.7 holds
+C(%s v%s (nf_tables)) and, apart from it, C(1.8.7). Either form is taken, whatever the version. Seen in Debian's xtables-nft-multi
+and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
+"""
+
+import re
+
+_BACKENDS = {b"nf_tables": "nft", b"legacy": "legacy"}
+# Searched for by its plain beginning, which costs a tenth of a search for the number before it.
+_SUFFIX = re.compile(rb" \((nf_tables|legacy)\)")
+_VERSION = re.compile(rb"(?:^|[^0-9.])(\d+\.\d+(?:\.\d+)*)\Z")
+_FORMAT = re.compile(rb"%s v?%s\Z")
+# Longer than any version, and than the format in its place.
+_BEFORE = 24
+_ALONE = re.compile(rb"(?<=\0)v?(1\.\d+\.\d+(?:\.\d+)?)(?=\0)")
+
+
+def parse_iptables_program(data):
+    """(backend, version): nft, legacy, wrapper (a script, or the Go program of kubernetes-sigs/iptables-wrappers), or None; and 1.8.9 or None."""
+    if data.startswith(b"#!"):
+        return "wrapper", None
+    if not data.startswith(b"\x7fELF"):
+        return None, None
+    found = [(data[max(0, match.start() - _BEFORE):match.start()], match.group(1)) for match in _SUFFIX.finditer(data)]
+    together = set((_VERSION.search(text).group(1), backend) for text, backend in found if _VERSION.search(text))
+    if len(together) == 1:
+        version, backend = together.pop()
+        return _BACKENDS[backend], version.decode("ascii")
+    suffixes, alone = set(backend for text, backend in found if _FORMAT.search(text)), set(_ALONE.findall(data))
+    if len(suffixes) == 1:
+        return _BACKENDS[suffixes.pop()], alone.pop().decode("ascii") if len(alone) == 1 else None
+    return ("wrapper", None) if b"Go buildinf:" in data else (None, None)

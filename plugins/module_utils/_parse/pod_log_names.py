@@ -1,0 +1,25 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of pods and containers, as kubelet writes them into names of log files. PRIVATE to the collection.
+
+No name of a pod, a namespace or a container holds an underscore, which therefore parts them (kubernetes
+pkg/kubelet/kuberuntime/legacy.go and helpers.go).
+"""
+
+import re
+
+_POD_FOLDER = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([0-9a-f-]{32,36})\Z")
+_CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-f]{64})\.log\Z")
+
+
+def parse_pod_folder(name):
+    """(uid, namespace, pod) of an entry of /var/log/pods, C(namespace_pod_uid), or None."""
+    match = _POD_FOLDER.match(name)
+    return (match.group(3), match.group(1), match.group(2)) if match else None
+
+
+def parse_container_link(name):
+    """(id, namespace, pod, container) of an entry of /var/log/containers, C(pod_namespace_container-id.log), or None."""
+    match = _CONTAINER_LINK.match(name)
+    return (match.group(4), match.group(2), match.group(1), match.group(3)) if match else None

@@ -1,0 +1,282 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.iptables_chain_audit."""
+
+DOCUMENTATION = r"""
+module: iptables_chain_audit
+short_description: Tell what is wrong with the netfilter rules of a Kubernetes node
+version_added: 0.1.0
+description:
+  - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and tells what is
+    missing, damaged, repeated, left over or in the way, with the rule and its chain.
+  - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is loaded and no table is
+    created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the C(legacy) one where legacy tables exist.
+  - With O(src) it judges dumps instead, for example those of a support bundle.
+  - What could not be read is named in RV(ansible_facts.node_iptables_chains.unread) and is never taken for empty.
+  - The section stays small, whatever the node holds. It has counts, digests and a few examples of each kind, never the rules.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.looks
+  - kubenode.netfilter.common.tree
+options:
+  src:
+    description:
+      - Dumps of C(iptables-save) and C(ip6tables-save) to judge instead of the rules of the node, plain or packed with gzip. One file
+        may hold several dumps one after the other.
+      - Paths are those of the tree that O(root) names.
+    type: list
+    elements: path
+  proxy_mode:
+    description:
+      - Mode of kube-proxy to judge for.
+      - The default is that of the kube-proxy that runs here, and what the rules themselves tell where none does or O(src) is given.
+    type: str
+    choices: [iptables, ipvs, nftables]
+  kubernetes_version:
+    description:
+      - Version to judge for, for example V(1.30). What must exist differs between versions.
+      - The default is that of the kube-proxy or kubelet that runs here. Where it is not known, only what holds for all versions is judged.
+    type: str
+  sample_seconds:
+    description:
+      - Wait this many seconds between two readings of the packet counters and tell whether they move; at most V(300). V(0) reads none.
+    type: int
+    default: 0
+  deep:
+    description:
+      - Read the whole tables of kube-proxy's nftables mode and not only their chains and maps. That takes memory and time on a big node,
+        so tables above a limit of size are left at that.
+    type: bool
+    default: false
+  max_offenders:
+    description: Examples that are returned of each kind of observation, from V(1) to V(50).
+    type: int
+    default: 5
+  max_services:
+    description: Services that are returned, from V(0) to V(500).
+    type: int
+    default: 20
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.iptables_backend_facts
+  - module: kubenode.netfilter.xtables_lock_facts
+"""
+
+EXAMPLES = r"""
+- name: Audit the rules of the node
+  kubenode.netfilter.iptables_chain_audit:
+
+- name: Does traffic reach the rules?
+  kubenode.netfilter.iptables_chain_audit:
+    sample_seconds: 10
+
+- name: Judge the dumps of a support bundle on the controller
+  kubenode.netfilter.iptables_chain_audit:
+    src:
+      - /srv/bundles/worker-7/iptables-save.txt.gz
+      - /srv/bundles/worker-7/ip6tables-save.txt.gz
+    kubernetes_version: "1.30"
+  delegate_to: localhost
+
+- name: Stop where a jump to the chains of the Services is missing
+  ansible.builtin.assert:
+    that: "'anchor_missing' not in ansible_facts.node_iptables_chains.observed"
+
+- name: Compare what the nodes of a cluster route to
+  ansible.builtin.assert:
+    that: >-
+      ansible_play_hosts | map('extract', hostvars, ['ansible_facts', 'node_iptables_chains', 'digest', 'services'])
+      | unique | length == 1
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts that are added to the host.
+  returned: success
+  type: dict
+  contains:
+    node_iptables_chains:
+      description: The section C(iptables_chains) of the evidence.
+      returned: success
+      type: dict
+      contains:
+        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
+        collected:
+          description:
+            - For each source V(ok), V(absent) (there is nothing to read), V(denied), V(unparsed) or V(timeout).
+            - The sources are V(nft_ipv4), V(nft_ipv6), V(legacy_ipv4), V(legacy_ipv6) and V(nftables) (kube-proxy's own tables), or the
+              names of the files of O(src).
+          type: dict
+          returned: always
+          sample: {nft_ipv4: ok, nft_ipv6: ok, legacy_ipv4: absent, legacy_ipv6: absent, nftables: absent}
+        unread:
+          description: What holds rules, or may hold them, and could not be read. Nothing is known of it.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source: {description: The source., type: str, returned: always, sample: nft_ipv4}
+            table: {description: The table; null stands for all of them., type: str, returned: always, sample: filter}
+            evidence:
+              description: Why.
+              type: str
+              returned: always
+              sample: iptables-save did not end within 60 seconds
+        source:
+          description: V(live), V(files), or null where nothing runs and no file was given.
+          type: str
+          returned: always
+          sample: live
+        read_at: {description: When the rules were read, type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
+        mode: {description: 'Mode of kube-proxy that was judged for, or null.', type: str, returned: always, sample: iptables}
+        mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
+        kubernetes: {description: 'Version of Kubernetes that was judged for, or null.', type: str, returned: always, sample: '1.30'}
+        kubernetes_source: {description: What says so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        rule_sets:
+          description: Every set of rules that was read.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            family: {description: 'V(ipv4), V(ipv6), or null where a dump does not tell.', type: str, returned: always, sample: ipv4}
+            backend: {description: 'V(nft), V(legacy), or null where a dump does not tell.', type: str, returned: always, sample: nft}
+            source: {description: V(live) or the file., type: str, returned: always, sample: live}
+            version: {description: Version of the iptables that printed it or null., type: str, returned: always, sample: 1.8.9}
+            tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, mangle, nat]}
+            rules: {description: Number of rules., type: int, returned: always, sample: 1123}
+            chains: {description: Number of chains., type: int, returned: always, sample: 417}
+            kube_rules: {description: Rules in KUBE-* chains., type: int, returned: always, sample: 1101}
+            kube_rules_by_table: {description: The same for each table., type: dict, returned: always, sample: {filter: 8, nat: 1093}}
+            policies: {description: Policies of the built-in chains., type: dict, returned: always, sample: {filter/FORWARD: ACCEPT}}
+            unreadable: {description: Tables that nft can list and iptables cannot., type: list, elements: str, returned: always, sample: []}
+        notices:
+          description: What was odd about the text itself, at most 20. It says nothing about the node.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source: {description: The source., type: str, returned: always, sample: iptables-save.txt}
+            kind: {description: The kind as a word., type: str, returned: always, sample: unreadable_line}
+            count: {description: How often., type: int, returned: always, sample: 2}
+            line: {description: Line of the first one or null., type: int, returned: always, sample: 118}
+            text: {description: 'The first one, at most 200 characters.', type: str, returned: always, sample: -A KUBE-SVC-4N57TF}
+        observations:
+          description:
+            - What is wrong, at most O(max_offenders) of each kind, the most telling first.
+            - Texts come from whoever may write rules or name a Service. Do not trust them.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            kind:
+              description:
+                - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
+                  V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
+                  V(other_mode), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture) or V(half_repaired).
+              type: str
+              returned: always
+              sample: lost_match
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            backend: {description: Backend., type: str, returned: always, sample: nft}
+            table: {description: Table., type: str, returned: always, sample: filter}
+            chain: {description: Chain., type: str, returned: always, sample: KUBE-FIREWALL}
+            text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always, sample: -A KUBE-FIREWALL -j DROP}
+            count: {description: How many rules or chains this stands for., type: int, returned: always, sample: 1}
+            detail: {description: What is wrong with it., type: str, returned: always, sample: the rule has lost its match}
+        observed: {description: Number of offenders of each kind., type: dict, returned: always, sample: {lost_match: 1}}
+        owners:
+          description: Who the rules belong to, told from the names of chains.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            owner: {description: The owner., type: str, returned: always, sample: kube-proxy}
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            backend: {description: Backend., type: str, returned: always, sample: nft}
+            rules: {description: Number of rules., type: int, returned: always, sample: 1093}
+            chains: {description: Number of chains., type: int, returned: always, sample: 402}
+        rules: {description: Rules of all sets together., type: int, returned: always, sample: 1123}
+        services: {description: 'Service addresses, as counted by the digest; null where unknown.', type: int, returned: always, sample: 98}
+        rules_per_service: {description: Rules of kube-proxy per service address; null without any., type: float, returned: always, sample: 11.2}
+        service_rows:
+          description: The first O(max_services) Services by address.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            address: {description: Virtual address or V(nodeport)., type: str, returned: always, sample: 10.96.0.10}
+            port: {description: Port., type: int, returned: always, sample: 53}
+            protocol: {description: Protocol., type: str, returned: always, sample: udp}
+            endpoints: {description: Number of endpoints; null where unknown., type: int, returned: always, sample: 2}
+            name: {description: Name as a comment has it or empty., type: str, returned: always, sample: 'kube-system/kube-dns:dns'}
+        service_rows_left_out: {description: Services that are not among the rows., type: int, returned: always, sample: 78}
+        digest:
+          description:
+            - What kube-proxy's chains mean, for comparing the nodes of a cluster. It is the same whatever the mode, the order, the version,
+              the counters and the addresses of the node.
+          type: dict
+          returned: always
+          contains:
+            services:
+              description: SHA-256 over family, address, port and protocol of all Services and whether they have endpoints; null where unknown.
+              type: str
+              returned: always
+              sample: 4f0f6c1a5b3e7a2f3cf2b8e6f0d9a1c2b3d4e5f60718293a4b5c6d7e8f901234
+            endpoints:
+              description: The same with the endpoints of Services whose policy is Cluster.
+              type: str
+              returned: always
+              sample: 9a1c2b3d4e5f60718293a4b5c6d7e8f9012344f0f6c1a5b3e7a2f3cf2b8e6f0d
+            service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
+            endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
+            read_at:
+              description: When the rules were read. Digests taken while Services change differ for a moment.
+              type: str
+              returned: always
+              sample: '2026-11-21T10:00:00Z'
+        counters:
+          description: Whether packets were counted between two readings; null without O(sample_seconds) or where no rules could be read.
+          type: dict
+          returned: always
+          contains:
+            seconds: {description: Time between the readings., type: float, returned: always, sample: 10.1}
+            moved: {description: Whether any counter moved., type: bool, returned: always, sample: true}
+            packets: {description: Packets that were counted., type: int, returned: always, sample: 1834}
+        footprint:
+          description: What this look took.
+          type: dict
+          returned: always
+          contains:
+            own_peak_bytes: {description: The most memory the module itself held., type: int, returned: always, sample: 41000000}
+            helpers_peak_bytes: {description: The most memory a program it ran held., type: int, returned: always, sample: 23000000}
+            seconds: {description: Time from the first to the last reading., type: float, returned: always, sample: 0.4}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _look
+from ..module_utils._collect import _tree
+from ..module_utils._collect.iptables_chains import DEFAULTS, collect_iptables_chains
+
+
+def main():
+    options = {
+        "src": {"type": "list", "elements": "path"},
+        "proxy_mode": {"type": "str", "choices": ["iptables", "ipvs", "nftables"]},
+        "kubernetes_version": {"type": "str"},
+        "sample_seconds": {"type": "int", "default": DEFAULTS["sample_seconds"]},
+        "deep": {"type": "bool", "default": DEFAULTS["deep"]},
+        "max_offenders": {"type": "int", "default": DEFAULTS["max_offenders"]},
+        "max_services": {"type": "int", "default": DEFAULTS["max_services"]},
+    }
+    module = AnsibleModule(argument_spec=dict(_tree.TREE_OPTIONS, **options), supports_check_mode=True)
+    asked = dict((name, module.params[name]) for name in options)
+    _look.exit_with_facts(module, lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: what they return is documented to the last leaf."""
+
+import ast
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import node_tree
+from ip_vs import HEADING, four, mark, real
+from iptables_programs import program
+from node_manifests import merged, node
+from node_processes import needs_mounts, python_path
+
+pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
+yaml = pytest.importorskip("yaml")
+
+MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
+RUNNER = """\
+import importlib, json, sys
+from ansible.module_utils import basic
+basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(sys.argv[2])}).encode("utf-8")
+basic._ANSIBLE_PROFILE = "legacy"
+importlib.import_module("ansible_collections.kubenode.netfilter.plugins.modules." + sys.argv[1]).main()
+"""
+# A network and pids of their own: rules in both backends, and an agent in a container.
+SCENE = """\
+tree=$1 python=$2 runner=$3 module=$4 arguments=$5
+{ iptables-nft -t mangle -N KUBE-IPTABLES-HINT; iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT; } >&2
+"$python" -c "
+import os, time
+open('/proc/self/comm', 'w').write('kube-proxy')
+os.chroot('$tree')
+time.sleep(600)" &
+until [ "$(cat /proc/$!/comm)" = kube-proxy ]; do sleep 0.05; done
+sleep 0.2
+"$python" -c "$runner" "$module" "$arguments"
+"""
+
+
+def run(module, wrapper=None, tree=None, **arguments):
+    command = ["unshare", "-n", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", tree, sys.executable, RUNNER] if wrapper else [
+        sys.executable, "-c", RUNNER]
+    environment = dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(wrapper) if wrapper else "")
+    process = subprocess.Popen(command + [module, json.dumps(arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    out, err = process.communicate()
+    assert not err.strip(), err.decode("utf-8")
+    return json.loads(out.decode("utf-8"))
+
+
+def documented(module, section):
+    tree = ast.parse((MODULES / (module + ".py")).read_text(encoding="utf-8"))
+    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"][section]
+
+
+def differences(value, documentation, where=""):
+    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    if isinstance(value, list):
+        return [line for item in value for line in differences(item, documentation, where + "[]")]
+    if not isinstance(value, dict) or "contains" not in documentation:
+        return []
+    fields = documentation["contains"]
+    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
+    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+
+
+@needs_mounts
+def test_iptables_backend_facts_of_a_live_place(tmp_path):
+    tree = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.7"))}, tmp_path / "container")
+    result = run("iptables_backend_facts", tmp_path / "lock", tree, place="live")
+    section = result["ansible_facts"]["node_iptables_backend"]
+    assert result["changed"] is False and section["mixing"]["verdict"] == "suspicious"
+    assert [(row["comm"], row["version"], row["status"]) for row in section["containers"]] == [("kube-proxy", "1.8.7", "ok")]
+    assert {row["backend"] for row in section["sets"]} == {"nft", "legacy"} and section["binaries"][0]["alternative"]
+    assert differences(section, documented("iptables_backend_facts", "node_iptables_backend")) == []
+
+
+IPVS = merged(node(), {
+    "proc/net/ip_vs": HEADING + four("10.96.0.1", 443) + real("10.244.0.7", 6443) + mark(7, "wlc"), "proc/net/dev": "kube-ipvs0: 0\n",
+    "proc/net/fib_trie": "", "proc/net/if_inet6": ""})
+
+
+def test_ipvs_facts(tmp_path):
+    result = run("ipvs_facts", root=node_tree.unpack(IPVS, tmp_path), place="live", _ansible_check_mode=True)
+    section = result["ansible_facts"]["node_ipvs"]
+    assert (result["changed"], section["virtual_servers"], section["without_real_servers_count"]) == (False, 2, 1)
+    assert section["dummy_interface"] == {"present": True, "addresses": None, "missing_addresses": 1}
+    documentation = documented("ipvs_facts", "node_ipvs")
+    assert differences(section, documentation) == []
+    # No program of a tree is run, so there are no sets.
+    assert set(documentation["contains"]["ipsets"]["contains"]) == {"name", "entries", "size_limit"}
+
+
+@pytest.mark.parametrize("module, section", [("iptables_backend_facts", "node_iptables_backend"), ("ipvs_facts", "node_ipvs")])
+def test_an_image_and_bad_input(module, section, tmp_path):
+    found = run(module, root=node_tree.unpack(IPVS, tmp_path))["ansible_facts"][section]
+    assert differences(found, documented(module, section)) == []
+    result = run(module, root="/no/such/folder")
+    assert result["failed"] is True and "is no directory" in result["msg"]
+    assert differences({"schema": 1}, {"contains": {"schema": {}, "other": {}}}) == [".other"]

@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module iptables_chain_audit: options in, the section out, one sentence for bad input; its documentation names every key."""
+
+import importlib
+import json
+
+import pytest
+import yaml
+
+import kube_audit
+import node_tree
+from module_runs import run_module
+from node_manifests import merged, node
+
+pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
+
+DUMP = node_tree.compressed(kube_audit.sample("1.8.9-nft-ipv4"))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return node_tree.unpack(merged(node(), {"dumps/v4.gz": DUMP, "dumps/pipe": node_tree.FIFO}), tmp_path)
+
+
+def test_dumps_are_judged(tree):
+    code, result = run_module("iptables_chain_audit", root=tree, src=["/dumps/v4.gz"], kubernetes_version="1.30",
+                              max_services=3, _ansible_check_mode=True)
+    section = result["ansible_facts"]["node_iptables_chains"]
+    assert (code, result["changed"], sorted(result["ansible_facts"])) == (0, False, ["node_iptables_chains"])
+    assert (section["collected"], section["mode"], section["kubernetes"]) == ({"v4.gz": "ok"}, "iptables", "1.30")
+    assert len(section["service_rows"]) == 3 and section["observed"] == {}
+
+
+def test_an_image_has_no_rules(tree):
+    section = run_module("iptables_chain_audit", root=tree)[1]["ansible_facts"]["node_iptables_chains"]
+    assert set(section["collected"].values()) == {"absent"} and section["source"] is None
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"src": ["/dumps/none"]}, "src /dumps/none does not exist"),
+    ({"src": ["/dumps"]}, "src /dumps is a directory"),
+    ({"src": ["/dumps/pipe"]}, "src /dumps/pipe is no regular file"),
+    ({"src": []}, "src names 0 files"),
+    ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"),
+    ({"sample_seconds": "long"}, "sample_seconds"),
+    ({"max_offenders": 51}, "max_offenders 51 is out of bounds"),
+    ({"kubernetes_version": "new"}, "kubernetes_version 'new' is no version"),
+    ({"proxy_mode": "userspace"}, "proxy_mode"),
+    ({"root": "/no/such/folder"}, "is no directory"),
+])
+def test_bad_input_is_one_clear_error(arguments, message, tree):
+    code, result = run_module("iptables_chain_audit", **dict({"root": tree}, **arguments))
+    assert code == 1 and result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)
+
+
+def test_every_key_is_documented(tree):
+    module = importlib.import_module("ansible_collections.kubenode.netfilter.plugins.modules.iptables_chain_audit")
+    described = yaml.safe_load(module.RETURN)["ansible_facts"]["contains"]["node_iptables_chains"]["contains"]
+    damaged = kube_audit.sample("1.8.9-nft-ipv4").replace("-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j RETURN") + "junk\n*raw\n-A OUT"
+    node_tree.unpack({"dumps/damaged": damaged}, tree)
+    sections = [run_module("iptables_chain_audit", root=tree, src=["/dumps/" + name])[1]["ansible_facts"]["node_iptables_chains"]
+                for name in ("damaged", "v4.gz")]
+    for section in sections:
+        assert set(section) == set(described)
+    rows = dict((key, sections[0][key] or sections[1][key]) for key in ("unread", "rule_sets", "notices", "observations", "owners", "service_rows"))
+    for key in rows:
+        assert rows[key] and set(rows[key][0]) == set(described[key]["contains"]), key
+    for key in ("digest", "footprint"):
+        assert set(section[key]) == set(described[key]["contains"])

@@ -1,0 +1,97 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module xtables_lock_facts, run as Ansible runs it: its options, and its RETURN to the last leaf."""
+
+import ast
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import node_tree
+from node_manifests import node
+from node_processes import needs_mounts, python_path
+
+pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
+yaml = pytest.importorskip("yaml")
+
+MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "xtables_lock_facts.py"
+RUNNER = """\
+import json, sys
+from ansible.module_utils import basic
+basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(sys.argv[1])}).encode("utf-8")
+basic._ANSIBLE_PROFILE = "legacy"
+from ansible_collections.kubenode.netfilter.plugins.modules import xtables_lock_facts
+xtables_lock_facts.main()
+"""
+# A pid namespace with a holder, one that waits, an agent and a restore that hangs; all of them end with it.
+SCENE = """\
+lock=$1 python=$2 runner=$3 arguments=$4
+printf kube-proxy >/proc/$$/comm
+flock $lock sleep 600 &
+mkfifo $lock.pipe
+(exec -a iptables-restore "$python" -c "open('/proc/self/comm', 'w').write('iptables-restor'); open('$lock.pipe')") &
+sleep 1.5
+flock $lock true &
+sleep 0.5
+"$python" -c "$runner" "$arguments"
+true
+"""
+
+
+def run(wrapper=(), **arguments):
+    process = subprocess.Popen(list(wrapper) + ([json.dumps(arguments)] if wrapper else [sys.executable, "-c", RUNNER, json.dumps(arguments)]),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
+    out, err = process.communicate()
+    assert not err.strip(), err.decode("utf-8")
+    return json.loads(out.decode("utf-8"))
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"path": "relative"}, "path 'relative' is not absolute"), ({"sample_seconds": 61}, "sample_seconds is 61; give 0 (no sample) to 60"),
+    ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"), ({"hung_after_seconds": "soon"}, "hung_after_seconds"),
+    ({"root": "/no/such/folder"}, "is no directory"),
+])
+def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
+    result = run(**dict({"root": node_tree.unpack(node(), tmp_path)}, **arguments))
+    assert result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)
+
+
+def test_an_image_has_no_lock(tmp_path):
+    result = run(root=node_tree.unpack(node(), tmp_path), sample_seconds=60, _ansible_check_mode=True)
+    section = result["ansible_facts"]["node_xtables_lock"]
+    assert result["changed"] is False and set(section["collected"].values()) == {"absent"} and section["sample"] is None
+
+
+def documented():
+    tree = ast.parse(MODULE.read_text(encoding="utf-8"))
+    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"]["node_xtables_lock"]
+
+
+def differences(value, documentation, where=""):
+    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    if isinstance(value, list):
+        return [line for item in value for line in differences(item, documentation, where + "[]")]
+    if not isinstance(value, dict) or "contains" not in documentation:
+        return []
+    fields = documentation["contains"]
+    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
+    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+
+
+@needs_mounts
+def test_everything_that_is_returned_is_documented(tmp_path):
+    lock = str(tmp_path / "lock")
+    scene = ["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", lock, sys.executable, RUNNER]
+    section = run(scene, path=lock, hung_after_seconds=1, sample_seconds=1, place="live")["ansible_facts"]["node_xtables_lock"]
+    assert section["holder"] and section["waiters"] and section["hung"] and section["agents"] and section["sample"]["holders"]
+    assert differences(section, documented()) == []
+    # Nothing here runs in a container.
+    container = {"id", "name", "pod", "namespace", "pod_uid"}
+    assert [set(documented()["contains"][key]["contains"]["container"]["contains"]) for key in ("holder", "waiters", "hung", "agents")] == [container] * 4
+    assert differences({"pid": 1}, {"contains": {"pid": {}, "comm": {}}}) == [".comm"]
