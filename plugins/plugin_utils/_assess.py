@@ -6,8 +6,9 @@
 from . import _catalogue, _evaluate, _finding, _requirements, _run, _waivers
 from ._plain import plain
 
-# Which sections node_facts must read for what a check needs; requirements are derived from all of these.
-SUBSETS = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni")
+# The sections that node_facts reads, and those of them that requirements are derived from.
+SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "ipvs", "kubelet", "kube_proxy", "cni")
+REQUIRED_FROM = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
 
 
@@ -25,8 +26,9 @@ def subsets_of(checks):
     """The gather_subset that the checks need."""
     needed = {need.partition(".")[0] for check in checks for need in check.needs}
     if "requirements" in needed:
-        return list(SUBSETS)
-    return [subset for subset in SUBSETS if "node_" + subset in needed]
+        needed.update("node_" + section for section in REQUIRED_FROM)
+    # Remedies name the node's own way of being changed, so who it is is always asked.
+    return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
 def judged(evidence, policy, checks, not_reached=None):

@@ -4,6 +4,7 @@
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
 from . import _finding, _run
+from ._compare import compare
 
 
 def node_report(name, facts, evidence=False):
@@ -12,6 +13,7 @@ def node_report(name, facts, evidence=False):
         "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
+        "digest": (_run.part_of(facts, "node_iptables_chains") or {}).get("digest"),
     }
     if evidence:
         report["evidence"] = {key: _run.part_of(facts, key) for key in sorted(facts)
@@ -26,6 +28,7 @@ def roll_up(names, reports, pending=()):
     return {
         "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed),
+        "compared": compare({report["host"]: report["digest"] for report in assessed}),
     }
 
 

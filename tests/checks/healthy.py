@@ -30,8 +30,30 @@ SECTIONS = {
         "unreadable": [], "unreadable_count": 0,
     },
     "node_iptables_backend": {
-        "schema": 1, "collected": {"binaries": "ok", "version": "ok"}, "backend": "nft", "version": "1.8.9", "legacy_tables": [],
-        "binaries": [{"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"}],
+        "schema": 1, "backend": "nft", "version": "1.8.9", "legacy_tables": [],
+        "collected": dict.fromkeys(("binaries", "version", "legacy_tables", "alternatives", "rules", "containers"), "ok"),
+        "binaries": [{"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"},
+                     {"name": "iptables-save", "path": "/usr/sbin/iptables-save", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"},
+                     {"name": "ip6tables", "path": "/usr/sbin/ip6tables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"}],
+        "backend_by_family": {"ipv4": "nft", "ipv6": "nft"}, "containers_left_out": 0,
+        "sets": [{"backend": "nft", "family": family, "readable": True, "rules": 192, "kube_rules": 171, "drops": 3, "hint": True,
+                  "kubelet_canary": True, "proxy_canary": True} for family in ("ipv4", "ipv6")],
+        "kubelet_backend": {"ipv4": "nft", "ipv6": "nft"}, "kube_proxy_backend": {"ipv4": "nft", "ipv6": "nft"},
+        "containers": [{"container": "kube-proxy", "pod": "kube-proxy-x7k2p", "namespace": "kube-system", "comm": "kube-proxy", "pid": 812,
+                        "path": "/usr/sbin/iptables", "backend": "nft", "version": "1.8.11", "status": "ok", "strips": False,
+                        "because": "both write and read matches in the same form"}],
+        "mixing": {"verdict": "none", "because": "all rules are in the nft backend"},
+    },
+    "node_iptables_chains": {
+        "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
+        "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
+        "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
+    },
+    "node_ipvs": {
+        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False, "virtual_servers": 0,
+        "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0, "schedulers": [], "configured_scheduler": None,
+        "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0}, "ipsets": [], "leftover": False,
+        "leftover_because": "there is nothing of IPVS",
     },
     "node_kubelet": {
         "schema": 1, "collected": {"processes": "ok", "version": "ok"}, "running": True, "version": "1.33.2", "version_source": "kubelet --version",
@@ -44,6 +66,15 @@ SECTIONS = {
             "conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")},
     },
     "node_cni": {"schema": 1, "collected": {"net_d": "ok"}, "plugins": ["bridge"], "name": "other"},
+    "node_xtables_lock": {
+        "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok"}, "path": "/run/xtables.lock", "kind": "file",
+        "path_source": "the default of iptables", "device": "00:19", "inode": 1467, "matters": False, "doubt": None, "holder": None,
+        "matters_because": "no legacy table exists and iptables of the node is nft: nft writers take no lock", "waiters": [], "waiter_count": 0,
+        "hung": [], "hung_count": 0, "hung_after_seconds": 300, "agents_left_out": 0, "sample": None, "agents": [
+            {"pid": 812, "comm": "kube-proxy", "who": "kube-proxy in pod kube-system/kube-proxy-hx7cw", "path": "/run/xtables.lock", "lock": "shared",
+             "reason": "the same file as /run/xtables.lock of the node", "container": {
+                 "id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-hx7cw", "namespace": "kube-system", "pod_uid": "a5c1f8d5"}}],
+    },
 }
 # One line of modprobe.d that stops a module altogether, and one that stops all but modprobe by name.
 INSTALL = {"for": ["load", "autoload", "boot"], "by": "install", "effect": "blocks", "module": "x", "file": "/etc/modprobe.d/cis.conf", "line": 3,

@@ -1,0 +1,20 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge each_at_most: the C(value) of no selected row may be above the wanted one. PRIVATE to the collection."""
+
+WANT = True
+
+
+def judge_each_at_most(selected, want):
+    """The rows whose value is too high. A row with a C(doubt) may be higher than its value says: within the limit it tells nothing."""
+    if not isinstance(selected, list):
+        raise ValueError("select must yield a list, not %s" % type(selected).__name__)
+    for row in selected:
+        if isinstance(row["value"], bool) or not isinstance(row["value"], (int, float)):
+            raise ValueError("the value of a row must be a number, not %s" % type(row["value"]).__name__)
+    offenders = [row for row in selected if row["value"] > want]
+    doubts = [row["doubt"] for row in selected if row["value"] <= want and row.get("doubt")]
+    if doubts and not offenders:
+        raise ValueError(doubts[0])
+    return offenders
