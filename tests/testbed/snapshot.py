@@ -1,17 +1,20 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls and rules.
+"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls, rules, interfaces and the xtables lock.
 
     snapshot.py [ROOT]     ROOT: take the files of a tree instead of this machine's own
 
 Reading must not change anything either. `nft list ruleset` loads nf_tables where it is not loaded yet, so it is asked
-only where it is; iptables-save creates legacy tables, so their names are read from /proc instead.
+only where it is, and so is ipset; iptables-legacy-save is asked only where the kernel lists legacy tables already.
+Packet counters move by themselves and are left out.
 """
 
 import hashlib
 import json
 import os
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -92,16 +95,35 @@ def sysctls():
 
 
 def rules():
-    found = {name: lines("/proc/net/" + name) for name in ("ip_tables_names", "ip6_tables_names")}
-    if "nf_tables" in (modules() or []):
-        found["nft"] = subprocess.check_output(["nft", "list", "ruleset"], universal_newlines=True).splitlines()
+    loaded = modules() or []
+    found = {name: lines("/proc/net/" + name) for name in ("ip_tables_names", "ip6_tables_names", "ip_vs")}
+    for name, program in (("ip_tables_names", "iptables-legacy-save"), ("ip6_tables_names", "ip6tables-legacy-save")):
+        if found[name] and shutil.which(program):
+            found[program] = [re.sub(r" \[[0-9:]+\]$", "", line) for line in output(program) if not line.startswith("#")]
+    if "nf_tables" in loaded:
+        found["nft"] = output("nft", "--stateless", "list", "ruleset")
+    if "ip_set" in loaded and shutil.which("ipset"):
+        found["ipset"] = output("ipset", "save")
     return found
+
+
+def output(*command):
+    return subprocess.check_output(command, universal_newlines=True).splitlines()
+
+
+def lock():
+    """Which file the xtables lock is, and the rows of the kernel's list that are about it; None where there is none."""
+    try:
+        inode = os.lstat("/run/xtables.lock").st_ino
+    except OSError:
+        return None
+    return [inode] + [row.partition(": ")[2] for row in lines("/proc/locks") if ":%d " % inode in row]
 
 
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "/"
-    json.dump({"files": files(root), "modules": modules(), "sys_module": sorted(os.listdir("/sys/module")),
-               "sysctls": sysctls(), "rules": rules()}, sys.stdout, sort_keys=True)
+    json.dump({"files": files(root), "modules": modules(), "sys_module": sorted(os.listdir("/sys/module")), "sysctls": sysctls(),
+               "rules": rules(), "interfaces": sorted(os.listdir("/sys/class/net")), "lock": lock()}, sys.stdout, sort_keys=True)
 
 
 if __name__ == "__main__":
