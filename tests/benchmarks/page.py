@@ -32,9 +32,10 @@ them, and in brackets the shortest and the longest.
 
 `make bench` measures and prints, `make bench SMOKE=1` only sees within seconds that the benchmarks still run, and
 `.venv/bin/python tests/benchmarks/run.py --write` measures and writes this page. A name behind it (`fleet`, `resolve`,
-`load_persist`) runs one alone. It needs what the tests need, and root to install what is missing: an ssh server of its own
-on a loopback port, the kernel package of the distribution, a virtual machine, and community.general out of the PyPI package
-`ansible` to compare with. The first run fetches the last three into `.cache/`.
+`load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install what is missing: an ssh
+server of its own on a loopback port, the kernel package of the distribution, a virtual machine, and community.general out of
+the PyPI package `ansible` to compare with. The first run fetches the last three into `.cache/`. The rules are put into network
+namespaces of their own.
 
 A missed target is told and fails nothing, because a busy machine misses too: measure where nothing else runs.
 """

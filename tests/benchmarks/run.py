@@ -17,9 +17,10 @@ import fleet
 import load_persist
 import page
 import resolve
+import rules
 from measure import TOP, CannotRun, quiet
 
-BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet}
+BENCHMARKS = dict({"resolve": resolve, "load_persist": load_persist, "fleet": fleet}, **rules.BENCHMARKS)
 
 
 def show(outcome):
