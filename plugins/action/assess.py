@@ -11,6 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _assess, _options, _policy, _run
+from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
@@ -98,7 +99,8 @@ class ActionModule(ActionBase):
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
             with deadline(seconds):
-                answer = self._execute_module(module_name=NODE_MODULE, module_args=module_arguments, task_vars=variables)
+                answer = pipelined(self._connection, lambda: self._execute_module(
+                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=variables))
         except Overdue:
             return {}, "the node did not answer within %d seconds" % seconds
         except AnsibleConnectionFailure as error:

@@ -14,6 +14,7 @@ description:
   - A module that fails is reported by itself while the rest is done.
   - Outside of a live place (an image, a container) modules are persisted and never loaded.
   - A module is never unloaded.
+  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
