@@ -11,9 +11,11 @@ from .anchor_table import ANCHORS, CANARY, CANARY_TABLES, HINT, HINT_SINCE, KUBE
 from .observation import observe
 from .proxy import has_proxy
 from .rules import states
-from .setting import since
+from .setting import proxy_since, since
 from .tables import chains_of, table_of
 from .targets import TERMINAL
+
+_NODE_PORTS = "KUBE-NODEPORTS"
 
 
 def ask_anchors(rule_set, setting):
@@ -21,7 +23,7 @@ def ask_anchors(rule_set, setting):
     if not has_proxy(rule_set):
         return []
     expected = _expected(rule_set, setting)
-    return list(_missing(rule_set, expected)) + list(_shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
+    return list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(_shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
 
 
 def ask_presence(rule_sets, setting_by):
@@ -55,8 +57,8 @@ def _expected(rule_set, setting):
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
-        declared = setting.kubernetes is None and table is not None and anchor.target in table.chains
-        if anchor.since is None or since(setting, anchor.since) or declared:
+        has = anchor.since is None or proxy_since(setting, anchor.since)
+        if has or (has is None and table is not None and anchor.target in table.chains):
             found.append(anchor)
     if setting.kubelet is True:
         table = table_of(rule_set, "filter")
@@ -83,6 +85,16 @@ def _leads(rule, anchor):
 
 def _rules(chains, chain):
     return chains[chain].rules if chain in chains else []
+
+
+def _node_ports(rule_set, setting):
+    """The last rule of KUBE-SERVICES leads to the NodePorts; where no address of the node serves them (nodePortAddresses) there is none."""
+    chains = chains_of(rule_set, "nat")
+    if setting.mode != "iptables" or not chains or not rule_set.tables["nat"].rule_counts().get(_NODE_PORTS):
+        return
+    if not any(rule.target == _NODE_PORTS for rule in _rules(chains, "KUBE-SERVICES")):
+        yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "-A KUBE-SERVICES -j %s" % _NODE_PORTS,
+                      detail="%s: it has rules, and nothing leads from KUBE-SERVICES to it" % _NODE_PORTS)
 
 
 def _shadowed(rule_set, expected):

@@ -12,16 +12,8 @@ _DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d{1,5})\Z")
 _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 
 
-def sound_endpoint(table, name):
-    """(address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it masquerades."""
-    folded = table.services.endpoints.get(name)
-    if folded and not table.chains[name].rules:
-        return folded
-    return endpoint_of(table, name)[0]
-
-
 def endpoint_of(table, name):
-    """(what C(sound_endpoint) gives, what is wrong with the chain or an empty text)."""
+    """((address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it masquerades; what is wrong with it)."""
     chain, masqueraded = table.chains.get(name), None
     for kind, what in _steps(chain.rules if chain else [], table.services.endpoints.get(name)):
         if kind == "KUBE-MARK-MASQ":

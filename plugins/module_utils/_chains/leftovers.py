@@ -7,9 +7,9 @@ import re
 
 from .anchor_table import HINT, KUBELET_CANARY
 from .observation import observe
-from .owners import CNI, owner_of
+from .owners import CNI, OF_SERVICES, owner_of
 from .proxy import SERVICE_CHAIN, SHARED, has_proxy
-from .setting import since
+from .setting import proxy_since, since
 from .tables import chains_of, readable
 
 # Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any, pattern).
@@ -28,7 +28,7 @@ def ask_other_mode(rule_set, setting):
         return found
     for name, table in readable(rule_set):
         foreign = {}
-        for chain in sorted(chain for chain in table.chains if setting.mode != "iptables" or not SERVICE_CHAIN.match(chain)):
+        for chain in sorted(chain for chain in table.chains if setting.mode != "iptables" or chain[:9] not in OF_SERVICES):
             whose = _mode_of(name, chain, setting)
             if whose:
                 foreign.setdefault(whose, []).append(chain)
@@ -56,11 +56,11 @@ def _old(rule_set, setting):
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
             yield observe("other_mode", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
     for name, table in readable(rule_set):
-        if setting.mode == "iptables" and name == "nat" and since(setting, (1, 24)):
+        if setting.mode == "iptables" and name == "nat" and proxy_since(setting, (1, 24)):
             chains = [chain for chain in sorted(table.chains) if chain.startswith("KUBE-XLB-")]
             if chains:
                 yield observe("other_mode", rule_set, name, chains[0], "", len(chains), "chains of kube-proxy before 1.24")
-        if setting.mode == "iptables" and name == "filter" and since(setting, (1, 20)) and "INPUT" in table.chains:
+        if setting.mode == "iptables" and name == "filter" and proxy_since(setting, (1, 20)) and "INPUT" in table.chains:
             for rule in table.chains["INPUT"].rules:
                 if rule.target == "KUBE-SERVICES":
                     yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1, "a jump of kube-proxy before 1.20")

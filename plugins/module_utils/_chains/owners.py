@@ -33,7 +33,7 @@ _OWNERS = (
 _PATTERNS = tuple((owner, re.compile(pattern)) for owner, pattern in _OWNERS)
 
 # Nearly all chains of a big node, by their first nine characters.
-_OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-EXT-"))
+OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-EXT-"))
 
 KUBERNETES = ("kube_proxy", "kubelet")
 # Those who connect pods or filter their traffic.
@@ -42,7 +42,7 @@ CNI = ("aws", "azure_npm", "calico", "cilium", "cni", "flannel", "kube_router", 
 
 def owner_of(chain, table=None):
     """One of the owners' names; C(other) for built-in chains and for everybody else's."""
-    if chain[:9] in _OF_SERVICES:
+    if chain[:9] in OF_SERVICES:
         return "kube_proxy"
     if chain == "KUBE-FIREWALL" and table == "nat":
         return "kube_proxy"  # In ipvs mode up to 1.24 (kubernetes pkg/proxy/ipvs); kubelet's is in filter.
@@ -56,12 +56,12 @@ def count_owners(rule_set):
     """
     rules, chains = collections.Counter(), collections.Counter()
     for name, table in readable(rule_set):
-        of_services = [number for chain, number in table.rule_counts().items() if chain[:9] in _OF_SERVICES]
+        of_services = [number for chain, number in table.rule_counts().items() if chain[:9] in OF_SERVICES]
         if of_services:
             rules["kube_proxy"] += sum(of_services)
             chains["kube_proxy"] += len(of_services)
         for chain, number in table.rule_counts().items():
-            if chain[:9] in _OF_SERVICES:
+            if chain[:9] in OF_SERVICES:
                 continue
             if chain in BUILT_IN:
                 rules.update(owner_of(rule.target or "", name) for rule in table.chains[chain].rules)

@@ -6,6 +6,7 @@
 from .anchors import ask_anchors, ask_hint, ask_presence
 from .drops import ask_drops
 from .duplicates import ask_duplicates
+from .emptied import ask_emptied
 from .hostports import ask_hostports
 from .leftovers import ask_backends, ask_other_mode, in_use
 from .loops import ask_loops
@@ -17,9 +18,9 @@ from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_drops, ask_hostports)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
-_OF_USED = (ask_anchors, ask_repaired)
+_OF_USED = (ask_anchors, ask_repaired, ask_emptied)
 # What a flush of nat leads to by itself.
-_OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain")
+_OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
 
 
 def ask(rule_sets, setting_by):

@@ -21,10 +21,12 @@ def ask_repaired(rule_set, setting):
     if setting.mode not in (None, "iptables") or not mangle or CANARY not in mangle or not nat or "KUBE-SERVICES" not in nat:
         return []
     counts = rule_set.tables["nat"].rule_counts()
+    empty = sorted(chain for chain in nat if not counts.get(chain) and chain.startswith(("KUBE-SVC-", "KUBE-SVL-")))
+    if not empty:
+        return []
     services = [chain for chain in nat if chain.startswith(("KUBE-SVC-", "KUBE-SVL-"))]
-    empty = sorted(chain for chain in services if not counts.get(chain))
     jumps = [name for name in _JUMPING if name in nat and any(rule.target == "KUBE-SERVICES" for rule in nat[name].rules)]
-    if not empty or (jumps and 2 * len(empty) < max(len(services), 3)):
+    if jumps and 2 * len(empty) < max(len(services), 3):
         return []
     detail = "%d of %d service chains are empty, %s; the canary in mangle is alive, so kube-proxy does not notice" % (
         len(empty), len(services), "nothing leads to KUBE-SERVICES" if not jumps else "KUBE-SERVICES is reached")

@@ -10,7 +10,7 @@ import collections
 import functools
 import hashlib
 
-from .endpoints import balancing_of, endpoint_of, refuses, sound_endpoint
+from .endpoints import balancing_of, endpoint_of, refuses
 from .observation import observe
 from .rules import plain_value, port_ranges, to_local
 from .tables import chains_of
@@ -21,7 +21,6 @@ from .tables import chains_of
 Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints", "has_endpoints", "cluster"))
 
 NODE_PORT = "nodeport"
-_NOBODY = frozenset((None,))
 SERVICE_CHAINS = ("KUBE-SVC-", "KUBE-SVL-")
 _PER_SERVICE = SERVICE_CHAINS + ("KUBE-SEP-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
 _REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
@@ -37,9 +36,10 @@ def list_services(rule_set):
         return None
     rows, reached = {}, {}
     nat, family = rule_set.tables.get("nat"), rule_set.family
+    sound = _sound_endpoints(nat) if nat else {}
     for address, protocol, port, target, comment in _jumps(nat) if nat else ():
         if target not in reached:
-            reached[target] = _reached(nat, target)
+            reached[target] = _reached(nat, target, sound)
         key = (address, port, protocol)
         if key not in rows:
             endpoints, elsewhere, cluster = reached[target]
@@ -60,8 +60,8 @@ def digest(services):
         return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
     heads = ["%s %s %d %s " % service[:4] for service in services]
     meant = sorted(head + ("yes" if service.has_endpoints else "no") for head, service in zip(heads, services))
-    behind = sorted(head + ("[%s]:%d" if ":" in endpoint[0] else "%s:%d") % endpoint[:2]
-                    for head, service in zip(heads, services) if service.cluster for endpoint in service.endpoints)
+    behind = sorted([head + ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
+                     for head, service in zip(heads, services) if service.cluster for address, port, _protocol in service.endpoints])
     return {"services": _sha256(meant), "endpoints": _sha256(behind), "service_count": len(meant), "endpoint_count": len(behind)}
 
 
@@ -71,7 +71,8 @@ def rules_per_service(rule_sets, services):
     for rule_set in rule_sets:
         nat = rule_set.tables.get("nat")
         if nat is not None:
-            rules += sum(number for chain, number in nat.rule_counts().items() if chain.startswith(_PER_SERVICE)) + len(list(_jumps(nat)))
+            rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(_PER_SERVICE)])
+            rules += len(nat.services.jumps) + len(list(_other_jumps(nat)))
     return round(float(rules) / len(services), 1) if services else None
 
 
@@ -101,8 +102,11 @@ def ask_services(rule_set, setting):
 def _unfair(balancing):
     """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing is."""
     # A repeated last rule is a duplicate without effect, and told as such.
-    seen = set()
-    return _fault_of(tuple(rule[0] for rule in balancing if rule[0] is not None or not (rule in seen or seen.add(rule))))
+    chances = tuple([chance for chance, _endpoint in balancing])
+    if chances.count(None) > 1:
+        seen = set()
+        chances = tuple([rule[0] for rule in balancing if rule[0] is not None or not (rule in seen or seen.add(rule))])
+    return _fault_of(chances)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -122,6 +126,12 @@ def _jumps(nat):
     """(address, protocol, port, target, comment) of all rules that send a virtual address to its service."""
     for _chain, address, protocol, port, target, comment in nat.services.jumps:
         yield address or NODE_PORT, protocol, port, target, comment
+    for row in _other_jumps(nat):
+        yield row
+
+
+def _other_jumps(nat):
+    """The same of those that were not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in nat.chains[chain].rules if chain in nat.chains else ():
             if (rule.target or "").startswith(_PER_SERVICE):
@@ -151,13 +161,20 @@ def _address(network):
     return address if length == ("128" if ":" in address else "32") else None
 
 
-def _reached(nat, target):
+def _sound_endpoints(nat):
+    """{KUBE-SEP chain: (address, port, protocol) or None}."""
+    folded = nat.services.endpoints
+    others = [name for name, chain in nat.chains.items() if name not in folded or chain.rules]
+    return dict(folded, **dict((name, endpoint_of(nat, name)[0]) for name in others if name.startswith("KUBE-SEP-")))
+
+
+def _reached(nat, target, sound):
     """({endpoint}, True if others are refused here, True if every node has the same) behind what a virtual address is sent to."""
     first = nat.chains.get(target)
     if first is not None and not first.rules and target.startswith("KUBE-SVC-"):
         # Nearly always: nothing but the balancing, straight behind the address.
         balancing = nat.services.balancing.get(target, ())
-        return frozenset([sound_endpoint(nat, endpoint) for _probability, endpoint in balancing]) - _NOBODY, False, True
+        return frozenset(filter(None, [sound.get(endpoint) for _chance, endpoint in balancing])), False, True
     found, waiting, seen = set(), [target], set()
     elsewhere, cluster = False, target.startswith("KUBE-SVC-")
     while waiting:
@@ -167,7 +184,7 @@ def _reached(nat, target):
             continue
         seen.add(name)
         if name.startswith(SERVICE_CHAINS):
-            found.update(sound_endpoint(nat, endpoint) for _probability, endpoint in balancing_of(nat, name))
+            found.update(sound.get(endpoint) for _chance, endpoint in balancing_of(nat, name))
             elsewhere = elsewhere or refuses(chain)
             continue
         for rule in chain.rules:
@@ -175,8 +192,8 @@ def _reached(nat, target):
                 cluster = cluster or _is_for_all(name, rule)
                 waiting.append(rule.target)
                 if rule.target.startswith("KUBE-SEP-"):
-                    found.add(sound_endpoint(nat, rule.target))
-    return frozenset(found) - _NOBODY, elsewhere, cluster
+                    found.add(sound.get(rule.target))
+    return frozenset(filter(None, found)), elsewhere, cluster
 
 
 def _is_for_all(chain, rule):

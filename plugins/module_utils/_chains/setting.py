@@ -8,7 +8,16 @@ import collections
 # family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None (unknown, or it
 # does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
 # ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured.
-Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports"))
+# oldest: where kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
+Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest"))
+Setting.__new__.__defaults__ = (None,)
+
+
+def proxy_since(setting, version):
+    """The same of kube-proxy: True only if it is for sure, None where an older kube-proxy may run beside a newer kubelet."""
+    if setting.oldest is None or tuple(setting.kubernetes) < version:
+        return since(setting, version)
+    return True if tuple(setting.oldest) >= version else None
 
 
 def since(setting, version):

@@ -25,32 +25,38 @@ def ask_structure(rule_set, setting):
     found = []
     for name, table in readable(rule_set):
         if chains_of(rule_set, name) is not None:
-            counts = table.references()
-            found += _dangling(rule_set, name, table, counts)
-            found += _orphans(rule_set, name, table, counts, setting)
+            targets = table.targets()
+            found += _dangling(rule_set, name, table, targets)
+            found += _orphans(rule_set, name, table, targets, setting)
     return found
 
 
-def _dangling(rule_set, name, table, counts):
-    missing = set(target for target in counts if target not in table.chains and target not in EXTENSIONS)
+def _dangling(rule_set, name, table, targets):
+    missing = set(target for target in targets if target not in table.chains and target not in EXTENSIONS)
     if not missing:
         return
     told = set()
     for chain in sorted(table.chains):
         for rule in table.chains[chain].rules:
-            if rule.target in missing:
+            # Who has arguments is an extension that this list does not know; a jump has none.
+            if rule.target in missing and rule.arguments:
+                told.add(rule.target)
+            elif rule.target in missing:
                 told.add(rule.target)
                 yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % rule.target[:64])
+    counts = table.references()
     for target in sorted(missing - told):
         # All rules that lead there are service rules in short form.
         yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
 
 
-def _orphans(rule_set, name, table, counts, setting):
-    large = sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
-    for chain in sorted(chain for chain in table.chains if chain not in counts):
+def _orphans(rule_set, name, table, targets, setting):
+    large = None
+    for chain in sorted(chain for chain in table.chains if chain not in targets):
         if chain in BUILT_IN or owner_of(chain, name) not in KUBERNETES:
             continue
+        if large is None:
+            large = sum(1 for name_of in table.chains if name_of.startswith("KUBE-SEP-")) > LARGE_CLUSTER
         if SERVICE_CHAIN.match(chain):
             if name == "nat" and not large and _SPOKEN_OF.match(chain):
                 yield observe("orphan_chain", rule_set, name, chain, detail="a chain of a Service that no rule leads to")

@@ -11,13 +11,16 @@ from .._chains.owners import count_owners
 from .._chains.questions import ask
 from .._chains.services import digest, list_services, rules_per_service
 from .._parse.ruleset import RuleSet
+from ._nft_confirm import confirmed
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 
-def answer(rules, situation, options):
+def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
     observations = ask(_askable(rules), situation.of)
+    if rules.source == "live":
+        observations = confirmed(host, rules, observations)
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []

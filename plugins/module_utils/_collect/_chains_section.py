@@ -5,7 +5,7 @@
 
 from .._chains.observation import NAME_LIMIT, cut
 from ._chains_fit import fitted_chains, size_limit
-from ._chains_setting import mode_of, situation_of
+from ._chains_setting import UNTOLD, mode_of, situation_of
 from ._nftables import read_nftables
 from .kube_proxy import collect_kube_proxy
 from .kubelet import collect_kubelet
@@ -27,7 +27,9 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
         mode = mode_of(rules, options, kube_proxy)[0]
         read_nftables(host, rules, options["deep"], mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
-    section = dict(_section(rules, situation), **_answers(rules, situation, options))
+    if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
+        rules.miss("files", None, "%s, so nobody can tell what must be there; judge them with proxy_mode" % situation.mode_source)
+    section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
     return fitted_chains(section, size_limit(options))
 
@@ -47,12 +49,12 @@ def _section(rules, situation):
     }
 
 
-def _answers(rules, situation, options):
+def _answers(host, rules, situation, options):
     """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to know it."""
     if situation.mode is None and not rules.nftables and not rules.unread and not any(found.tables for found in rules.rule_sets):
         return dict(_NOTHING, digest=dict(_NOTHING["digest"], read_at=rules.read_at))
     from ._chains_answers import answer
-    return answer(rules, situation, options)
+    return answer(host, rules, situation, options)
 
 
 def _row(found):

@@ -16,11 +16,13 @@ _LINE_LIMIT = 64 * 1024
 def sample_counters(host, rules, seconds):
     """C({"seconds", "moved", "packets"}) between two readings of all sets of C(rules), or None where one of them failed."""
     commands = [rules.commands[source] + ["-c"] for source in sorted(rules.commands)]
+    if not commands:
+        return None
     begun = time.monotonic()
     before = [_packets(host, command) for command in commands]
     time.sleep(max(0.0, seconds - (time.monotonic() - begun)))
     after = [_packets(host, command) for command in commands]
-    if not commands or None in before + after:
+    if None in before + after:
         return None
     # kube-proxy writes its rules anew with counters at zero: then what was counted since is all there is.
     packets = sum(late - early if late >= early else late for early, late in zip(before, after))

@@ -22,7 +22,7 @@ def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep)
     while True:
         now = clock()
         locks = read_locks()
-        if locks.status != _host.OK:
+        if locks.status not in (_host.OK, _host.ABSENT):
             return None
         readings += 1
         pid = locks.holders[0].pid if locks.holders else None

@@ -56,6 +56,9 @@ def _fill(host, section, find_path, sample_seconds):
     locks = read_locks()
     if locks.holders or locks.waiters:
         locks = _fill_holder(section, host, read_locks)
+    if section["matters"] is False and locks.waiters:
+        # Whoever holds the lock keeps the first legacy table from being made, too.
+        section["matters"], section["matters_because"] = True, "somebody waits for the lock: a legacy iptables runs"
     section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status}
     if locks.status == _host.OK and not locks.holders and not sees_every_lock(host):
         section["collected"]["locks"] = _host.DENIED

@@ -81,9 +81,8 @@ class SaveReader(object):
         return rule_sets
 
     def _take(self, data, last):
-        returns = data.count(b"\r")
-        if returns:
-            self._returns += returns
+        if b"\r" in data:
+            self._returns += data.count(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self._started and data.startswith(b"\xef\xbb\xbf"):
             data = data[3:]

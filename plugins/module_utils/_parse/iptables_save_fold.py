@@ -132,7 +132,8 @@ class _Folder(object):
                 if rules is None:
                     rules = services.balancing[name] = []
                 # One string in memory for all that speak of a chain.
-                rules.append((float(chance) if chance else None, known[endpoint].name if endpoint in known else endpoint))
+                chain = known.get(endpoint)
+                rules.append((float(chance) if chance else None, chain.name if chain else endpoint))
             elif rules:
                 self._refuse(index, texts)
                 continue

@@ -113,7 +113,8 @@ class Lines(object):
         """Notes rules that were folded, each with its counters if it has them."""
         self.number += len(texts)
         self.kinds["rule"] += len(texts)
-        if any(text[0] == "[" for text in texts):
+        # Counters begin with the one character that comes behind all others that a rule can begin with.
+        if texts and max(texts) >= "[":
             texts = [self._uncounted(text)[0] for text in texts]
         for text in texts:
             if self._family or self._headed:

@@ -9,13 +9,15 @@ iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table 
 
 import functools
 
-from .iptables_save_rule import read_rule
-
 # What a table without its C(*name) line is called.
 NAMELESS = ""
 
-# For questions that ask the same rule several things.
-_read_again = functools.lru_cache(maxsize=64)(read_rule)
+
+@functools.lru_cache(maxsize=64)
+def _read_again(text):
+    """The words of a rule, for questions that ask the same rule several things."""
+    from .iptables_save_rule import read_rule
+    return read_rule(text)
 
 
 class Rule(object):
@@ -130,6 +132,18 @@ class Services(object):
             if number:
                 counts[target] = counts.get(target, 0) + number
 
+    def targets(self):
+        """The chains and extensions that folded rules lead to."""
+        found = set([endpoint for rules in self.balancing.values() for _probability, endpoint in rules])
+        found.update([jump[4] for jump in self.jumps])
+        for endpoints in self.affinity.values():
+            found.update(endpoints)
+        if self.masquerading or self.endpoints:
+            found.add("KUBE-MARK-MASQ")
+        if self.endpoints:
+            found.add("DNAT")
+        return found
+
     def add_rule_counts(self, counts):
         """Adds to C({chain: number of rules}); every chain is there already."""
         for chain, number in self.masquerading.items():
@@ -175,6 +189,10 @@ class Table(object):
                     counts[rule.target] = counts.get(rule.target, 0) + 1
         self.services.add_references(counts)
         return counts
+
+    def targets(self):
+        """What rules jump or go to: the keys of references(), without the counting."""
+        return self.services.targets().union([rule.target for chain in self.chains.values() for rule in chain.rules if rule.target is not None])
 
     def rule_counts(self):
         """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""

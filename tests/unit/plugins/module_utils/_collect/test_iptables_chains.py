@@ -105,6 +105,22 @@ def test_modes_are_told_apart_or_not_told(tmp_path):
     assert names == {"ipvs": "ipvs", "both": None, "none": None}
 
 
+def test_dumps_of_several_modes_are_not_called_healthy(tmp_path):
+    section = judge(tmp_path, {"a": saved(), "b": IPVS})
+    assert section["mode"] is None and "judge them with proxy_mode" in section["unread"][-1]["evidence"]
+    assert not any(row["source"] == "files" for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
+
+
+@needs_root
+@pytest.mark.parametrize("kubelet, observed", [("1.28.0", {}), ("1.30.2", {"anchor_missing": 2})])
+def test_a_kube_proxy_older_than_kubelet_lacks_nothing(kubelet, observed, tmp_path):
+    # Up to 1.26 the jumps to KUBE-FIREWALL are kubelet's alone, and kube-proxy may be three minor versions older than kubelet.
+    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
+    text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
+    section = collect_iptables_chains(unpacked(tmp_path, LOADED, prints(text)), LIVE, {}, NO_KUBE_PROXY, dict(KUBELET, version=kubelet))
+    assert section["observed"] == observed
+
+
 def test_the_running_kube_proxy_tells_its_mode(tmp_path):
     host = unpacked(tmp_path, LOADED, prints(saved()))
     section = collect_iptables_chains(host, LIVE, {}, {"mode": "ipvs", "mode_source": "--proxy-mode", "version": "1.31.0"}, KUBELET)
@@ -181,6 +197,7 @@ def test_a_megabyte_of_comment_is_a_notice(tmp_path):
     ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"), ({"src": ["/none"]}, "does not exist"),
     ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"), ({"sample_seconds": 301}, "from 0 to 300"),
     ({"max_offenders": 0}, "max_offenders 0"), ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is no version"),
+    ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not move"),
 ])
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):

@@ -37,6 +37,7 @@ def answers(rule_sets, lines):
         said.append((rules.family, rules.backend, rules.notices, services and sorted(services), digest(services),
                      sorted(map(str, ask_services(rules, SETTING)))))
         for name, table in rules.tables.items():
+            assert table.targets() == set(table.references())
             said.append((name, table.complete, table.packets, table.references(), table.rule_counts(), sorted(table.duplicates()),
                          [(chain.name, chain.policy, chain.declared) for chain in table.chains.values()]))
     return said
