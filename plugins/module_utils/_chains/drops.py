@@ -5,26 +5,31 @@
 
 from .anchor_table import ANCHORS
 from .anchors import ends_chain
-from .lost_match import is_lost
+from .lost_match import lost_rules
 from .observation import observe
 from .owners import owner_of
 from .pod_accept import accepts_pods
 from .proxy import carries_services, has_proxy
 from .rules import match_options, plain_value, port_ranges, states, to_local, uses
 from .tables import table_of
-from .targets import REFUSALS
+from .targets import REFUSALS, VERDICTS
 
 # Addresses nobody serves anything on for pods: a rule against them is hygiene.
 # 168.63.129.16 is Azure's virtual machine platform, which AKS keeps pods away from.
 _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:", "ff0")
+# Built-in chains that packets of Services pass.
+_PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
 
 
 def ask_drops(rule_set, setting):
     """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it."""
-    table = table_of(rule_set, "filter")
-    if table is None or not _serves(rule_set, setting):
+    if not _serves(rule_set, setting):
         return []
-    return list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table)) + list(_policy(rule_set, table))
+    found = list(_early(rule_set)) + list(_portals(rule_set, setting))
+    table = table_of(rule_set, "filter")
+    if table is not None:
+        found += list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table)) + list(_policy(rule_set, table))
+    return found
 
 
 def _serves(rule_set, setting):
@@ -34,29 +39,55 @@ def _serves(rule_set, setting):
     return has_proxy(rule_set) or setting.mode is not None
 
 
+def _early(rule_set):
+    """What is refused before table filter, or behind it, in tables where nobody filters by default."""
+    for name in ("raw", "mangle"):
+        table = table_of(rule_set, name)
+        for chain in _PASSED if table is not None else ():
+            rules = table.chains[chain].rules if chain in table.chains else []
+            end = next((rule for rule in rules if ends_chain(rule)), None)
+            if end is not None and end.target in REFUSALS:
+                count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
+                yield observe("unexpected_drop", rule_set, name, chain, end.text, count, "refuses all that passes here, traffic of Services too")
+
+
+def _portals(rule_set, setting):
+    """A rule that takes every packet out of nat KUBE-SERVICES before its last virtual address."""
+    table = table_of(rule_set, "nat")
+    if table is None or setting.mode not in (None, "iptables") or "KUBE-SERVICES" not in table.chains:
+        return
+    rules = table.chains["KUBE-SERVICES"].rules
+    ends = [rule for rule in rules if rule.target in VERDICTS and not rule.has_match]
+    if ends and (ends[0] is not rules[-1] or table.services.in_services > ends[0].folded_before):
+        yield observe("unexpected_drop", rule_set, "nat", "KUBE-SERVICES", ends[0].text, len(ends), "the virtual addresses behind it are not reached")
+
+
 def _built_in(rule_set, table, setting):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
         rules = table.chains[chain].rules if chain in table.chains else []
-        for index, rule in enumerate(rules):
-            if rule.target not in REFUSALS:
-                continue
-            if ends_chain(rule):
-                why = _bare(table, chain, rules, index, setting)
-            else:
-                why = None if _is_known(rule, chain) else "refuses traffic on the way to pods and services"
-            if why:
-                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, why)
+        for rule in rules:
+            if rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain):
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
+        index, count = _bare(chain, rules, setting)
+        why = _why(table, chain, rules, index) if count else None
+        if why:
+            yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
 
 
-def _bare(table, chain, rules, index, setting):
-    """Why a rule that refuses everything is unexpected; one that hides anchors is told as anchor_shadowed already."""
-    behind = set(rule.target for rule in rules[index + 1:])
-    if any(anchor.table == "filter" and anchor.chain == chain and anchor.target in behind for anchor in ANCHORS.get(setting.mode, ())):
-        return None
+def _bare(chain, rules, setting):
+    """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are told as anchor_shadowed."""
+    anchors = set(anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain))
+    start = max([index for index, rule in enumerate(rules) if rule.target in anchors] or [0])
+    bare = [index for index in range(start, len(rules)) if rules[index].target in REFUSALS and not rules[index].has_match]
+    return (bare[0] if bare else None), len(bare)
+
+
+def _why(table, chain, rules, index):
+    """Why a rule that refuses everything is unexpected."""
     if chain == "FORWARD":
         return None if accepts_pods(table, rules[:index]) else "refuses all that is forwarded, and nothing before it accepts pod traffic"
     # The last rule of a host's firewall is its default; anything behind it would be dead.
-    return "refuses everything, the rules behind it are dead" if behind else None
+    return "refuses everything, the rules behind it are dead" if index < len(rules) - 1 else None
 
 
 def _is_known(rule, chain):
@@ -79,8 +110,9 @@ def _own(rule_set, table):
         if owner_of(chain, "filter") not in ("kube_proxy", "kubelet"):
             continue
         rules = table.chains[chain].rules
-        for index, rule in enumerate(rules):
-            if rule.target in REFUSALS and not is_lost("filter", chain, rules, index) and not _is_own(chain, rule):
+        lost = set(rule for rule, _why_lost in lost_rules("filter", chain, rules))
+        for rule in rules:
+            if rule.target in REFUSALS and rule not in lost and not _is_own(chain, rule):
                 yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")
 
 

@@ -50,12 +50,27 @@ FORMS = (
     _form("filter", "CNI-FORWARD", VERDICTS),
 )
 
+
+def _jumps(*rows):
+    return tuple((table, re.compile(chain), re.compile(target)) for table, chain, target in rows)
+
+
 # Rules that always name a destination port: table, chain, target.
-PORT_FORMS = tuple((table, re.compile(chain), re.compile(target)) for table, chain, target in (
+PORT_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "CNI-HOSTPORT-DNAT$", "CNI-DN-"),
     ("nat", "CNI-DN-", "DNAT$"),
-))
+)
+
+# Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still names the
+# address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ is canonical.
+JUMP_FORMS = _jumps(
+    ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
+    ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),
+)
+
+# What ipvs mode masquerades is in sets.
+SET_CHAINS = ("KUBE-SERVICES", "KUBE-NODE-PORT")
 
 # What a rule with the target MARK has to say, or it marks nothing.
 MARK_ARGUMENTS = ("--set-xmark", "--set-mark", "--or-mark", "--and-mark", "--xor-mark")

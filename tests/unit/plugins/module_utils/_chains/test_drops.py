@@ -123,3 +123,65 @@ def test_a_table_that_is_cut_off_drops_nothing(at):
     text = texts.instead(texts.healthy(), ":FORWARD ACCEPT", ":FORWARD DROP")
     end = text.index("COMMIT", text.index("*filter"))
     assert ask(text[:min(at, end - 1)]) == []
+
+
+def early(table, *rules):
+    """A healthy node with these rules in table raw or mangle."""
+    rules = ["-A " + rule for rule in rules]
+    return ask(texts.small("raw", "", rules) + texts.healthy() if table == "raw" else texts.adding(texts.healthy(), table, *rules))
+
+
+@pytest.mark.parametrize("table, name", [("raw", "PREROUTING"), ("raw", "OUTPUT"), ("mangle", "PREROUTING"), ("mangle", "FORWARD"), ("mangle", "OUTPUT"),
+                                         ("mangle", "POSTROUTING")])
+@pytest.mark.parametrize("target", ["DROP", "REJECT --reject-with icmp-port-unreachable"])
+def test_a_refusal_of_everything_before_the_filter(table, name, target):
+    rule = "%s -j %s" % (name, target)
+    assert early(table, rule) == [("unexpected_drop", name, "-A " + rule)]
+    assert early(table, rule, rule) == [("unexpected_drop", name, "-A " + rule)]
+    assert early(table, name + " -s 198.51.100.1/32 -j DROP") == []
+    assert early(table, name + " -j ACCEPT", rule) == [], "it is not reached"
+    rule_set = texts.read(texts.small(table, "", ["-A " + rule]))
+    assert ask_drops(rule_set, texts.setting(rule_set, mode=None)) == [], "no Service is served here"
+
+
+def test_what_is_for_the_node_itself_may_be_refused_early():
+    assert early("mangle", "INPUT -j DROP") == []
+
+
+@pytest.mark.parametrize("target", ["DROP", "RETURN"])
+def test_a_rule_that_hides_the_virtual_addresses(target):
+    rule = "-A KUBE-SERVICES -j " + target
+    text = texts.adding(texts.healthy(), "nat", rule, first=True)
+    assert ask(text) == [("unexpected_drop", "KUBE-SERVICES", rule)]
+    assert ask(text, mode="ipvs") == [], "there it is a rule whose match was lost"
+    assert ask(texts.adding(texts.healthy(), "nat", rule)) == [], "nothing stands behind it"
+    folded = texts.instead(text, rule + "\n", "").replace("-A KUBE-SERVICES ! -d", rule + "\n-A KUBE-SERVICES ! -d")
+    assert ask(folded) == [("unexpected_drop", "KUBE-SERVICES", rule)]
+
+
+def test_of_many_refusals_of_everything_the_first_is_told():
+    rule_set = texts.read(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP", "-A FORWARD -j REJECT", "-A FORWARD -j DROP"))
+    assert [(row["text"], row["count"]) for row in ask_drops(rule_set, texts.setting(rule_set))] == [("-A FORWARD -j DROP", 3)]
+
+
+@pytest.mark.parametrize("name", ["FORWARD", "INPUT", "OUTPUT", "KUBE-FORWARD"])
+@pytest.mark.parametrize("comment", ["", "-m comment --comment %d "])
+def test_twenty_thousand_refusals_are_gone_through_once(name, comment):
+    class Counted(list):
+        passed = 0
+
+        def __iter__(self):
+            for item in list.__iter__(self):
+                Counted.passed += 1
+                yield item
+
+        def __getitem__(self, index):
+            Counted.passed += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
+            return list.__getitem__(self, index)
+
+    lines = ["-A %s %s-j DROP" % (name, comment % number if comment else "") for number in range(20000)]
+    rule_set = texts.read(texts.adding(texts.healthy(), "filter", *lines))
+    chain = rule_set.tables["filter"].chains[name]
+    chain.rules = Counted(chain.rules)
+    assert ask_drops(rule_set, texts.setting(rule_set)) != []
+    assert 20000 <= Counted.passed <= 10 * 20000

@@ -153,3 +153,92 @@ def test_a_table_that_is_cut_off_has_lost_nothing(at):
 
 def test_the_folded_service_rules_stay_out_of_it():
     assert ask(texts.adding(texts.healthy(), "nat", "-A KUBE-SERVICES -d 10.96.0.9/32 -j KUBE-MARK-MASQ")) == []
+
+
+SVC, EXT = texts.SVC, texts.EXT
+JUMPS = [("KUBE-SERVICES", SVC), ("KUBE-SERVICES", EXT), ("KUBE-SERVICES", "KUBE-FW-AAAAAAAAAAAAAAAA"), ("KUBE-NODEPORTS", EXT), ("KUBE-NODEPORTS", SVC),
+         ("KUBE-NODEPORTS", "KUBE-XLB-AAAAAAAAAAAAAAAA"), ("KUBE-SERVICES", "KUBE-MARK-MASQ"), ("KUBE-NODEPORTS", "KUBE-MARK-MASQ"),
+         ("KUBE-NODE-PORT", "KUBE-MARK-MASQ"), (SVC, "KUBE-MARK-MASQ"), ("KUBE-SVL-AAAAAAAAAAAAAAAA", "KUBE-MARK-MASQ")]
+MASQUERADING = "-A %s -d 10.96.0.1/32 -p tcp -m comment --comment web -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC
+
+
+@pytest.mark.parametrize("name, target", JUMPS)
+@pytest.mark.parametrize("mode", ["iptables", "ipvs", None])
+@pytest.mark.parametrize("comment", ["", '-m comment --comment "shop/web:http -d 10.96.0.1/32" '])
+def test_a_bare_jump_to_a_chain_of_services(name, target, mode, comment):
+    rule = "-A %s %s-j %s" % (name, comment, target)
+    rule_set = texts.read(texts.small("nat", " ".join(sorted({name, target})), [rule, rule.replace("-d ", "-s ")]))
+    rows = ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))
+    assert [(row["kind"], row["chain"], row["text"], row["count"]) for row in rows] == [("lost_match", name, rule, 2)]
+
+
+@pytest.mark.parametrize("name", ["KUBE-FW-AAAAAAAAAAAAAAAA", "KUBE-XLB-AAAAAAAAAAAAAAAA", EXT, "KUBE-SEP-AAAAAAAAAAAAAAAA", "KUBE-LOAD-BALANCER"])
+def test_where_all_is_masqueraded_the_jump_is_bare(name):
+    assert ask(texts.small("nat", "KUBE-MARK-MASQ " + name, ["-A %s -j KUBE-MARK-MASQ" % name])) == []
+
+
+def test_a_service_masquerades_its_own_address_only():
+    text = texts.instead(texts.healthy(), "-A %s -m comment" % SVC, MASQUERADING + "\n-A %s -m comment" % SVC)
+    assert ask(text) == [], "also where everything that goes to a Service is masqueraded"
+    bare = "-A %s -j KUBE-MARK-MASQ" % SVC
+    assert [(row["kind"], row["text"]) for row in ask(texts.instead(text, MASQUERADING, bare))] == [("lost_match", bare)]
+
+
+@pytest.mark.parametrize("rule", ["KUBE-SERVICES ! -s 10.244.0.0/16", "KUBE-SERVICES ! -i cni0", "KUBE-NODE-PORT -p tcp"])
+def test_in_ipvs_mode_a_rule_that_masquerades_looks_at_a_set(rule):
+    def asked(mode, matched):
+        line = "-A %s %s-j KUBE-MARK-MASQ" % (rule, matched)
+        rule_set = texts.read(texts.small("nat", rule.split()[0] + " KUBE-MARK-MASQ", [line]))
+        return [(row["kind"], row["text"] == line) for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))]
+    assert asked("ipvs", " ") == [("lost_match", True)]
+    assert asked("ipvs", " -m set --match-set KUBE-CLUSTER-IP dst,dst ") == []
+    assert asked("iptables", " ") == [], "there it is no rule of kube-proxy"
+
+
+def service(*rules):
+    return "\n".join(["-A %s %s" % (SVC, rule) for rule in rules] + ["-A %s -m comment" % SVC])
+
+
+@pytest.mark.parametrize("target", ["DROP", "RETURN"])
+def test_a_service_that_ends_before_its_balancing(target):
+    for first in (("-j " + target,), ("-m comment --comment mine -j " + target, "-s 198.51.100.1/32 -j ACCEPT")):
+        rows = ask(texts.instead(texts.healthy(), "-A %s -m comment" % SVC, service(*first)))
+        assert [(row["kind"], row["table"], row["chain"], row["text"]) for row in rows] == [("unexpected_drop", "nat", SVC, "-A %s %s" % (SVC, first[0]))]
+    before = "-A %s -m comment --comment other -m statistic --mode random --probability 0.5 -j KUBE-SEP-AAAAAAAAAAAAAAAA" % SVC
+    rows = ask(texts.small("nat", SVC + " KUBE-SEP-AAAAAAAAAAAAAAAA", ["-A %s -j %s" % (SVC, target), before]))
+    assert texts.told(rows) == [("unexpected_drop", "nat", SVC)], "what comes behind it need not be folded"
+
+
+@pytest.mark.parametrize("name, rules", [
+    ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j DROP"]), ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-DROP"]),
+    (SVC, ["-s 198.51.100.1/32 -j DROP", "-j KUBE-SEP-AAAAAAAAAAAAAAAA"]),
+    (SVC, ["-j KUBE-SEP-AAAAAAAAAAAAAAAA", "-j RETURN"]),
+])
+def test_a_service_chain_that_may_end_so(name, rules):
+    user = "KUBE-MARK-DROP KUBE-SEP-AAAAAAAAAAAAAAAA " + name
+    assert ask(texts.small("nat", user, ["-A %s %s" % (name, rule) for rule in rules])) == []
+
+
+@pytest.mark.parametrize("table, name, rule", [
+    ("filter", "KUBE-FORWARD", "-m comment --comment %d -j DROP"), ("nat", "KUBE-POSTROUTING", "-j MASQUERADE"), ("nat", "KUBE-SERVICES", "-j " + SVC),
+    ("filter", "cali-tw-cali1234", "-j ACCEPT"), ("nat", SVC, "-j KUBE-MARK-MASQ"), ("nat", SVC, "-j RETURN"),
+])
+def test_twenty_thousand_rules_are_gone_through_once(table, name, rule):
+    class Counted(list):
+        passed = 0
+
+        def __iter__(self):
+            for item in list.__iter__(self):
+                Counted.passed += 1
+                yield item
+
+        def __getitem__(self, index):
+            Counted.passed += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
+            return list.__getitem__(self, index)
+
+    lines = ["-A %s %s" % (name, rule % number if "%d" in rule else rule) for number in range(20000)]
+    rule_set = texts.read(texts.small(table, name + " X", lines))
+    chain_read = rule_set.tables[table].chains[name]
+    chain_read.rules = Counted(chain_read.rules)
+    ask_lost_match(rule_set, texts.setting(rule_set))
+    assert 20000 <= Counted.passed <= 10 * 20000
