@@ -14,11 +14,11 @@ def ask_hostports(rule_set, setting):
     if table is None or not setting.ports:
         return []
     references = table.references()
+    captured = [(chain, rule, protocol, port) for chain in sorted(table.chains) if chain in BUILT_IN or chain in references
+                for rule in table.chains[chain].rules if _translates(rule)
+                for protocol, port in _captured(rule, setting.ports)]
     return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, "takes port %d/%s of %s on every address of the node" % (
-        port, protocol, setting.ports[(protocol, port)]))
-            for chain in sorted(table.chains) if chain in BUILT_IN or chain in references
-            for rule in table.chains[chain].rules if _translates(rule)
-            for protocol, port in _captured(rule, setting.ports)]
+        port, protocol, setting.ports[(protocol, port)])) for chain, rule, protocol, port in captured]
 
 
 def _translates(rule):

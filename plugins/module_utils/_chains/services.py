@@ -126,8 +126,7 @@ def _jumps(nat):
     """(address, protocol, port, target, comment) of all rules that send a virtual address to its service."""
     for _chain, address, protocol, port, target, comment in nat.services.jumps:
         yield address or NODE_PORT, protocol, port, target, comment
-    for row in _other_jumps(nat):
-        yield row
+    yield from _other_jumps(nat)
 
 
 def _other_jumps(nat):
@@ -135,16 +134,14 @@ def _other_jumps(nat):
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in nat.chains[chain].rules if chain in nat.chains else ():
             if (rule.target or "").startswith(_PER_SERVICE):
-                for row in _row(rule, chain == "KUBE-NODEPORTS"):
-                    yield row
+                yield from _row(rule, chain == "KUBE-NODEPORTS")
 
 
 def _refused(table):
     for chain in _REFUSING:
         for rule in table.chains[chain].rules if table and chain in table.chains else ():
             if rule.target in ("REJECT", "DROP"):
-                for row in _row(rule, to_local(rule)):
-                    yield row
+                yield from _row(rule, to_local(rule))
 
 
 def _row(rule, node_port):

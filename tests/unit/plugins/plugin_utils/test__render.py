@@ -21,7 +21,7 @@ def report(rows, host="web-1", reached=True, digest=None):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
                    kernel="kernel 6.1", needs="iptables mode")
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
-                                      "node_iptables_chains": {"digest": digest}})
+                                     "node_iptables_chains": {"digest": digest}})
 
 
 def failing(subject="xt_comment", observed="absent", status="fail", waiver=None):

@@ -77,7 +77,7 @@ def test_what_follows_from_a_flush_is_not_told_beside_it():
 
 
 LINES = texts.healthy().split("\n") + ["-A KUBE-SERVICES -j DROP", "-A INPUT -j INPUT", ":KUBE-SVC-X -",
-                                             "-A A -m recent", "-A  -j \x1b[31m", '-A KUBE-FIREWALL "', "*nat", "COMMIT"]
+                                       "-A A -m recent", "-A  -j \x1b[31m", '-A KUBE-FIREWALL "', "*nat", "COMMIT"]
 
 
 @given(st.lists(st.one_of(st.sampled_from(LINES), st.text(max_size=40)), max_size=60),

@@ -104,9 +104,9 @@ def test_the_recorded_process_is_another_one_by_now(tmp_path):
     section = look(merged(process(70, "sshd", ["sshd"]), process(71, "bash", ["bash", "fw.sh"]), {"proc/70/fd/0": node_tree.link("/dev/null")},
                           opened(71)), tree, [LINE])
     assert section["holder"]["who"] is None and section["holder"]["alive"] is False and section["holder"]["held_through_pid"] is None
-    inode = section["inode"]
+    inode = str(section["inode"])
     with open(str(tree / "proc/71/fdinfo/3"), "a") as stream:
-        stream.write("lock:\t1: FLOCK  ADVISORY  WRITE 70 00:00:%d 0 EOF\n" % inode)
+        stream.write("lock:\t1: FLOCK  ADVISORY  WRITE 70 00:00:%s 0 EOF\n" % inode)
     holder = collect_xtables_lock(_host.Host(str(tree)), LIVE)["holder"]
     assert (holder["pid"], holder["alive"], holder["held_through_pid"], holder["comm"], holder["command"]) == (70, False, 71, "bash", "bash fw.sh")
 

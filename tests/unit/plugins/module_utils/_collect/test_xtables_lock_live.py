@@ -180,6 +180,12 @@ def test_a_holder_in_a_pid_namespace_of_its_own(lock):
     assert holder["comm"] == "flock" and holder["pid"] == holder["held_through_pid"] > 2
 
 
+def hung(lock):
+    """The section as soon as it tells of a hung restore, else nothing."""
+    found = look(lock, hung_after_seconds=1)
+    return found if found["hung"] else None
+
+
 @needs_legacy
 def test_a_restore_of_iptables_that_waits(lock):
     with Sleeper(lambda: held(lock)) as holder:
@@ -188,7 +194,7 @@ def test_a_restore_of_iptables_that_waits(lock):
             restore.stdin.write(RULES.encode("ascii"))
             restore.stdin.flush()
             until(lambda: look(lock)["waiter_count"])
-            section = until(lambda: (lambda found: found["hung"] and found)(look(lock, hung_after_seconds=1)))
+            section = until(lambda: hung(lock))
         finally:
             restore.kill()
             restore.communicate()
@@ -203,7 +209,7 @@ def test_a_restore_of_iptables_that_waits(lock):
 def test_a_restore_that_waits_for_its_input_does_not_wait_for_the_lock(lock):
     restore = subprocess.Popen(["unshare", "-n", LEGACY], stdin=subprocess.PIPE, env={"XTABLES_LOCKFILE": lock})
     try:
-        section = until(lambda: (lambda found: found["hung"] and found)(look(lock, hung_after_seconds=1)))
+        section = until(lambda: hung(lock))
     finally:
         restore.kill()
         restore.communicate()
