@@ -13,8 +13,8 @@ def ask_hostports(rule_set, setting):
     table = table_of(rule_set, "nat")
     if table is None or not setting.ports:
         return []
-    references = table.references()
-    captured = [(chain, rule, protocol, port) for chain in sorted(table.chains) if chain in BUILT_IN or chain in references
+    targets = table.targets()
+    captured = [(chain, rule, protocol, port) for chain in sorted(table.chains) if chain in BUILT_IN or chain in targets
                 for rule in table.chains[chain].rules if _translates(rule)
                 for protocol, port in _captured(rule, setting.ports)]
     return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, "takes port %d/%s of %s on every address of the node" % (

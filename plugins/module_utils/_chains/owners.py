@@ -56,13 +56,7 @@ def count_owners(rule_set):
     """
     rules, chains = collections.Counter(), collections.Counter()
     for name, table in readable(rule_set):
-        of_services = [number for chain, number in table.rule_counts().items() if chain[:9] in OF_SERVICES]
-        if of_services:
-            rules["kube_proxy"] += sum(of_services)
-            chains["kube_proxy"] += len(of_services)
         for chain, number in table.rule_counts().items():
-            if chain[:9] in OF_SERVICES:
-                continue
             if chain in BUILT_IN:
                 rules.update(owner_of(rule.target or "", name) for rule in table.chains[chain].rules)
             else:
