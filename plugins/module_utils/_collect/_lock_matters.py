@@ -7,6 +7,7 @@ The nft programs and nft itself never do, the kernel serialises them (iptables x
 """
 
 from .. import _host
+from ._iptables_files import backend_of
 
 NAMES = ("/proc/net/ip_tables_names", "/proc/net/ip6_tables_names")
 PROGRAMS = ("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")
@@ -30,7 +31,5 @@ def lock_matters(host):
 
 def _kind(host, program):
     path = host.find_binary(program)
-    target = host.tree_path(path) if path else None
-    if path is None:
-        return None
-    return {"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "xtables-multi": "legacy"}.get((target or path).rpartition("/")[2], "unknown")
+    kind = backend_of(host, path) if path else None
+    return "unknown" if kind == "wrapper" else kind

@@ -14,15 +14,14 @@ import re
 import time
 
 from .. import _errors, _host
-from .._parse.iptables_program import parse_iptables_program
 from .._parse.ruleset import RuleSet
+from ._iptables_files import MULTI, backend_of
 from ._nf_tables import nf_tables_status
 
 SAVE_SECONDS = 60.0
 SAVE_LIMIT = 400 * 1024 * 1024
 FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"), ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
 SOURCES = ("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6")
-MULTI = {"nft": ("xtables-nft-multi",), "legacy": ("xtables-legacy-multi", "xtables-multi")}
 TEXT_LIMIT, NAME_LIMIT = 200, 64
 _DENIED = re.compile(r"Permission denied|Operation not permitted|you must be root", re.I)
 
@@ -205,31 +204,16 @@ def _take_messages(rules, source, messages):
 
 
 def save_command(host, program, backend):
-    """What prints the rules of a backend, as arguments; None where the node has no such program.
-
-    Names prove nothing, where links lead does; a script in its place (kubernetes-sigs/iptables-wrappers) relinks when it is run.
-    """
+    """What prints the rules of a backend, as arguments; None where the node has no such program."""
     for name in (program.replace("tables-", "tables-%s-" % backend, 1), program):
         path = host.find_binary(name)
-        if path and _backend_of(host, path) == backend:
+        if path and backend_of(host, path) == backend:
             return [path]
     for name in MULTI[backend]:
         path = host.find_binary(name)
         if path:
             return [path, program]
     return None
-
-
-def _backend_of(host, path):
-    target = host.tree_path(path) or path
-    for backend in sorted(MULTI):
-        if target.rsplit("/", 1)[-1] in MULTI[backend]:
-            return backend
-    status, data = host.read_bytes(target)
-    if status != _host.OK or not data.startswith(b"\x7fELF"):
-        return None
-    # A program of its own that does not tell is from before the backends were parted (iptables 1.8).
-    return parse_iptables_program(data)[0] or "legacy"
 
 
 def read_files(host, paths):

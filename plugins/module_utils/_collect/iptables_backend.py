@@ -14,8 +14,8 @@ import re
 from .. import _host
 from .._chains.backends import backend_evidence
 from .._parse.alternatives import parse_alternatives
-from .._parse.iptables_program import parse_iptables_program
 from ._agents import AGENTS
+from ._iptables_files import build_of
 from ._processes import find_processes
 
 # What Kubernetes runs, by family; together they decide which backend the node uses.
@@ -25,7 +25,6 @@ FAMILIES = {
 }
 BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
 PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
-BACKENDS = {"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "xtables-multi": "legacy"}
 # One of both exists: of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
 ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
 _LINKS = "/etc/alternatives"
@@ -94,25 +93,12 @@ def _binary(host, program, groups, files):
     backend = version = alternative = None
     if path:
         if (target or path) not in files:
-            files[target or path] = _build(host, target or path)
+            files[target or path] = build_of(host, target or path)
         backend, version = files[target or path]
         link = host.read_link(path)
         if link and link.startswith(_LINKS + "/"):
             alternative = dict(groups.get(program, {"name": None, "mode": None}), link=host.read_link(link))
     return {"name": program, "path": path, "target": target, "backend": backend, "version": version, "alternative": alternative}
-
-
-def _build(host, path):
-    """(backend, version) of a file."""
-    status, data = host.read_bytes(path)
-    if status != _host.OK:
-        return BACKENDS.get(path.rsplit("/", 1)[-1], "unknown"), None
-    backend, version = parse_iptables_program(data)
-    if path.rsplit("/", 1)[-1] in BACKENDS:
-        return BACKENDS[path.rsplit("/", 1)[-1]], version
-    # kubernetes-sigs/iptables-wrappers and Calico: it relinks when first run, so it is not run. Any other program of its own
-    # that is called iptables is from before the backends were parted (iptables 1.8).
-    return backend or ("legacy" if data.startswith(b"\x7fELF") else "unknown"), version
 
 
 def _together(backends):

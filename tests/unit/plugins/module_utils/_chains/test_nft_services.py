@@ -3,20 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Services of nftables mode: the same, word for word, as those of iptables mode."""
 
-import os
 
 import pytest
 
 import kube_cluster
 import kube_dumps
 import kube_nft
+from node_processes import needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains import services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.nft_services import digest_nft_services, list_nft_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables_save import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft_kube_tables import KubeTables, read_kube_tables
 
 FAMILIES = ("ipv4", "ipv6")
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
 def seen(clusters, layout="1.36", deep=True, **options):
@@ -44,7 +43,7 @@ def test_the_services_of_the_cluster(layout, deep):
     assert all((service.endpoints is None) is (not deep and service.has_endpoints and service.endpoints != frozenset()) for service in found)
 
 
-@NEEDS_ROOT
+@needs_root
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_equal_to_iptables_mode(layout, backend):

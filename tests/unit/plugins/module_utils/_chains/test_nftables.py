@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is seen in the tables of nftables mode: nothing in healthy ones, and of a damaged one exactly the damage."""
 
-import os
 import random
 
 import pytest
 
 import kube_cluster
 import kube_nft
+from node_processes import needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.nftables import ask_nftables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import KINDS, NAME_LIMIT, cut, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.setting import Setting
@@ -20,7 +20,6 @@ FAMILIES = ("ipv4", "ipv6")
 VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)), "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
 HEALTHY = [(layout, version) for layout in kube_nft.LAYOUTS for version in VERSIONS[layout]]
 NEWER = ("1.30", "1.34", "1.36")
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
 def setting(mode="nftables", kubernetes=None):
@@ -278,7 +277,7 @@ def test_order_counters_and_other_elements_mean_nothing(layout):
     assert ask(made) == ask(made, deep=False) == [], "seed %d" % seed
 
 
-@NEEDS_ROOT
+@needs_root
 @pytest.mark.parametrize("command, expected", [
     (["flush", "ruleset"], [("anchor_missing", "table ip kube-proxy")]),
     (["delete", "table", "ip", "kube-proxy"], [("anchor_missing", "table ip kube-proxy")]),

@@ -22,7 +22,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.xtables_lock import collect_xtables_lock
 
 LEGACY = shutil.which("iptables-legacy-restore", path="/usr/sbin:/sbin")
-needs_legacy = pytest.mark.skipif(LEGACY is None or os.geteuid() != 0, reason="needs iptables-legacy and root")
+needs_legacy = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 
 
