@@ -30,10 +30,10 @@ def effective_files(host, name, endings=(".conf",)):
         for base in names:
             if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):
                 chosen.setdefault(base, folder + "/" + base)
-    return status, [chosen[base] for base in sorted(chosen) if not _is_masked(host, chosen[base])]
+    return status, [chosen[base] for base in sorted(chosen) if not is_masked(host, chosen[base])]
 
 
-def _is_masked(host, path):
+def is_masked(host, path):
     """Whether the links from C(path) end at /dev/null, which an image tree need not have."""
     for _step in range(_host.LINKS_LIMIT):
         target = host.read_link(path)

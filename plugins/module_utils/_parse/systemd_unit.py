@@ -1,0 +1,80 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Unit files of systemd and their drop-ins. PRIVATE to the collection.
+
+Sample:
+    # a comment, which may also stand between the lines of one value
+    [Unit]
+    Before=network-pre.target
+    [Service]
+    ExecStop=
+    ExecStart=/bin/sh -c 'iptables -F; \\
+        iptables -X'
+Grammar: systemd src/shared/conf-parser.c config_parse(), parse_line(), src/basic/fileio.c read_line_full(), man systemd.syntax.
+"""
+
+import collections
+import re
+
+_BLANKS = " \t\n\r"
+# Each of these ends a line, and one of each kind in a row ends one only.
+_LINE_END = re.compile("\n\r?\0?|\r\n?\0?|\0")
+# Bytes that are no UTF-8 (as Python's surrogateescape hands them on), and what Unicode calls no character.
+_NO_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_BEYOND_ASCII = re.compile(b"[\x80-\xff]")
+_UNSAFE = re.compile("[\x00-\x1f\x7f\"'\\\\]")
+
+Assignment = collections.namedtuple("Assignment", "section key text line")
+Assignment.__doc__ = "One C(key=text) below C([section]); C(line) is where it begins."
+
+
+class UnitText(object):
+    """What a file says: C(assignments) in order; C(broken) is the line systemd gives up at, or None."""
+
+    def __init__(self, assignments, broken):
+        self.assignments = assignments
+        self.broken = broken
+
+
+def parse_unit(data):
+    """C(UnitText) of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no section, ends it."""
+    ascii_only = _BEYOND_ASCII.search(data) is None
+    text = data.decode("utf-8", "surrogateescape")
+    text = text[1:] if text.startswith("\ufeff") else text
+    assignments, section = [], None
+    # Most files have no such lines, and many files are read.
+    plain_lines = "\\" not in text and "\r" not in text and "\0" not in text
+    for number, line in enumerate(text.split("\n"), 1) if plain_lines else _joined(text):
+        line = line.strip(_BLANKS)
+        if not line or line[0] in "#;":
+            continue
+        if not ascii_only and _NO_TEXT.search(line):
+            return UnitText(assignments, number)
+        if line[0] == "[":
+            if line[-1] != "]" or _UNSAFE.search(line):
+                return UnitText(assignments, number)
+            section = line[1:-1]
+            continue
+        key, equals, value = line.partition("=")
+        if section and equals and key:
+            assignments.append(Assignment(section, key.rstrip(_BLANKS), value.lstrip(_BLANKS), number))
+    return UnitText(assignments, None)
+
+
+def _joined(text):
+    """(number of the first line, text) with continued lines made one; the backslash becomes a blank, comments between them go."""
+    start, parts = 0, []
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        if line.lstrip(_BLANKS)[:1] in ("#", ";"):
+            continue
+        start = start if parts else number
+        if line.endswith("\\") and (len(line) - len(line.rstrip("\\"))) % 2:
+            parts.append(line[:-1] + " ")
+        elif parts:
+            yield start, "".join(parts) + line
+            parts = []
+        else:
+            yield number, line
+    if parts:
+        yield start, "".join(parts)
