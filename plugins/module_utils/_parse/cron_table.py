@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables of cron and anacron. PRIVATE to the collection.
+
+Sample:
+    IPT=/sbin/iptables
+    # m h dom mon dow user command
+    */5 * * * * root /opt/fw.sh
+    @reboot     root $IPT -F
+Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A table of the system has a user before the command, a user's
+own has none. There are no continued lines; the first C(%) that has no backslash ends the command, the rest is its input, in which
+every further one begins a line.
+"""
+
+import re
+
+from .embedded import BOOT, TIMER, command
+
+_SETTING = re.compile(r"""\s*(?:"([^"=]+)"|'([^'=]+)'|([A-Za-z_]\w*))\s*=\s*(.*)\Z""")
+# SUSE's and cronie's C(-) in front only keeps the entry out of the log.
+_ENTRY = re.compile(r"-?(?:@(?P<name>\w+)|(?:[\d*~][^\s]*(?:\s+[\w*~/,?#-]+){4}))\s+(?P<rest>\S.*)\Z")
+_ANACRON = re.compile(r"(?:\d+|@\w+)\s+\d+\s+\S+\s+(?P<rest>\S.*)\Z")
+_AT_BOOT = "reboot"
+
+
+def parse_cron_table(text, with_user=False):
+    """[Command] of a crontab; C(with_user) for C(/etc/crontab) and C(/etc/cron.d)."""
+    return _entries(text, _ENTRY, with_user)
+
+
+def parse_anacron_table(text):
+    """[Command] of an C(/etc/anacrontab)."""
+    return _entries(text, _ANACRON, False)
+
+
+def _entries(text, form, with_user):
+    settings, found = {}, []
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        entry = form.match(line)
+        if entry is None:
+            setting = _SETTING.match(line)
+            if setting:
+                settings[setting.group(1) or setting.group(2) or setting.group(3)] = _unquoted(setting.group(4))
+            continue
+        rest = entry.group("rest")
+        if with_user:
+            rest = "".join(rest.split(None, 1)[1:])
+        if rest:
+            when = BOOT if entry.groupdict().get("name") == _AT_BOOT else TIMER
+            found.append(command(number, _with_settings(_shell(rest), settings), when, exact=False))
+    return found
+
+
+def _shell(rest):
+    """The command with what cron gives it as input."""
+    pieces = re.split(r"(?<!\\)%", rest)
+    pieces = [piece.replace("\\%", "%") for piece in pieces]
+    if len(pieces) == 1:
+        return pieces[0]
+    return "%s <<< '%s'" % (pieces[0].rstrip(), "\n".join(pieces[1:]).replace("'", "'\\''"))
+
+
+def _with_settings(text, settings):
+    """The command after the settings of the table that it speaks of."""
+    used = [name for name in sorted(settings) if re.search(r"\$\{?%s\b" % re.escape(name), text)]
+    return "".join("%s='%s'; " % (name, settings[name].replace("'", "'\\''")) for name in used) + text
+
+
+def _unquoted(value):
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value

@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell commands that stand in files of other formats. PRIVATE to the collection.
+
+A C(Command) has C(line), where its text begins in the file, C(text), which a shell would read, C(when) it runs, and C(exact):
+whether line N of the text is line C(line + N - 1) of the file. Where it is not, all of the text is at C(line).
+"""
+
+import collections
+import shlex
+
+BOOT = "boot"
+# Once in the life of an instance: cloud-init's runcmd. A node that is up has it behind it.
+FIRST_BOOT = "first_boot"
+TIMER = "timer"
+EVENT = "event"
+PACKAGE_UPGRADE = "package_upgrade"
+
+Command = collections.namedtuple("Command", "line text when exact")
+
+
+def command(line, text, when, exact=True):
+    return Command(line, text, when, exact)
+
+
+def line_in_file(found, line):
+    """The line of the file that line C(line) of the text of the C(Command) is."""
+    return found.line + line - 1 if found.exact else found.line
+
+
+def shell_words(words):
+    """The shell command that starts these words as they are."""
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def in_place(pieces):
+    """(line, text, exact) of pieces of one script [(line, text)]: blank lines keep every piece at its own line of the file."""
+    lines, first, exact = [], pieces[0][0], True
+    for line, text in pieces:
+        lines.extend([""] * (line - first - len(lines)))
+        exact = exact and len(lines) == line - first
+        lines.extend(text.rstrip("\n").split("\n"))
+    return first, "\n".join(lines) + "\n", exact
