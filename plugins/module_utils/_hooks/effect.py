@@ -1,0 +1,32 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a script does to the rules of a node, and what it starts. PRIVATE to the collection.
+
+Effect: C(line) and C(span) are where the command begins and which part of the text would have to go; a C(:) in its place is still a
+script. C(command) is its source, not masked. C(sort):
+    flush, delete, policy   rules, chains, a policy of iptables' tables
+    restore                 iptables-restore of C(file), or of what the script itself holds
+    ruleset, table          nft: everything, or one table
+    apply                   C(nft -f) of C(file), whose statements say what happens
+    service                 C(unit) gets C(verb)
+    sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
+C(families): ipv4, ipv6; of nft also inet, arp, bridge. C(tables) and C(chains): C(("*",)) is every one. C(comes_back): no, saved (the
+same script puts back what it saved), replaced (other rules come instead), unknown. C(confidence): certain, likely (through a name
+that is not known in this text), possible.
+
+Run: what a script starts, to be looked at too, and its C(span). C(how): run, source, directory (run-parts), unit (C(arguments) is the verb).
+
+Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read.
+"""
+
+import collections
+
+EVERY = ("*",)
+IPV4, IPV6 = "ipv4", "ipv6"
+CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
+
+Effect = collections.namedtuple("Effect", (
+    "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence"))
+Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span"))
+Reading = collections.namedtuple("Reading", ("effects", "runs", "declared"))

@@ -1,0 +1,120 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was found in a script, with its place in the script's own text. PRIVATE to the collection.
+
+A script inside of another (C(sh -c '...'), an C(eval), a here-document for a shell) keeps the places of its commands where it stands there
+letter by letter; else the command that holds it is the place.
+"""
+
+import bisect
+import re
+
+from .effect import CERTAIN, CONFIDENCES, LIKELY, Effect, Run
+from .values import MARK
+
+FOUND_LIMIT = 2000
+COMMAND_LIMIT = 1000
+_CONTINUED = re.compile(r"\\\r?\n")
+
+
+class Findings(object):
+    """C(declared) is false once something had to be left out."""
+
+    def __init__(self, text):
+        self.text, self.declared = text, True
+        self.added = -1             # where rules were added last
+        self.doubtful = False       # what is found now is run only if an unknown name is that of its function
+        self._effects, self._runs, self._line_ends = {}, {}, None
+        self._source, self._offset, self._place = None, 0, None
+
+    def enter(self, source, offset, place):
+        """Read C(source) next, which stands at C(offset) of the text so far, or somewhere in C(place); returns what leave() wants."""
+        kept = self.place()
+        # A text in which something is not known may well not be one of a shell.
+        self.declared = self.declared and (source.whole or MARK in source.text)
+        if self._place is not None or offset is None:
+            self._offset, self._place = 0, self._place or place
+        else:
+            self._offset += offset
+        self._source = source
+        return kept
+
+    def place(self):
+        """Where is read now, for leave() to go on there."""
+        return self._source, self._offset, self._place
+
+    def leave(self, kept):
+        self._source, self._offset, self._place = kept
+
+    def offset_of(self, word):
+        """Where the text of a word stands letter by letter in what is read now, or None."""
+        text, start = self._source.text, word.start
+        if word.text is None:
+            return None
+        if text[start:word.end] == word.text:
+            return start
+        return start + 1 if text[start + 1:word.end - 1] == word.text and word.end - start == len(word.text) + 2 else None
+
+    def here_text(self, redirect):
+        return self._source.text[redirect.body[0]:redirect.body[1]] if redirect.body else ""
+
+    def here_parts(self, redirect):
+        """The parts of a here-document in which variables count."""
+        return self._source.parts_between(*redirect.body)
+
+    def span(self, node):
+        """The part of the whole text that would have to go, here-documents included; C(:) may stand in its place."""
+        if self._place is not None:
+            return self._place
+        start, end, source = node.start, node.end, self._source
+        first, last = bisect.bisect_left(source.here_starts, start), bisect.bisect_left(source.here_starts, end)
+        mine = source.here_documents[first:last]
+        if mine and mine[-1].body:
+            text = self._source.text
+            line_end = text.find("\n", end)
+            rest = text[end:line_end].strip() if line_end >= 0 else ""
+            # Where more follows on the line, the here-document stays behind, for the ":".
+            end = mine[-1].last if not rest or rest.startswith("#") else len(text[:mine[0].start].rstrip(" \t"))
+        return start + self._offset, end + self._offset
+
+    def effect(self, node, sort, families=(), tables=(), chains=(), unit=None, verb=None, file=None, comes_back="no", confidence=CERTAIN, span=None):
+        """Add an effect; what one command does with several values of a variable is one effect."""
+        span = span or self.span(node)
+        confidence = max(confidence, LIKELY if self.doubtful else CERTAIN, key=CONFIDENCES.index)
+        key = (span, sort, unit, verb, file)
+        known = self._effects.get(key)
+        if known:
+            families, tables, chains = (_joined(old, new) for old, new in ((known[0], families), (known[1], tables), (known[2], chains)))
+            confidence = min(confidence, known[4], key=CONFIDENCES.index)
+        elif len(self._effects) >= FOUND_LIMIT:
+            self.declared = False
+            return
+        self._effects[key] = (families, tables, chains, comes_back, confidence)
+
+    def run(self, node, path, arguments, how):
+        if not path or len(self._runs) >= FOUND_LIMIT:
+            self.declared = self.declared and not path
+            return
+        self._runs.setdefault((self.span(node), path, tuple(arguments), how))
+
+    def effects(self):
+        return [Effect(self._line(span[0]), span, self._command(span), sort, families, tables, chains, unit, verb, file, comes_back, confidence)
+                for (span, sort, unit, verb, file), (families, tables, chains, comes_back, confidence)
+                in sorted(self._effects.items(), key=lambda item: item[0][0])]
+
+    def runs(self):
+        return [Run(self._line(span[0]), path, arguments, how, span) for span, path, arguments, how in sorted(self._runs, key=lambda run: run[0][0])]
+
+    def _line(self, start):
+        if self._line_ends is None:
+            self._line_ends = [found.start() for found in re.finditer("\n", self.text)]
+        return bisect.bisect_left(self._line_ends, start) + 1
+
+    def _command(self, span):
+        return " ".join(_CONTINUED.sub(" ", self.text[span[0]:min(span[1], span[0] + COMMAND_LIMIT)]).split())
+
+
+def _joined(old, new):
+    joined = old + tuple(one for one in new if one not in old)
+    return ("*",) if "*" in joined else joined

@@ -1,0 +1,95 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that scripts of Python, Perl and Ruby give to a shell or a program, where they are written out. PRIVATE to the collection.
+
+Sample:
+    subprocess.run(["iptables", "-t", table, "-F"])
+    system("iptables -F; iptables -X") or die;
+    `iptables -F`
+Nothing of these languages is followed, so that what is found is likely, not certain.
+"""
+
+import itertools
+import re
+
+from .effect import Reading
+from .values import unknown
+from .walk import Walker
+
+CALLS_LIMIT = 500
+CALL_LENGTH = 2000
+_NOT_CODE = re.compile(r"(?m)^[ \t]*#.*|^=\w+[\s\S]*?(?:^=cut\b.*|\Z)|\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)")
+_CALL = re.compile(
+    r"(?<!\w)(?:os\.(?:system|popen|exec\w+|spawn\w+)|(?:subprocess|sp|Open3)\.\w+|Popen|check_call|check_output|getoutput|system|exec|"
+    r"run_cmd|run_command|run|call|execute)(?:[ \t]*\(|(?=[ \t]+[\"']))|(?:qx|%x)(?=[{(\[/|])|`")
+_TOKEN = re.compile(
+    r"[ \t\r\n]+|[fFrRbBuU]{0,2}(?:\"(?P<a>(?:[^\"\\]|\\.)*)\"|'(?P<b>(?:[^'\\]|\\.)*)')|(?P<name>[\w.$@%]+)|(?P<sign>.)", re.DOTALL)
+_VARIABLE = re.compile(r"\{[^{}]*\}|#\{[^{}]*\}|%[sd]|\$\{?\w+\}?")
+_CLOSING = {"{": "}", "(": ")", "[": "]", "`": "`", "/": "/", "|": "|"}
+
+
+class _Place(object):
+    """What stands for a command of a shell: it has a place and no words of its own."""
+
+    words = redirects = ()
+
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+
+def read_foreign(text):
+    """A Reading of what is written out."""
+    walker = Walker(text, (), ())
+    walker.read("")
+    walker.findings.doubtful = True
+    for words, start, end in written_out(text):
+        if len(words) == 1:
+            walker.nested(_Place(start, end), words[0])
+        else:
+            walker.command(_Place(start, end), words)
+    return Reading(walker.findings.effects(), walker.findings.runs(), walker.findings.declared)
+
+
+def written_out(text):
+    """Yield (words, start, end) of each command: one word is for a shell, several are a program and its arguments."""
+    plain = _NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group(0)), text)
+    for found in itertools.islice(_CALL.finditer(plain), CALLS_LIMIT):
+        if found.group(0).endswith(("x", "`")):
+            words, end = _between(plain, found)
+        else:
+            words, end = _arguments(plain, found.end())
+        if words:
+            yield words, found.start(), end
+
+
+def _between(text, found):
+    start = found.end() - 1 if found.group(0) == "`" else found.end()
+    end = text.find(_CLOSING[text[start]], start + 1, start + CALL_LENGTH)
+    if end < 0:
+        return [], found.end()
+    return [_VARIABLE.sub(unknown("x"), text[start + 1:end])], end + 1
+
+
+def _arguments(text, start):
+    """The texts of a call or a list: what is no text is not known. And where it ends; without parentheses that is the end of the line."""
+    words, current, end = [], None, start
+    open_line = text[start - 1] == "("
+    for token in _TOKEN.finditer(text, start, min(len(text), start + CALL_LENGTH)):
+        sign, name = token.group("sign"), token.group("name")
+        if token.group("a") is not None or token.group("b") is not None:
+            piece = token.group("a") if token.group("a") is not None else token.group("b")
+            current = (current or "") + _VARIABLE.sub(unknown("x"), re.sub(r"\\(.)", r"\1", piece))
+        elif name and current is None and re.match(r"\w+\Z", name) and text[token.end():token.end() + 1] == "=":
+            break  # A named argument.
+        elif name:
+            current = (current or "") + unknown(re.sub(r"\W", "", name))
+        elif sign == ",":
+            words, current = words + ([current] if current is not None else []), None
+        elif "\n" in token.group(0) and current is not None and not open_line:
+            break
+        elif sign and sign in ")];":
+            end = token.end()
+            break
+        end = token.end()
+    return words + ([current] if current is not None else []), end

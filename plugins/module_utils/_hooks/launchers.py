@@ -1,0 +1,178 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that are given commands as a text, a file or over a pipe, and what they start. PRIVATE to the collection."""
+
+import re
+
+from .values import MARK, MARKS, NOTHING_KNOWN, OWN_RULES
+
+VALUES_LIMIT = 32       # of xargs
+_CRON = re.compile(r"[ \t]*(?:@\w+|(?:[\d*/,A-Za-z-]+[ \t]+){4}[\d*/,A-Za-z-]+)[ \t]+(\S.*)")
+_FILE = re.compile("\0<([^\0]+)\0")
+
+
+def known(arguments):
+    """Arguments for whoever looks at the program that gets them; what is not known is C(?)."""
+    return tuple(MARKS.sub("?", one) for one in arguments[:20])
+
+
+def _shell(walker, node, arguments):
+    number, commands, reads = 0, False, False
+    while number < len(arguments) and len(arguments[number]) > 1 and arguments[number][0] in "-+":
+        word = arguments[number]
+        number += 1
+        if word == "--":
+            break
+        if word.startswith("--"):
+            number += 1 if word in ("--rcfile", "--init-file") else 0
+        else:
+            commands, reads = commands or word[0] == "-" and "c" in word, reads or "s" in word
+            number += 1 if word[-1] in "oO" else 0
+    rest = arguments[number:]
+    if commands:
+        if rest:
+            walker.nested(node, rest[0], walker.offset_of(node, rest[0]), rest[2:])
+    elif not rest or reads or rest[0] in ("-", "/dev/stdin"):
+        _shell_of_stdin(walker, node, rest if reads else rest[1:])
+    elif rest[0] in walker.files:
+        walker.nested(node, walker.files[rest[0]], arguments=rest[1:])
+    elif MARK not in rest[0] and not walker.elsewhere:
+        walker.findings.run(node, rest[0], known(rest[1:]), "run")
+
+
+def _shell_of_stdin(walker, node, arguments):
+    text, span = walker.stdin
+    for path in _FILE.findall(text):
+        walker.findings.run(node, path, (), "run")
+    offset = next((redirect.body[0] for redirect in node.redirects if walker.findings.here_text(redirect) == text and redirect.body), None)
+    walker.nested(node, MARKS.sub("", text) if _FILE.search(text) else text, offset, arguments, span)
+
+
+def _su(walker, node, arguments):
+    """C(su - root -c command), C(runuser -u root -- command)."""
+    for number, word in enumerate(arguments):
+        if word.startswith("--command="):
+            walker.nested(node, word[10:])
+        elif (word == "--command" or re.match(r"-[a-z]*c\Z", word)) and number + 1 < len(arguments):
+            walker.nested(node, arguments[number + 1], walker.offset_of(node, arguments[number + 1]))
+        elif word == "--":
+            walker.command(node, arguments[number + 1:])
+        elif word in ("-u", "--user") and number + 2 < len(arguments) and not arguments[number + 2].startswith("-"):
+            walker.command(node, arguments[number + 2:])
+        else:
+            continue
+        return
+
+
+def _xargs(walker, node, arguments):
+    number, replaced = 0, None
+    while number < len(arguments) and arguments[number].startswith("-"):
+        word = arguments[number]
+        if word.startswith(("-I", "-i", "--replace")):
+            replaced = word.partition("=")[2] if word[:2] == "--" else word[2:]
+            if word == "-I":
+                replaced, number = arguments[number + 1] if number + 1 < len(arguments) else "", number + 1
+            replaced = replaced or "{}"
+        number += 2 if word in ("-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--delimiter", "--arg-file") else 1
+    words, text = arguments[number:], walker.stdin[0]
+    values = [line for line in (text.split("\n") if replaced else text.split()) if line.strip()] or [NOTHING_KNOWN]
+    if not words or values == [OWN_RULES]:
+        return
+    for value in values[:VALUES_LIMIT]:
+        walker.piped += 1
+        walker.command(node, [word.replace(replaced, value) for word in words] if replaced else words + [value])
+        walker.piped -= 1
+
+
+def _find(walker, node, arguments):
+    number = 0
+    while number < len(arguments):
+        start, number = number + 1, number + 1
+        if arguments[start - 1] in ("-exec", "-execdir", "-ok", "-okdir"):
+            while number < len(arguments) and arguments[number] not in (";", "+"):
+                number += 1
+            walker.command(node, arguments[start:number])
+
+
+def _at(walker, node, arguments):
+    if "-f" in arguments[:-1]:
+        walker.findings.run(node, arguments[arguments.index("-f") + 1], (), "run")
+    elif not set(arguments) & {"-l", "-r", "-d", "-c", "-q"} or "now" in arguments:
+        _shell_of_stdin(walker, node, None)
+
+
+def _crontab(walker, node, arguments):
+    operands = [word for word in arguments if word == "-" or not word.startswith("-")]
+    if not set(arguments) & {"-l", "-r", "-e"}:
+        run_crontab(walker, node, walker.text_of_file(operands[-1] if operands else "-"), "", walker.stdin[1])
+
+
+def run_crontab(walker, node, text, path, span=None):
+    """The commands of a crontab that the script writes; that of the system has the user before the command."""
+    for line in text.split("\n"):
+        found = _CRON.match(line)
+        if found:
+            command = found.group(1)
+            command = command.partition(" ")[2].strip() if path.startswith("/etc/") else command
+            walker.nested(node, command.replace("\\%", "%"), None, [], span)
+
+
+def _parallel(walker, node, arguments):
+    """GNU parallel, with what it is given behind C(:::)."""
+    number = 0
+    while number < len(arguments) and arguments[number].startswith("-"):
+        number += 2 if arguments[number] in ("-j", "-P", "-n", "-N", "--jobs", "-S", "-a") else 1
+    words = arguments[number:]
+    if ":::" in words:
+        place = words.index(":::")
+        words, values = words[:place], words[place + 1:]
+    else:
+        values = walker.stdin[0].split("\n")
+    for value in values[:VALUES_LIMIT]:
+        text = " ".join(words)
+        walker.nested(node, text.replace("{}", value) if "{}" in text else "%s %s" % (text, value))
+
+
+def _watch(walker, node, arguments):
+    """watch gives its words to a shell, joined (procps watch.c)."""
+    number = 0
+    while number < len(arguments) and arguments[number].startswith("-"):
+        number += 2 if arguments[number] in ("-n", "--interval", "-q", "--equexit") else 1
+    words = arguments[number:]
+    walker.nested(node, " ".join(words), walker.offset_of(node, words[0]) if len(words) == 1 else None)
+
+
+def _tmux(walker, node, arguments):
+    if arguments[:1] in (["new"], ["new-session"], ["neww"], ["new-window"], ["run"], ["run-shell"]):
+        number = 1
+        while number < len(arguments) and arguments[number].startswith("-"):
+            number += 2 if arguments[number][-1] in "sntcxyFe" else 1
+        walker.nested(node, " ".join(arguments[number:]))
+
+
+def _other_language(walker, node, arguments):
+    """What a program on the command line of Perl, Python, Ruby or awk runs; or the script they are given."""
+    if not any("system" in one or "subprocess" in one or "`" in one or "exec" in one for one in arguments):
+        if arguments and not arguments[0].startswith("-") and "/" in arguments[0] and MARK not in arguments[0]:
+            walker.findings.run(node, arguments[0], known(arguments[1:]), "run")
+        return
+    from .foreign import written_out
+    doubted, walker.findings.doubtful = walker.findings.doubtful, True
+    for words, _start, _end in written_out("\n".join(arguments)):
+        if len(words) == 1:
+            walker.nested(node, words[0])
+        else:
+            walker.command(node, words)
+    walker.findings.doubtful = doubted
+
+
+def _run_parts(walker, node, arguments):
+    if arguments and not walker.elsewhere:
+        walker.findings.run(node, arguments[-1], (), "directory")
+
+
+LAUNCHERS = dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "mksh", "lksh", "ksh93", "zsh", "rbash", "yash", "posh"), _shell)
+LAUNCHERS.update({"su": _su, "runuser": _su, "sg": _su, "script": _su, "xargs": _xargs, "find": _find, "at": _at, "batch": _at,
+                  "crontab": _crontab, "run-parts": _run_parts, "parallel": _parallel, "tmux": _tmux, "watch": _watch})
+LAUNCHERS.update(dict.fromkeys(("python", "python2", "python3", "perl", "ruby", "awk", "gawk", "mawk", "nawk"), _other_language))

@@ -1,0 +1,56 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a script does to the rules of its node. PRIVATE to the collection."""
+
+import re
+
+from .effect import Reading
+from .values import RULES
+from .walk import Walker
+
+_SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
+_SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)\Z")
+# The functions that openrc-run (sh/openrc-run.sh) and Debian's init-d-script call.
+_CALLED = {"openrc-run": ("start_pre", "start", "start_post", "stop_pre", "stop", "stop_post", "reload", "restart", "status"),
+           "init-d-script": ("do_start_prepare", "do_start", "do_start_override", "do_stop", "do_stop_override", "do_reload", "do_restart")}
+_OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
+
+
+def read_script(text, arguments=None, called=()):
+    """What a script does: a Reading. It never fails.
+
+    C(arguments) are those it is started with, None where nobody knows: then every arm of a C(case "$1") counts. C(called) names functions
+    that whoever sources this text calls. A text without a shebang is one of a shell.
+    """
+    shebang = _SHEBANG.match(text)
+    name = shebang.group(1).rpartition("/")[2] if shebang else "sh"
+    if name == "nft":
+        from .nft_script import read_nft_includes, read_nft_script
+        return Reading(read_nft_script(text), read_nft_includes(text), True)
+    if _OTHER_LANGUAGE.match(name):
+        from .foreign import read_foreign
+        return read_foreign(text)
+    if not _SHELL.match(name):
+        return Reading([], [], True)
+    walker = Walker(text, arguments, tuple(called) + _CALLED.get("openrc-run" if name == "runscript" else name, ()))
+    walker.read(text)
+    saved = set(path for path, content in walker.files.items() if RULES in content)
+    return Reading(_with_return(walker.findings.effects(), saved, walker.findings.added), walker.findings.runs(), walker.findings.declared)
+
+
+def _with_return(effects, saved, added):
+    """The effects, each told whether rules come back later in the same script; C(added): where it adds its last one."""
+    done, later = [], None
+    for effect in reversed(effects):
+        if effect.sort == "restore":
+            if effect.file in saved and effect.comes_back == "replaced":
+                effect = effect._replace(comes_back="saved")
+            later = effect.comes_back
+        elif effect.comes_back == "no" and effect.sort in ("flush", "delete"):
+            if later in ("saved", "replaced"):
+                effect = effect._replace(comes_back=later)
+            elif effect.span[0] < added:
+                effect = effect._replace(comes_back="replaced")
+        done.append(effect)
+    return done[::-1]

@@ -1,0 +1,72 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What commands of a script read and print: pipes, redirections, files that the script itself writes. PRIVATE to the collection."""
+
+from .launchers import run_crontab
+from .printed import of_file
+from .values import MARK, NOTHING_KNOWN, TEXT_LIMIT
+
+FILES_LIMIT = 100       # that the script writes itself
+_READS = ("<", "<<", "<<-", "<<<", "<>")
+_WRITES = (">", ">>", ">|", "&>", "&>>")
+
+
+class Streams(object):
+    """C(stdin): what a command reads, and the span of the pipeline it comes through, if it does. C(capture): what is printed, or None.
+
+    C(files): what the script itself wrote: {path: text}. C(budget): how many characters may still be printed, written or read as scripts.
+    """
+
+    def __init__(self, findings, values, budget):
+        self.findings, self.values, self.budget = findings, values, budget
+        self.stdin, self.capture, self.files = (NOTHING_KNOWN, None), None, {}
+
+    def redirected(self, node, walk):
+        kept, paths = (self.stdin, self.capture), []
+        for redirect in node.redirects:
+            if redirect.operator in _READS and redirect.descriptor in ("", "0"):
+                self.stdin = (self._read(redirect), None)
+                continue
+            path = self.values.texts_of(redirect.word)[0]
+            if redirect.operator in _WRITES and redirect.descriptor in ("", "1"):
+                paths.append((path, redirect.operator.endswith(">>")))
+                self.capture = []
+        ended = walk(node)
+        if paths:
+            self.write(node, paths[-1][0], "".join(self.capture), paths[-1][1])
+        self.stdin, self.capture = kept
+        return ended
+
+    def _read(self, redirect):
+        if redirect.operator in ("<", "<>"):
+            return self.text_of_file(self.values.texts_of(redirect.word)[0])
+        if redirect.operator == "<<<":
+            return "\n".join(self.values.texts_of(redirect.word)) + "\n"
+        text = self.findings.here_text(redirect)
+        if redirect.operator == "<<-":
+            text = "\n".join(line.lstrip("\t") for line in text.split("\n"))
+        if redirect.word.quoted or not ("$" in text or "`" in text or "\\" in text):
+            return text
+        return self.values.text_of(self.findings.here_parts(redirect), {})
+
+    def text_of_file(self, path):
+        if path in ("-", "/dev/stdin", "/proc/self/fd/0"):
+            return self.stdin[0]
+        return self.files[path] if path in self.files else of_file(path)
+
+    def write(self, node, path, text, appends=False):
+        """The script writes a file: of no concern, unless it reads or runs that later, or cron does."""
+        if path.startswith(("/etc/cron", "/var/spool/cron")):
+            run_crontab(self, node, text, path)
+        if path.startswith("/dev/") or MARK in path or len(self.files) >= FILES_LIMIT:
+            return
+        text = (self.files.get(path, "") if appends else "") + text
+        self.files[path] = text if len(text) <= TEXT_LIMIT else NOTHING_KNOWN
+
+    def says(self, text):
+        if self.capture is not None and text:
+            self.budget -= len(text)
+            if len(text) > TEXT_LIMIT or self.budget < 0:
+                self.findings.declared, text = False, NOTHING_KNOWN
+            self.capture.append(text if text.endswith("\n") else text + "\n")

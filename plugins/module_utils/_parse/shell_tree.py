@@ -1,0 +1,85 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a shell script consists of. C(start) and C(end) are places in its text. PRIVATE to the collection."""
+
+
+class Word(object):
+    """C(parts): texts, Variables and Substitutions in a row; C(text) is the word where it is only text, else None.
+
+    C(quoted) is true if any of it was quoted, so that it is no reserved word and no braces in it expand.
+    """
+
+    __slots__ = ("start", "end", "parts", "quoted", "text")
+
+    def __init__(self, start, end, parts, quoted):
+        self.start, self.end, self.parts, self.quoted = start, end, parts, quoted
+        if len(parts) == 1:
+            self.text = parts[0] if isinstance(parts[0], str) else None
+        else:
+            self.text = "".join(parts) if all(isinstance(part, str) for part in parts) else None
+
+
+class Variable(object):
+    """C($name), C(${name}), C(${name:-default}): C(operator) and the C(rest) behind it, parts of a word. C(index): that of an array, or None."""
+
+    __slots__ = ("name", "index", "operator", "rest", "quoted")
+
+    def __init__(self, name, quoted, index=None, operator="", rest=()):
+        self.name, self.quoted, self.index, self.operator, self.rest = name, quoted, index, operator, rest
+
+
+class Substitution(object):
+    """What C(nodes), or the commands of C(text) where they had to be unescaped, print. C(process): C(<(...)), which is a file's name."""
+
+    __slots__ = ("nodes", "text", "quoted", "process")
+
+    def __init__(self, nodes, text, quoted, process=False):
+        self.nodes, self.text, self.quoted, self.process = nodes, text, quoted, process
+
+
+class Assignment(object):
+    """C(name=word), C(name+=word), C(name=(words)). Of C(word) and C(words) one is None."""
+
+    __slots__ = ("name", "appends", "word", "words")
+
+    def __init__(self, name, appends, word, words):
+        self.name, self.appends, self.word, self.words = name, appends, word, words
+
+
+class Redirect(object):
+    """C(operator) and C(word); of a here-document C(word) is what ends it, C(body) its (start, end), C(last) the end of the line behind it."""
+
+    __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
+
+    def __init__(self, start, descriptor, operator, word):
+        self.start, self.descriptor, self.operator, self.word = start, descriptor, operator, word
+        self.body = self.last = None
+
+
+class Simple(object):
+    """A command with its words. C([[ ... ]]) is one too, with its brackets and operators as words."""
+
+    __slots__ = ("start", "end", "words", "assignments", "redirects")
+
+    def __init__(self, start, end, words, assignments, redirects):
+        self.start, self.end, self.words, self.assignments, self.redirects = start, end, words, assignments, redirects
+
+
+class Compound(object):
+    """Everything that holds other commands. C(kind) says what is where:
+
+    pipeline            clauses [(None, [node])]; name "!" where it is negated
+    and_or              clauses [(None, && or ||, [node])]
+    if, while, until    clauses [(condition or None for else, nodes)]
+    for                 name, words (None for "$@"), clauses [(None, nodes)]
+    case                words [subject], clauses [(patterns, nodes)]
+    group, subshell     clauses [(None, nodes)]
+    function            name, clauses [(None, nodes)]
+    """
+
+    __slots__ = ("kind", "start", "end", "name", "words", "clauses", "redirects")
+
+    def __init__(self, kind, start, end, clauses, name=None, words=None):
+        self.kind, self.start, self.end, self.clauses, self.name, self.words = kind, start, end, clauses, name, words
+        self.redirects = []
