@@ -1,0 +1,54 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_flush_hooks in a size that fits. PRIVATE to the collection.
+
+Rows come in the order in which they matter: the last ones go first, and are counted.
+"""
+
+import json
+
+ROWS_LIMIT = 40
+OTHERS_LIMIT = 10
+_SKIPPED_LIMIT = 5
+
+
+def fitted_hooks(section, limit):
+    """The section with at most C(limit) bytes of JSON, as far as counts alone fit into that."""
+    section = dict(section)
+    for key in ("hooks", "files"):
+        _keep(section, key, ROWS_LIMIT)
+    for shrink in (_without_examples, _with_short_rows):
+        if _size(section) <= limit:
+            return section
+        shrink(section)
+    while _size(section) > limit and (section["hooks"] or section["files"]):
+        longer = max(("hooks", "files"), key=lambda key: _size(section[key]))
+        _keep(section, longer, len(section[longer]) * 7 // 8)
+    for key in ("saved_rule_sets", "unordered", "waiting"):
+        while _size(section) > limit and section[key]:
+            section[key] = section[key][:-1]
+    return section
+
+
+def _size(value):
+    return len(json.dumps(value))
+
+
+def _keep(section, key, number):
+    section[key] = section[key][:number]
+    section["hooks_left_out"] = section["hook_count"] - len(section["hooks"])
+
+
+def _without_examples(section):
+    section["scanned"] = dict(section["scanned"], skipped=section["scanned"]["skipped"][:_SKIPPED_LIMIT],
+                              other_languages=section["scanned"]["other_languages"][:_SKIPPED_LIMIT])
+    section["unordered"], section["waiting"] = section["unordered"][:OTHERS_LIMIT], section["waiting"][:OTHERS_LIMIT]
+    section["saved_left_out"] += len(section["saved_rule_sets"][OTHERS_LIMIT:])
+    section["saved_rule_sets"] = section["saved_rule_sets"][:OTHERS_LIMIT]
+
+
+def _with_short_rows(section):
+    section["hooks"] = [dict(row, command=row["command"][:120], through=row["through"][:1], live_because=row["live_because"][:80])
+                        for row in section["hooks"]]
+    section["files"] = [dict(row, command=row["command"][:120], live_because=row["live_because"][:80]) for row in section["files"]]

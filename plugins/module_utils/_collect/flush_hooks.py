@@ -1,0 +1,205 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_flush_hooks: what on this node flushes the firewall, and when. PRIVATE to the collection.
+
+What reads scripts is imported once a file holds a word of the firewall: a module's sources are compiled on each run.
+"""
+
+import posixpath
+
+from .. import _host, _host_walk
+from .._hooks.words import mentions
+from .._parse.embedded import FIRST_BOOT, line_in_file
+from .._parse.search_directories import checked_directories
+from . import _hook_files, _hook_order
+from ._hook_owner import Owners
+from ._hook_places import PLACES, SOURCES
+from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, START, STOP, TIMER, Rows, Way
+from ._hook_saved import SavedSets
+from ._hook_scripts import OTHER, Scripts, language_of
+from ._hook_units import HookUnits, distinct
+
+DIRECTORIES = ("/usr/local/bin", "/usr/local/sbin")
+DEPTH = 6
+# Words of the parsers -> triggers.
+_WHEN = {"boot": BOOT, FIRST_BOOT: BOOT, "timer": TIMER, "event": EVENT, "package_upgrade": PACKAGE_UPGRADE, "start": START, "stop": STOP}
+# What init scripts are told.
+_ARGUMENTS = {"boot": "start"}
+# A file that nobody may execute and that does not say who reads it is a script by one of these endings.
+_SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
+_DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg", ".log", ".csv")
+_WORST = (_host.DENIED, _host.UNPARSED, _host.TIMEOUT, _host.OK, _host.ABSENT)
+
+
+def collect_flush_hooks(host, node, directories=DIRECTORIES):
+    """The evidence dict; C(directories) are searched for scripts that people run. Raises BadInput."""
+    look = _Look(host, node, checked_directories(directories))
+    look.search()
+    return look.section()
+
+
+class _Look(object):
+    """One search of a tree. What _hook_live asks for: C(host), C(node), C(units), C(is_debian())."""
+
+    def __init__(self, host, node, directories):
+        self.host = host
+        self.node = node
+        self.units = HookUnits(host, node)
+        self._directories = directories
+        self._walk = _host_walk.Walk(host)
+        # A limit for itself: however much lies in a directory that somebody names, what runs by itself is looked at.
+        self._search = _host_walk.Walk(host)
+        self._scripts = Scripts(host, self._walk, self.is_debian)
+        self._saved = SavedSets(host)
+        self._rows = Rows(Owners(host))
+        self._collected = dict.fromkeys(SOURCES + ("directories", "saved_rules"), _host.ABSENT)
+        self._collected["systemd"] = self.units.status
+        self._debian = None
+        self._tracer = None
+
+    def is_debian(self):
+        if self._debian is None:
+            self._debian = self.host.exists("/etc/debian_version")
+        return self._debian
+
+    def search(self):
+        done = self._trace_units(())
+        # Who starts a unit that flushes, or a program without saying where it is, holds no word of the firewall.
+        self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
+        by_hand = self._in_directories()
+        self._scripts.know(posixpath.basename(found.path) for found in by_hand if posixpath.dirname(found.path) in _host.BINARY_DIRECTORIES)
+        if self._scripts.names:
+            self._trace_units(done)
+        for place in PLACES:
+            for found in self._at(place):
+                self._trace_place(place, found)
+        for found in by_hand:
+            self._trace_by_hand(found)
+        if self._tracer:
+            self._tracer.finish()
+
+    def _trace_units(self, done):
+        """Follow the units that a file with something of interest speaks of, besides those that are done; returns all of these."""
+        files = [found.path for folder in self.units.folders() for found in self._below("systemd", folder, 1)]
+        names = [name for name in self.units.names_at(files) if name not in done]
+        if names or not done:
+            self.units.ask_active(names)
+        if names:
+            from ._hook_unit_lines import trace_units
+            trace_units(self._tracing(), self.units, names)
+        return tuple(done) + tuple(names)
+
+    def _tracing(self):
+        if self._tracer is None:
+            from ._hook_trace import Tracer
+            self._tracer = Tracer(self.host, self._scripts, self.units, self._saved, self._rows)
+        return self._tracer
+
+    def _in_directories(self):
+        found = []
+        for folder in distinct(self.host, self._directories):
+            status, hits = self._search.below(folder, self._scripts.names_a_hit, DEPTH)
+            self._note("directories", status)
+            found += hits
+        return found
+
+    def _at(self, place):
+        """Files of a place that are worth parsing."""
+        found = []
+        for path in place.files:
+            real = self.host.tree_path(path)
+            if real and real not in place.files[:place.files.index(path)]:
+                status, hit = self._walk.read(real, None if place.whole else self._scripts.is_wanted, packed=place.whole)
+                self._note(place.source, status)
+                found += [hit] if hit else []
+        for folder in distinct(self.host, place.folders):
+            found += self._below(place.source, folder, place.depth)
+        return found
+
+    def _below(self, source, folder, depth):
+        status, found = self._walk.below(folder, self._scripts.is_wanted, depth)
+        self._note(source, status)
+        return found
+
+    def _note(self, source, status):
+        self._collected[source] = min(self._collected[source], status, key=_WORST.index)
+
+    def _trace_place(self, place, found):
+        from .._hooks import services
+        text = found.data[:200].decode("utf-8", "replace")
+        if text.startswith("#!") and language_of(text) == OTHER:
+            if mentions(found.data):
+                self._scripts.other_languages.add(found.path)
+            return
+        tracer, unit = self._tracing(), self._unit_of(place, found.path)
+        # The name of a link decides whether it is run, what it leads to is the script.
+        path = self.host.tree_path(found.path) or found.path
+        tracer.reached.update((found.path, path))
+        for command in place.read(found.data, found.path):
+            live, because = place.runs(self, found.path, found.mode, command.when)
+            way = Way(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))
+            arguments = (_ARGUMENTS.get(command.when, command.when),) if place.kind == "init" else None
+            acts = services.known_program(found.path)
+            if acts is None:
+                tracer.shell(way, path, command.text, lambda line, command=command: line_in_file(command, line), arguments)
+            else:
+                tracer.acts(way, path, 1, acts(arguments[0] if arguments else "", tracer.read))
+
+    def _unit_of(self, place, path):
+        """systemd makes a unit of a script in init.d, unless there is one of that name (man systemd-sysv-generator)."""
+        name = posixpath.basename(path) + ".service"
+        return name if place.kind == "init" and "/init.d/" in path and not self.units.known(name) else None
+
+    def _trace_by_hand(self, found):
+        tracer, script = self._tracing(), self._scripts.of(found.path)
+        if script is None or script.path in tracer.reached:
+            return
+        if _is_script(found):
+            tracer.script(Way("script", (BY_HAND,), None, "nothing here runs it by itself; somebody may", None, (), ()), script)
+
+    def section(self):
+        rows = self._rows.all()
+        replays = self._tracer.replays if self._tracer else {}
+        saved, saved_left_out = self._saved.rows(replays, self.units)
+        walks = (self._walk, self._search)
+        skipped = [{"path": path, "reason": reason} for walk in walks for path, reason in walk.skipped]
+        for path, status in self._saved.unread():
+            self._note("saved_rules", status)
+            skipped.append({"path": path, "reason": status})
+        if saved:
+            self._note("saved_rules", _host.OK)
+        if self._tracer and (self._tracer.cut or self._rows.full):
+            self._note("directories", _host.TIMEOUT)
+        files = _hook_files.by_file(rows, self.units)
+        return {
+            "schema": 1, "collected": self._collected, "hooks": rows, "hook_count": len(rows), "hooks_left_out": 0,
+            "files": files, "file_count": len(files), "saved_rule_sets": saved,
+            "saved_left_out": saved_left_out, "unordered": _hook_order.unordered(rows, self.units), "waiting": _hook_order.waiting(rows, self.units),
+            "firewalld": self._firewalld(), "ufw": self._ufw(), "scanned": {
+                "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks), "skipped": skipped[:_host_walk.SKIPPED_LIMIT],
+                "skipped_count": max(sum(walk.skipped_count for walk in walks), len(skipped)),
+                "other_languages": sorted(self._scripts.other_languages)[:10]},
+        }
+
+    def _firewalld(self):
+        from .._hooks.service_settings import firewalld_settings
+        settings = firewalld_settings(self._saved.text)
+        if settings is not None:
+            settings["live"], settings["live_because"] = self.units.runs("firewalld.service")
+        return settings
+
+    def _ufw(self):
+        from .._hooks.service_settings import ufw_settings
+        settings = ufw_settings(self._saved.text)
+        if settings is not None:
+            settings["live"], settings["live_because"] = self.units.runs("ufw.service")
+        return settings
+
+
+def _is_script(found):
+    """Whether somebody may start a file: a manual that shows commands is none."""
+    if found.data.startswith(b"#!"):
+        return True
+    name = found.path.lower()
+    return name.endswith(_SCRIPT_NAMES) or (found.mode & 0o111 and not name.endswith(_DOCUMENTS))

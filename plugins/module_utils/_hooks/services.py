@@ -1,0 +1,209 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Firewall services of distributions: what their programs do depends on their settings. PRIVATE to the collection.
+
+Their programs are known and not read: what reads one as a script sees all of it, whatever the settings say.
+C(read) is a function: the text of a file, None where there is none or it may not be read.
+"""
+
+import re
+
+from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, Effect
+from .saved_rules import family_of, flushing_commands, read_saved
+
+BOTH = (IPV4, IPV6)
+_ASSIGNMENT = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\"([^\"]*)\"|'([^']*)'|([^\s#;]*))")
+# el8 and el9 iptables.init, NF_TABLES.
+_RHEL_TABLES = ("raw", "mangle", "filter", "nat")
+UFW_SETTINGS = ("/etc/default/ufw", "/etc/ufw/ufw.conf")
+DIRECT = "/etc/firewalld/direct.xml"
+FIREWALLD = "/etc/firewalld/firewalld.conf"
+_PERSISTENT = "/etc/default/netfilter-persistent"
+_PLUGIN_FILES = tuple(
+    ("/usr/share/netfilter-persistent/plugins.d/" + plugin, family, path, switch) for plugin, family, path, switch in (
+        ("15-ip4tables", IPV4, "/etc/iptables/rules.v4", "IPTABLES_RESTORE_NOFLUSH"),
+        ("25-ip6tables", IPV6, "/etc/iptables/rules.v6", "IP6TABLES_RESTORE_NOFLUSH")))
+_IPVSADM = "/etc/default/ipvsadm"
+
+START, STOP, RELOAD = "start", "stop", "reload"
+# Not a sort of effect: rules are added and none is lost.
+LOAD = "load"
+# Programs that run for as long as their unit does: what they do at its stop and reload stands in no other line of it.
+DAEMONS = ("/firewalld",)
+# Scripts whose own text says it better; what is known of them counts where they cannot be read.
+READ_FIRST = (".init",)
+# What they restore, behind variables of their settings.
+DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables", "/usr/libexec/iptables/ip6tables.init": "/etc/sysconfig/ip6tables"}
+
+
+class Act(object):
+    """One thing a service does: C(effect), and C(path), C(line) and C(kind) of the setting or script that makes it do so (None: it always does)."""
+
+    def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="", path=None, line=0,
+                 kind="service_config"):
+        self.path = path
+        self.line = line
+        self.kind = kind
+        self.effect = Effect(line, (0, 0), command, sort, tuple(families), tuple(tables), tuple(chains), None, None, file, comes_back, confidence)
+
+
+def settings_of(text):
+    """{name: (value, line)} of a file of assignments; the last one counts. Comments begin with a hash at the start of a line."""
+    found = {}
+    for number, line in enumerate((text or "").split("\n"), 1):
+        match = _ASSIGNMENT.match(line)
+        if match:
+            found[match.group(1)] = (match.group(2) or match.group(3) or match.group(4) or "", number)
+    return found
+
+
+def known_program(path):
+    """The function C((argument, read, environment) -> [Act]) for a program of a service, or None for any other."""
+    for ending, acts in _PROGRAMS:
+        if path.endswith(ending):
+            return acts
+    return None
+
+
+def asked(unit, verb, read):
+    """[Act] of a command of a firewall's own that is no start or stop of its unit (C(ufw reload)), None where it is one of those."""
+    word = _ASKED.get((unit, verb))
+    if word is None:
+        return None
+    return known_program(_ASKED_PROGRAMS[unit])(word, read)
+
+
+def _iptables_init(name, family):
+    data = "/etc/sysconfig/" + name
+
+    def acts(argument, read, _environment=None):
+        """RHEL's iptables.init: the file as a whole at the start, every chain at the stop."""
+        if argument in ("start", "reload"):
+            return _restored(data, family, read)
+        found = []
+        if argument in ("stop", "restart", "condrestart", "try-restart", "force-reload"):
+            found.append(Act("flush", (family,), _RHEL_TABLES, command="%s -t TABLE -F, -X" % name))
+        if argument == "panic":
+            found.append(Act("policy", (family,), _RHEL_TABLES, ("INPUT", "FORWARD", "OUTPUT"), command="%s -P CHAIN DROP" % name))
+        return found + (_restored(data, family, read) if argument in ("restart", "condrestart", "try-restart", "force-reload") else [])
+    return acts
+
+
+def _restored(path, family, read):
+    """The restore of a file without --noflush replaces every table that the file has."""
+    saved = read_saved(read(path) or "", family)
+    if saved is None or not saved.tables:
+        return []
+    return [Act("restore", (family,), saved.tables, comes_back="replaced", file=path, command="%s-restore < %s" % (_tool(family), path))]
+
+
+def _tool(family):
+    return "ip6tables" if family == IPV6 else "iptables"
+
+
+def _netfilter_persistent(argument, read, environment=None):
+    """Debian's netfilter-persistent with the plugins of iptables-persistent."""
+    # The plugins read the file, so it counts more than what their unit sets.
+    settings = dict((name, (value, 0)) for name, value in (environment or {}).items())
+    settings.update(settings_of(read(_PERSISTENT)))
+    found = []
+    for plugin, family, path, switch in [each for each in _PLUGIN_FILES if read(each[0]) is not None] or _PLUGIN_FILES:
+        if argument == "flush":
+            found.append(Act("flush", (family,), EVERY, command="%s -t TABLE -F, -X" % _tool(family)))
+        elif argument == "stop" and re.match(r"0*[1-9]", value_of(settings, "FLUSH_ON_STOP")):
+            value, line = settings["FLUSH_ON_STOP"]
+            found.append(Act("flush", (family,), EVERY, command="FLUSH_ON_STOP=%s" % value, path=_PERSISTENT, line=line))
+        elif argument in ("start", "restart", "reload"):
+            found += _loaded(path, family, read) if value_of(settings, switch) == "yes" else [
+                _standing(act, plugin, read(plugin)) for act in _restored(path, family, read)]
+    return found
+
+
+def _standing(act, path, text):
+    """The act of a plugin, at the line of the plugin that does it; --test-loads stand before it."""
+    lines = [number for number, line in enumerate((text or "").split("\n"), 1)
+             if re.search(r"^[^#]*tables-restore\b", line) and "--test" not in line]
+    if lines:
+        act.path, act.line, act.kind = path, lines[-1], "script"
+    return act
+
+
+def _ipvsadm_init(argument, read, _environment=None):
+    """Debian's init script of ipvsadm: nothing unless AUTO=true."""
+    settings = settings_of(read(_IPVSADM))
+    if value_of(settings, "AUTO") != "true" or argument not in ("start", "stop", "restart", "clear"):
+        return []
+    return [Act("ipvs", BOTH, EVERY, (), command="AUTO=true", path=_IPVSADM, line=settings["AUTO"][1])]
+
+
+def _loaded(path, family, read):
+    """A file that is loaded with --noflush: what it holds comes back, and what its own commands say goes."""
+    return [Act(LOAD, (family,), (), file=path)] + _flushed_by(path, family, read) if read(path) else []
+
+
+def _flushed_by(path, family, read):
+    """Commands in such a file."""
+    return [Act(found.sort, (family,), (found.table,), (found.chain,) if found.chain else EVERY, command=found.text, path=path, line=found.line)
+            for found in flushing_commands(read(path) or "")]
+
+
+def _ufw_init(argument, read, _environment=None):
+    """ufw 0.36: its own chains alone, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table of IPv6 at its start."""
+    settings = {}
+    for path in UFW_SETTINGS:
+        settings.update((name, (value, line, path)) for name, (value, line) in settings_of(read(path)).items())
+    if value_of(settings, "ENABLED").lower() != "yes" and argument not in ("force-stop", "flush-all"):
+        return []
+    found = []
+    if value_of(settings, "MANAGE_BUILTINS") == "yes" or argument == "flush-all":
+        _value_, line, path = settings.get("MANAGE_BUILTINS", ("", 0, None))
+        found.append(Act("flush", BOTH, ("filter",), command="MANAGE_BUILTINS=yes", path=path, line=line))
+        found.append(Act("flush", BOTH, ("mangle", "nat"), ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
+                         command="MANAGE_BUILTINS=yes", path=path, line=line))
+    if argument in ("start", "restart", "force-reload"):
+        if value_of(settings, "IPV6").lower() != "yes" and "IPV6" in settings:
+            _value_, line, path = settings["IPV6"]
+            found.append(Act("restore", (IPV6,), ("filter",), comes_back="replaced", command="IPV6=no", path=path, line=line))
+        for name in ("before", "after", "user"):
+            for path in ("/etc/ufw/%s.rules" % name, "/etc/ufw/%s6.rules" % name):
+                found += _flushed_by(path, family_of(path), read)
+    return found
+
+
+def _firewalld(argument, read, _environment=None):
+    """firewalld: with the nftables backend its own table alone, unless there are direct rules; else every table of iptables."""
+    settings = settings_of(read(FIREWALLD))
+    direct = re.search(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")
+    if argument == STOP and settings.get("CleanupOnExit", ("yes", 0))[0].lower() in ("no", "false"):
+        return []
+    if settings.get("FirewallBackend", ("nftables", 0))[0].lower() == "iptables":
+        line = settings["FirewallBackend"][1]
+        return [Act("flush", BOTH, EVERY, command="FirewallBackend=iptables", path=FIREWALLD, line=line)]
+    if direct:
+        line = (read(DIRECT) or "").count("\n", 0, direct.start()) + 1
+        return [Act("flush", BOTH, EVERY, confidence=LIKELY, command="a direct rule", path=DIRECT, line=line)]
+    return []
+
+
+def value_of(settings, name):
+    return settings[name][0] if name in settings else ""
+
+
+_PROGRAMS = (
+    ("/iptables/iptables.init", _iptables_init("iptables", IPV4)),
+    ("/iptables/ip6tables.init", _iptables_init("ip6tables", IPV6)),
+    ("/netfilter-persistent", _netfilter_persistent),
+    ("/ufw-init", _ufw_init),
+    ("/firewalld", _firewalld),
+    ("/init.d/ipvsadm", _ipvsadm_init),
+)
+_ASKED_PROGRAMS = {
+    "iptables.service": "/usr/libexec/iptables/iptables.init", "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
+    "netfilter-persistent.service": "/usr/sbin/netfilter-persistent", "ufw.service": "/usr/lib/ufw/ufw-init"}
+# What a firewall's own command is asked for -> the argument of its program.
+_ASKED = {
+    ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic", ("netfilter-persistent.service", "flush"): "flush",
+    ("netfilter-persistent.service", "reload"): "reload", ("ufw.service", "reload"): "restart", ("ufw.service", "enable"): "start",
+    ("ufw.service", "disable"): "stop", ("ufw.service", "reset"): "stop",
+}

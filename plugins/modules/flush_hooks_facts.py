@@ -1,0 +1,296 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.flush_hooks_facts."""
+
+DOCUMENTATION = r"""
+module: flush_hooks_facts
+short_description: Find what flushes the firewall of a Kubernetes node, and when
+version_added: 0.2.0
+description:
+  - A script or a service that flushes rules takes those of Kubernetes and of the network plugin with it. kubelet sets its chains up once,
+    at its start, so what it met then stays broken until somebody restarts it.
+  - It searches units of systemd with their drop-ins, the scripts that they run and those that these run, cron, cloud-init, the dispatchers of
+    NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev, logrotate, hooks of apt and dnf, the firewall services of
+    distributions with their settings, saved rule sets, and the directories you name.
+  - For each command it tells what it destroys, what sets it off, and whether it is live. Comments, printed texts, here-documents that are
+    only written, functions that nobody calls and flushes of a program's own chains are no hooks.
+  - Files are read, nothing else. One question goes to C(systemctl show) on a live node. No script is run.
+  - Scripts in other languages than those of shells and nft are not read; those with a word of the firewall are named.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.looks
+  - kubenode.netfilter.common.tree
+options:
+  directories:
+    description:
+      - Directories with scripts that people run, searched with all that is in them, six levels deep. Links to directories are not followed.
+      - What runs by itself is found wherever it is, whether or not its directory is named here.
+    type: list
+    elements: str
+    default: [/usr/local/bin, /usr/local/sbin]
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.iptables_chain_audit
+"""
+
+EXAMPLES = r"""
+- name: Look for hooks
+  kubenode.netfilter.flush_hooks_facts:
+    directories: [/usr/local/bin, /usr/local/sbin, /opt/maintenance]
+  become: true
+
+- name: Name those that run by themselves
+  ansible.builtin.debug:
+    msg: "{{ item.path }}:{{ item.line }} {{ item.command }}"
+  loop: "{{ ansible_facts.node_flush_hooks.hooks | selectattr('live') }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts that are added to the host.
+  returned: success
+  type: dict
+  contains:
+    node_flush_hooks:
+      description: The section C(flush_hooks) of the evidence.
+      returned: success
+      type: dict
+      contains:
+        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
+        collected:
+          description:
+            - For each kind of place V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
+            - V(timeout) means that there was more than one look reads.
+          type: dict
+          returned: always
+          sample: {cron: ok, systemd: ok, udev: ok, cloud_init: absent, directories: ok, saved_rules: absent}
+        hooks:
+          description: One row for each command. What is live comes first, and what runs by itself before what is asked for.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            path: {description: The file the command stands in., type: str, returned: always, sample: /etc/cron.d/firewall}
+            line: {description: Its line., type: int, returned: always, sample: 4}
+            command:
+              description: 'The command, at most 200 characters, without what looks like a secret.'
+              type: str
+              returned: always
+              sample: systemctl restart iptables
+            kind:
+              description:
+                - V(script), V(unit), V(cron), V(cloud_init), V(dispatcher), V(ifupdown), V(rc_local), V(init), V(udev), V(logrotate),
+                  V(package_hook), V(nft_config) or V(service_config) (a setting of a firewall service).
+              type: str
+              returned: always
+              sample: cron
+            owner:
+              description:
+                - V(administrator), V(package) or V(unknown). The place tells it, below C(/etc) the lists of dpkg; databases of rpm are not read.
+              type: str
+              returned: always
+              sample: administrator
+            sort:
+              description:
+                - V(flush), V(delete), V(policy), V(restore), V(ruleset), V(table), V(service) (a unit that does one of these), V(sets), V(ipvs),
+                  or V(module).
+              type: str
+              returned: always
+              sample: service
+            families:
+              description: 'V(ipv4), V(ipv6), and of nft V(inet), V(arp), V(bridge).'
+              type: list
+              elements: str
+              returned: always
+              sample: [ipv4]
+            tables: {description: 'Tables that lose rules, V(*) is every one.', type: list, elements: str, returned: always, sample: [filter]}
+            chains: {description: 'Chains that lose rules, V(*) is every one.', type: list, elements: str, returned: always, sample: ['*']}
+            comes_back:
+              description:
+                - V(no), V(saved) (the same script restores what it saved), V(replaced) (other rules come instead), or V(unknown).
+              type: str
+              returned: always
+              sample: 'no'
+            service: {description: 'The unit that the command starts, stops or reloads, or null.', type: str, returned: always, sample: iptables.service}
+            verb: {description: What that unit is told; or null., type: str, returned: always, sample: restart}
+            unit: {description: The unit that runs the command; or null., type: str, returned: always, sample: null}
+            triggers:
+              description:
+                - V(boot), V(start), V(stop), V(restart), V(reload) (of RV(ansible_facts.node_flush_hooks.hooks[].unit)), V(package_upgrade),
+                  V(timer), V(event) (a device, a network, a file) or V(by_hand).
+              type: list
+              elements: str
+              returned: always
+              sample: [timer]
+            through:
+              description: 'The callers, the nearest first, as path and line; at most five.'
+              type: list
+              elements: str
+              returned: always
+              sample: ['/etc/cron.d/firewall:4']
+            live:
+              description:
+                - Whether the node runs it. True where its unit is active or enabled, or whoever reads its place would run it.
+                - Null where nobody can tell, and for scripts that only people run.
+              type: bool
+              returned: always
+              sample: true
+            live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
+            confidence:
+              description: 'V(certain), V(likely) or V(possible): how sure it is that the command does this.'
+              type: str
+              returned: always
+              sample: certain
+            fix:
+              description:
+                - The smallest change that removes the danger, V(remove_command), V(drop_in), V(divert) (the script of a package), or null.
+              type: str
+              returned: always
+              sample: remove_command
+        hook_count: {description: How many hooks there are., type: int, returned: always, sample: 1}
+        hooks_left_out: {description: How many of them have no row here., type: int, returned: always, sample: 0}
+        files:
+          description: The same hooks, those of one file together, as findings speak of them; at most forty rows.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            subject: {description: The file., type: str, returned: always, sample: /etc/systemd/scripts/iptables.stop}
+            path: {description: The same., type: str, returned: always, sample: /etc/systemd/scripts/iptables.stop}
+            line: {description: Line of the first command., type: int, returned: always, sample: 6}
+            lines: {description: 'Lines of the first five commands.', type: list, elements: int, returned: always, sample: [6, 7, 8]}
+            command: {description: The first command., type: str, returned: always, sample: iptables -F}
+            commands: {description: How many there are., type: int, returned: always, sample: 18}
+            kind: {description: As of a hook., type: str, returned: always, sample: script}
+            owner: {description: As of a hook., type: str, returned: always, sample: package}
+            families: {description: Of all commands together., type: list, elements: str, returned: always, sample: [ipv4, ipv6]}
+            tables: {description: Of all commands together., type: list, elements: str, returned: always, sample: [filter, mangle, nat, raw]}
+            comes_back: {description: The worst of all commands., type: str, returned: always, sample: 'no'}
+            unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always, sample: iptables.service}
+            triggers: {description: Of all commands together., type: list, elements: str, returned: always, sample: [stop, restart, package_upgrade]}
+            before_kubelet:
+              description: Whether every unit of a kubelet waits for what runs it at boot; null where it does not run at boot or there is no kubelet.
+              type: bool
+              returned: always
+              sample: null
+            automatic:
+              description: Whether it runs by itself while kubelet may run; what a unit does at boot is in RV(ansible_facts.node_flush_hooks.unordered).
+              type: bool
+              returned: always
+              sample: true
+            asked: {description: 'Whether a start, stop, restart or reload of a unit runs it.', type: bool, returned: always, sample: true}
+            by_hand: {description: Whether only people run it., type: bool, returned: always, sample: false}
+            live: {description: As of a hook., type: bool, returned: always, sample: true}
+            live_because: {description: Why., type: str, returned: always, sample: iptables.service is active}
+            confidence: {description: The least sure of all commands., type: str, returned: always, sample: certain}
+        file_count: {description: How many such rows there are; forty at most are told., type: int, returned: always, sample: 2}
+        saved_rule_sets:
+          description: Files that hold rules, those with chains of Kubernetes first, at most twenty.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            path: {description: The file., type: str, returned: always, sample: /etc/iptables/rules.v4}
+            format: {description: 'V(iptables) or V(nft); null where it is still to be written.', type: str, returned: always, sample: iptables}
+            family: {description: 'V(ipv4), V(ipv6) or null.', type: str, returned: always, sample: ipv4}
+            tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, nat]}
+            owners:
+              description: 'How many rules and chains each owner has in it, as in RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts).'
+              type: dict
+              returned: always
+              sample: {kube_proxy: 211, calico: 84, other: 12}
+            rules: {description: Rules in all; 0 for nft., type: int, returned: always, sample: 260}
+            kubernetes:
+              description: How many rules and chains belong to Kubernetes or to a network plugin.
+              type: int
+              returned: always
+              sample: 295
+            replayed_by: {description: 'Units and scripts that load it, at most five.', type: list, elements: str, returned: always,
+                          sample: [netfilter-persistent.service]}
+            at_boot: {description: Whether a boot loads it; null where that cannot be told., type: bool, returned: always, sample: true}
+            saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.', type: list, elements: str,
+                       returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
+        saved_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
+        unordered:
+          description: Units that flush at boot, and that the unit of kubelet does not wait for.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            unit: {description: The unit., type: str, returned: always, sample: iptables.service}
+            path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
+            before: {description: The unit that should wait., type: str, returned: always, sample: kubelet.service}
+            reason: {description: Why., type: str, returned: always, sample: neither it nor a unit between them says that kubelet.service starts after it}
+        waiting:
+          description: Units that start by themselves and flush when they do, and that have not started since the boot.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            unit: {description: The unit., type: str, returned: always, sample: iptables.service}
+            path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
+            state: {description: As C(systemctl is-enabled) says., type: str, returned: always, sample: enabled}
+            active: {description: As C(systemctl is-active) says., type: str, returned: always, sample: inactive}
+        firewalld:
+          description: Settings of firewalld, null where it is not installed.
+          type: dict
+          returned: always
+          contains:
+            backend: {description: 'V(nftables) or V(iptables), which flushes every table.', type: str, returned: always, sample: nftables}
+            flush_all_on_reload: {description: FlushAllOnReload; it concerns rules of firewalld itself., type: bool, returned: always, sample: true}
+            cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
+            direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables., type: int, returned: always, sample: 0}
+            live: {description: Whether it runs or starts by itself; null where nobody can tell., type: bool, returned: always, sample: false}
+            live_because: {description: Why., type: str, returned: always, sample: firewalld.service is disabled and inactive}
+        ufw:
+          description: Settings of ufw, null where it is not installed.
+          type: dict
+          returned: always
+          contains:
+            enabled: {description: ENABLED., type: bool, returned: always, sample: false}
+            manage_builtins: {description: MANAGE_BUILTINS; with it ufw flushes built-in chains., type: bool, returned: always, sample: false}
+            ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always, sample: true}
+            live: {description: Whether its unit runs or starts by itself; null where nobody can tell., type: bool, returned: always, sample: true}
+            live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}
+        scanned:
+          description: What was read.
+          type: dict
+          returned: always
+          contains:
+            files: {description: Files., type: int, returned: always, sample: 640}
+            bytes: {description: Their bytes., type: int, returned: always, sample: 812344}
+            skipped:
+              description: What is there and was not read, the first twenty.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                path: {description: File or directory., type: str, returned: always, sample: /usr/local/bin/installer.sh}
+                reason: {description: Why., type: str, returned: always, sample: larger than 1024 KiB}
+            skipped_count: {description: How much that is., type: int, returned: always, sample: 1}
+            other_languages:
+              description: 'Scripts with a word of the firewall that neither a shell nor nft runs, at most ten.'
+              type: list
+              elements: str
+              returned: always
+              sample: [/usr/local/sbin/firewall.py]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _look
+from ..module_utils._collect import _tree
+from ..module_utils._collect.flush_hooks import DIRECTORIES, collect_flush_hooks
+
+
+def main():
+    options = dict(_tree.TREE_OPTIONS, directories={"type": "list", "elements": "str", "default": list(DIRECTORIES)})
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    _look.exit_with_facts(module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
+
+
+if __name__ == "__main__":
+    main()
