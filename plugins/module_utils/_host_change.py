@@ -15,6 +15,8 @@ import tempfile
 
 from . import _errors, _host
 
+# Before the name of a file that is being written. Nobody reads a configuration or runs a script whose name begins with a dot.
+TEMPORARY = ".kubenode-"
 # Names of extended attributes that Linux file systems keep; ACLs (system.posix_acl_*) and labels (security.*) are among them.
 _NOT_COPIED = ("security.ima", "security.evm")  # Signatures of the old content.
 
@@ -24,9 +26,9 @@ def digest(text):
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def read_exactly(host, path):
+def read_exactly(host, path, limit=_host.TEXT_LIMIT):
     """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed for any other reason."""
-    status, data = host.read_bytes(path)
+    status, data = host.read_bytes(path, limit)
     if status == _host.ABSENT:
         return None
     if status != _host.OK:
@@ -42,7 +44,7 @@ def replace(host, path, text, mode=0o644):
             real = os.path.realpath(real)
         folder = os.path.dirname(real)
         _make_folders(folder)
-        handle, temporary = tempfile.mkstemp(prefix=".kubenode-", dir=folder)
+        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(text.encode("utf-8", "surrogateescape"))
@@ -56,6 +58,18 @@ def replace(host, path, text, mode=0o644):
         _sync_folder(folder)
     except OSError as error:
         raise _errors.ChangeFailed("%s cannot be written: %s" % (path, error.strerror)) from error
+
+
+def make_link(host, path, target):
+    """Make the link C(path) of the tree, where nothing is. Raises ChangeFailed."""
+    try:
+        folder, name = os.path.split(path)
+        real = host.real_path(folder)
+        _make_folders(real)
+        os.symlink(target, os.path.join(real, name))
+        _sync_folder(real)
+    except OSError as error:
+        raise _errors.ChangeFailed("%s cannot be made: %s" % (path, error.strerror)) from error
 
 
 def remove(host, path):

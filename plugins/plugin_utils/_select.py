@@ -11,6 +11,8 @@ from . import _catalogue, _finding, _run
 from ._options import checked
 
 MODULES_ROLE = "harden_kernel_modules"
+HOOKS_ROLE = "harden_flush_hooks"
+_EVERYTHING = ["/"]
 _LEVELS = ("fail", "warn", "ignore")
 
 
@@ -91,3 +93,25 @@ def failed_modules(result):
     if not isinstance(result, dict):
         raise BadInput("needs a registered result, not %s" % type(result).__name__)
     return [{"subject": row["name"], "text": row["msg"]} for row in result.get("modules") or [] if row["failed"]]
+
+
+def hooks_to_fix(facts, only):
+    """What the module flush_hooks is to work on: C(only) where it names anything, else the subjects of what failed; or nothing."""
+    only = checked("only", only, {"type": "list", "elements": "str"})
+    if (_run.summary_of(_facts(facts)) or {}).get("immutable"):
+        return []
+    wrong = fixable(_run.findings_of(facts) or [], "guarded", HOOKS_ROLE)
+    if only or not wrong:
+        return only
+    subjects = {row["subject"] for row in wrong}
+    # More than findings name one by one: then all there is.
+    return _EVERYTHING if any(subject.startswith("and ") for subject in subjects) else sorted(subjects)
+
+
+def failed_hooks(result):
+    """[{"subject", "text"}] of a result of the module flush_hooks: what it left, by file and by unit."""
+    if not isinstance(result, dict):
+        raise BadInput("needs a registered result, not %s" % type(result).__name__)
+    left = [row for row in result.get("hooks") or [] if row["msg"] and not row["action"]]
+    found = {(name, row["msg"]) for row in left for name in (row["path"], row["unit"]) if name}
+    return [{"subject": subject, "text": text} for subject, text in sorted(found)]

@@ -125,3 +125,38 @@ def test_findings_of_other_sections_are_kept_and_a_failed_attempt_is_told():
 def test_wrong_types_are_refused(call):
     with pytest.raises(BadInput):
         call()
+
+
+def hooks(*findings, **changes):
+    """Facts of a host of which these (check, subject, status) were found."""
+    known = facts(changes={"node_host": changes} if changes else None)
+    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status) for check, subject, status in findings]
+    return dict(known, node_assess_findings=rows)
+
+
+def test_hooks_that_failed_are_to_be_fixed():
+    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK004", "iptables.service", "fail"), ("HOOK001", "/opt/other.sh", "waived"),
+                  ("KMOD003", "ip_vs", "fail"))
+    assert _select.hooks_to_fix(known, []) == ["/opt/fw.sh", "iptables.service"]
+    assert _select.hooks_to_fix(known, ["/etc/cron.d"]) == ["/etc/cron.d"]
+    assert _select.hooks_to_fix(hooks(("HOOK001", "", "pass")), []) == []
+    assert _select.hooks_to_fix(hooks(), "a.service,/b") == ["a.service", "/b"]
+
+
+def test_more_hooks_than_are_named_mean_all():
+    assert _select.hooks_to_fix(hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")), []) == ["/"]
+
+
+def test_hooks_of_an_immutable_node_stay():
+    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), immutable=True, immutable_by="talos")
+    assert _select.hooks_to_fix(known, []) == [] and _select.hooks_to_fix(known, ["/opt/fw.sh"]) == []
+
+
+def test_what_was_left_is_told_by_file_and_by_unit():
+    rows = [{"path": "/etc/nftables.conf", "unit": "nftables.service", "msg": "it stays", "action": None},
+            {"path": "/opt/a", "unit": None, "msg": "", "action": "removed"}, {"path": "/opt/b", "unit": None, "msg": "left to the boot", "action": "ordered"}]
+    assert _select.failed_hooks({"hooks": rows}) == [
+        {"subject": "/etc/nftables.conf", "text": "it stays"}, {"subject": "nftables.service", "text": "it stays"}]
+    assert _select.failed_hooks({"failed": True, "msg": "x"}) == []
+    with pytest.raises(BadInput, match="registered result"):
+        _select.failed_hooks("x")

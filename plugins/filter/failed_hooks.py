@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter kubenode.netfilter.failed_hooks."""
+
+DOCUMENTATION = r"""
+name: failed_hooks
+short_description: What M(kubenode.netfilter.flush_hooks) left as it was, for M(kubenode.netfilter.assess)
+version_added: 0.2.0
+description:
+  - Turns the result of M(kubenode.netfilter.flush_hooks) into O(kubenode.netfilter.assess#module:attempts).
+options:
+  _input:
+    description: A registered result.
+    type: dict
+    required: true
+author:
+  - kubenode.netfilter contributors (@kubenode)
+"""
+
+EXAMPLES = r"""
+- name: Assess again and say what was tried
+  kubenode.netfilter.assess:
+    attempts: "{{ result | kubenode.netfilter.failed_hooks }}"
+"""
+
+RETURN = r"""
+_value:
+  description: One row for each file and each unit that was left.
+  type: list
+  elements: dict
+"""
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _select
+from ..plugin_utils._plain import plain
+
+
+def failed_hooks(result):
+    """Type check and call."""
+    try:
+        return _select.failed_hooks(plain(result))
+    except BadInput as error:
+        raise AnsibleFilterError("kubenode.netfilter.failed_hooks: %s" % error) from None
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"failed_hooks": failed_hooks}

@@ -1,0 +1,61 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter kubenode.netfilter.overlapping_ranges."""
+
+DOCUMENTATION = r"""
+name: overlapping_ranges
+short_description: Which ranges of addresses overlap
+version_added: 0.2.0
+description:
+  - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and tells each pair that shares addresses.
+  - Ranges below the same name may overlap. IPv4 and IPv6 never do.
+options:
+  _input:
+    description: Lists of ranges such as V(10.244.0.0/16) by a name.
+    type: dict
+    required: true
+author:
+  - kubenode.netfilter contributors (@kubenode)
+"""
+
+EXAMPLES = r"""
+- name: Stop before a cluster is set up whose ranges overlap
+  ansible.builtin.assert:
+    that: "{'pods': ['10.244.0.0/16'], 'Services': ['10.96.0.0/12'], 'nodes': node_ranges} | kubenode.netfilter.overlapping_ranges | length == 0"
+"""
+
+RETURN = r"""
+_value:
+  description: One row for each pair of ranges, in the order of the input.
+  type: list
+  elements: dict
+  contains:
+    first: {description: Name of the one., type: str, sample: pods}
+    first_range: {description: Its range., type: str, sample: 10.0.0.0/8}
+    second: {description: Name of the other., type: str, sample: Services}
+    second_range: {description: Its range., type: str, sample: 10.96.0.0/12}
+    family: {description: V(ipv4) or V(ipv6)., type: str, sample: ipv4}
+    range: {description: What they share., type: str, sample: 10.96.0.0/12}
+"""
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _ranges
+from ..plugin_utils._plain import plain
+
+
+def overlapping_ranges(ranges):
+    """Type check and call."""
+    try:
+        return _ranges.overlapping(plain(ranges))
+    except BadInput as error:
+        raise AnsibleFilterError("kubenode.netfilter.overlapping_ranges: %s" % error) from None
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"overlapping_ranges": overlapping_ranges}

@@ -1,0 +1,174 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.flush_hooks."""
+
+DOCUMENTATION = r"""
+module: flush_hooks
+short_description: Take hooks that flush the firewall out of a node, reversibly
+version_added: 0.2.0
+description:
+  - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the danger of each.
+  - Of an administrator's script, or of a line in a table of cron and the like, the one command goes and everything else stays. Where the
+    command cannot simply go, C(:) takes its place. A restore of saved rules at boot stays and gets C(--noflush). The result must read
+    the same but for that command, and on a live node the script's own shell must parse it (C(sh -n)).
+  - A packaged unit is never edited. It gets a drop-in that clears a stop or reload that flushes, replaces a start that flushes by one with
+    C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node C(systemd-analyze verify) has to take the
+    drop-in without an ordering cycle before it is written; elsewhere the order is worked out from the files.
+  - Saved rule sets lose the chains of Kubernetes and of its network plugin, with the rules that jump to them. No tool of the node is run on
+    them.
+  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/flush_hooks). They are written before the change is made,
+    so a run that is killed can be undone, or run again.
+  - Nothing is started, stopped, restarted or reloaded. Only C(systemctl daemon-reload) is run where units changed on a live node.
+  - A file keeps its mode, owner, ACL, label and line endings.
+  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.changes
+  - kubenode.netfilter.common.tree
+attributes:
+  diff_mode:
+    support: full
+    description:
+      - Of every file the lines that change are shown, secrets in them masked. Other lines never leave the node. Of more than 200 lines of one
+        file the rest is counted.
+options:
+  state:
+    description:
+      - V(present) neutralises.
+      - V(absent) puts every file back byte for byte and removes what was added. A file that was changed since is left alone, and the module
+        fails with its name.
+    type: str
+    choices: [present, absent]
+    default: present
+  only:
+    description:
+      - Work on these alone. Each is the path of a file, a path with a line (C(/opt/fw.sh:12)), the path of a directory, or the name of a unit.
+      - Empty for all.
+    type: list
+    elements: str
+    default: []
+  start:
+    description:
+      - What is done about a unit that flushes when it starts.
+      - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A start that can not be
+        changed that way, such as C(nft -f) of a configuration that flushes the whole ruleset, is left to the boot, before kubelet.
+      - V(mask) keeps it from starting at all, so its rules are not loaded any more. A unit whose own file is in C(/etc/systemd/system)
+        cannot be masked and is treated as with V(noflush).
+    type: str
+    choices: [noflush, mask]
+    default: noflush
+  divert:
+    description:
+      - Whether a packaged script that no unit runs is replaced by an edited copy. C(dpkg-divert) puts the packaged one aside, and upgrades do
+        not bring it back. Distributions without C(dpkg) have nothing of the kind; there the script is reported and stays.
+    type: bool
+    default: false
+  clean_saved:
+    description: Whether chains of Kubernetes and of its network plugin are taken out of saved rule sets.
+    type: bool
+    default: true
+  directories:
+    description: Directories that are searched for scripts besides the places where a node runs some by itself.
+    type: list
+    elements: path
+    default: [/usr/local/bin, /usr/local/sbin]
+notes:
+  - The first restore with C(--noflush) after a boot fills empty tables. Each further one would add the rules of built-in chains once more,
+    which is why manual starts are refused. Use C(iptables-restore) by hand, or reboot, to load other rules.
+  - Where a script is called that fails because a unit now refuses manual stops, take the call out of it. This module does so in the scripts
+    it finds.
+  - What Azure Linux's and Photon's scripts do besides loading rules, such as writing sysctls, is not done any more.
+seealso:
+  - module: kubenode.netfilter.flush_hooks_facts
+"""
+
+EXAMPLES = r"""
+- name: Neutralise every hook
+  kubenode.netfilter.flush_hooks:
+
+- name: See what would be done about one unit and one script
+  kubenode.netfilter.flush_hooks:
+    only: [iptables.service, /usr/local/sbin/maintenance.sh]
+  check_mode: true
+  diff: true
+
+- name: Undo
+  kubenode.netfilter.flush_hooks:
+    state: absent
+"""
+
+RETURN = r"""
+hooks:
+  description: One row for each hook, saved rule set and order that was worked on, or that could not be.
+  returned: always; empty with O(state=absent)
+  type: list
+  elements: dict
+  contains:
+    path: {description: The file it stands in., type: str, returned: always, sample: /usr/local/sbin/maintenance.sh}
+    line: {description: Where in it; null where it is the file or the unit as a whole., type: int, returned: always, sample: 12}
+    command: {description: 'The command alone, secrets masked; null where it is none.', type: str, returned: always, sample: systemctl restart iptables}
+    kind:
+      description: 'What kind of file it is, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
+      type: str
+      returned: always
+      sample: script
+    unit: {description: The unit through which it is reached., type: str, returned: always, sample: null}
+    triggers: {description: When it runs., type: list, elements: str, returned: always, sample: [by_hand]}
+    action:
+      description:
+        - What is done.
+        - V(removed) takes the command out, V(noflush) gives it C(--noflush), V(drop_in) neutralises it in its unit, V(ordered) leaves
+          it to the boot before kubelet, V(masked) keeps its unit from starting, V(diverted) puts an edited copy in the place of a packaged
+          script, V(cleaned) takes chains out of a saved rule set. Null where nothing is done.
+      type: str
+      returned: always
+      sample: removed
+    failed: {description: Whether it was tried and could not be done., type: bool, returned: always, sample: false}
+    msg: {description: Why nothing is done, or what stays., type: str, returned: always, sample: ''}
+files:
+  description: Files that were written, linked or removed, in that order. Backups are not listed.
+  returned: always
+  type: list
+  elements: str
+  sample: [/var/lib/kubenode-netfilter/flush_hooks/record.json, /usr/local/sbin/maintenance.sh]
+daemon_reload:
+  description: Whether systemd is told to read its units again.
+  returned: always
+  type: bool
+  sample: false
+msg:
+  description: What failed, in one sentence for each file or unit.
+  returned: failure
+  type: str
+  sample: '/opt/fw.sh is not put back: it was changed since; its former content is in /var/lib/kubenode-netfilter/flush_hooks/files/7d865e95'
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _errors, _flush_hooks_plan
+from ..module_utils._collect import _tree, flush_hooks
+
+OPTIONS = dict(
+    _tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    only={"type": "list", "elements": "str", "default": []},
+    start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
+    divert={"type": "bool", "default": False},
+    clean_saved={"type": "bool", "default": True},
+    directories={"type": "list", "elements": "path", "default": list(flush_hooks.DIRECTORIES)},
+)
+
+
+def main():
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
+    try:
+        module.exit_json(**_flush_hooks_plan.run(module.params, module.check_mode))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
