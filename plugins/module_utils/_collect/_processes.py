@@ -32,17 +32,27 @@ class Process(object):
         """Whether the pid still is this process: what was read in the meantime is its own."""
         return self.start_time is not None and _state_and_start(host, self.pid)[1] == self.start_time
 
+    def is_roots(self, host):
+        """Whether root runs it; False too where it is gone."""
+        found = host.stat("/proc/%d" % self.pid)
+        return found is not None and found.st_uid == 0
+
     def option(self, *names):
-        """Value of the last C(--name=value) or C(--name value) among the arguments, or None."""
-        value = None
-        for index, argument in enumerate(self.arguments):
-            key, equals, given = argument.partition("=")
-            if key.lstrip("-") in names and key.startswith("-"):
-                if equals:
-                    value = given
-                elif index + 1 < len(self.arguments):
-                    value = self.arguments[index + 1]
-        return value
+        """What C(option_of) tells of its arguments."""
+        return option_of(self.arguments, *names)
+
+
+def option_of(arguments, *names):
+    """Value of the last C(--name=value) or C(--name value) among the arguments, or None."""
+    value = None
+    for index, argument in enumerate(arguments):
+        key, equals, given = argument.partition("=")
+        if key.lstrip("-") in names and key.startswith("-"):
+            if equals:
+                value = given
+            elif index + 1 < len(arguments):
+                value = arguments[index + 1]
+    return value
 
 
 def _state_and_start(host, pid):

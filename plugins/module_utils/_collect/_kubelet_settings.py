@@ -1,0 +1,81 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""With which of the settings that concern netfilter kubelet runs. PRIVATE to the collection.
+
+A flag counts before the files below --config-dir, the last of them before those ahead, and these before --config (kubernetes
+cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to itself: there its own configuration is asked.
+"""
+
+from .. import _host
+from .._parse.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FLAGS, parse_kubelet_config
+from ._processes import option_of
+
+# kubelet takes files of this ending only.
+DROP_IN_ENDING = ".conf"
+DROP_INS_LIMIT, SHOWN_LIMIT = 50, 10
+# Where k3s lets kubelet look since 1.32.
+K3S_DROP_INS = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
+K3S_CONFIG = "/etc/rancher/k3s/config.yaml"
+MICROK8S_ARGUMENTS = "/var/snap/microk8s/current/args/kubelet"
+_ALONE = "--make-iptables-util-chains"
+
+
+def settings_of(host, process, distribution):
+    """C({"status", "file", "directory", "drop_ins", "settings"}) of the process that is, or contains, the kubelet; a setting is None where
+    what may say it could not be read."""
+    arguments, status = _arguments(host, process, distribution)
+    file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
+    if distribution == "k3s" and folder is None:
+        folder = K3S_DROP_INS
+    names, statuses = [], [status]
+    if folder:
+        listed, names = host.list_dir(folder) if process.contained is False else (_host.DENIED, [])
+        names = [name for name in names if name.endswith(DROP_IN_ENDING)][:DROP_INS_LIMIT]
+        # A folder that is not there stops kubelet, but k3s makes its own.
+        statuses.append(_host.OK if listed == _host.ABSENT and folder == K3S_DROP_INS else listed)
+    found = {}
+    for path in ([file] if file else []) + ["%s/%s" % (folder.rstrip("/"), name) for name in names]:
+        read, values = _read(host, process, path)
+        statuses.append(read)
+        found.update(values)
+    found.update(_of_flags(arguments))
+    wrong = next((word for word in statuses if word not in (None, _host.OK)), None)
+    if wrong is None:
+        by_flags_alone = not file and distribution not in ("k3s", "microk8s")
+        defaults = dict(DEFAULTS, read_only_port=READ_ONLY_PORT_OF_FLAGS) if by_flags_alone else DEFAULTS
+        found = dict(defaults, **found)
+    return {"status": wrong or (_host.OK if any(statuses) else _host.ABSENT), "file": file, "directory": folder, "drop_ins": names[:SHOWN_LIMIT],
+            "settings": dict((name, found.get(name)) for name in FIELDS)}
+
+
+def _arguments(host, process, distribution):
+    """(arguments of kubelet, status of the file they come from or None)."""
+    if process.name == "kubelet" or distribution not in ("k3s", "microk8s"):
+        return process.arguments, None
+    text = host.read_text(K3S_CONFIG if distribution == "k3s" else MICROK8S_ARGUMENTS)
+    if not text.ok:
+        return [], None if text.status == _host.ABSENT else text.status
+    if distribution == "microk8s":
+        return text.text.split(), _host.OK
+    from .._parse.k3s_config import parse_k3s_kubelet_arguments
+    return parse_k3s_kubelet_arguments(text.text), _host.OK
+
+
+def _of_flags(arguments):
+    # A bool flag has its value behind C(=) only: alone it means true, whatever comes next (pflag, NoOptDefVal).
+    plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
+    texts = dict((name, option_of(plain, name.replace("_", "-"))) for name in FIELDS)
+    values = dict((name, FIELDS[name][1](text)) for name, text in texts.items() if text is not None)
+    return dict((name, value) for name, value in values.items() if value is not None)
+
+
+def _read(host, process, path):
+    """(status, values) of one file; one in a container, or one named from a folder nobody knows, is not this node's to be read here."""
+    if process.contained is not False or not path.startswith("/"):
+        return _host.DENIED, {}
+    text = host.read_text(path)
+    if not text.ok:
+        return text.status, {}
+    values = parse_kubelet_config(text.text)
+    return (_host.OK, values) if values is not None else (_host.UNPARSED, {})

@@ -1,0 +1,31 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kubelet logs of the one time it sets its chains up. PRIVATE to the collection.
+
+Samples, from kubernetes pkg/kubelet/kubelet_network_linux.go; 1.20, the releases before 1.24, and 1.24 on:
+    W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some functionality may be missing.
+    I1121 ... kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; some functionality may be missing." protocol=IPv4
+    I1121 ... kubelet_network_linux.go:58] "Failed to initialize iptables rules; some functionality may be missing." protocol="IPv4"
+and C(Initialized ... iptables rules.) in the same three forms. k0s wraps the line in one of its own and escapes the quotes.
+"""
+
+import re
+
+# What to look for in the journal; all in small letters, on which journalctl does not tell capitals apart.
+PATTERN = "(failed to initialize|initialized) .*iptables rules"
+
+_LINE = re.compile(
+    r"(Failed to initialize|Initialized) (?:(IPv[46]) |protocol )?iptables rules(?:; some functionality may be missing)?\."
+    r"(?:[^\n]{0,40}?protocol\\*\"?[=:]\s?\\*\"?(IPv[46]))?")
+_FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
+
+
+def parse_kubelet_log(text):
+    """C({family: (failed, line)}): what was said last of each family, and the matching part of that line."""
+    found = {}
+    for match in _LINE.finditer(text):
+        family = _FAMILIES.get(match.group(2) or match.group(3))
+        if family:
+            found[family] = match.group(1) != "Initialized", re.sub(r"[\\\"]", "", match.group(0))
+    return found

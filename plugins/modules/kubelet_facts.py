@@ -1,0 +1,165 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.kubelet_facts."""
+
+DOCUMENTATION = r"""
+module: kubelet_facts
+short_description: Tell who runs kubelet, and whether kubelet has set up its chains
+version_added: 0.1.0
+description:
+  - kubelet makes its chains once, at its start. Where that fails, because a firewall service is restarted in this moment for example,
+    it logs no error and never tries again; a restart of the service that owns kubelet is the remedy.
+  - It tells which service that is (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s) and what its restart takes down, its version,
+    since when it runs, the settings that concern netfilter, and for each family whether its set-up went well.
+  - That is told by kubelet's own chains, and by what it logged, where the journal can be read. Only the first ten minutes after its start
+    are looked through.
+  - Of kubelet's configuration and of that of k3s nothing is kept but a few numbers and words.
+  - C(kubelet --version), C(systemctl show), C(journalctl) and C(iptables-save) are run. Nothing is changed.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.looks
+  - kubenode.netfilter.common.tree
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.iptables_chain_audit
+"""
+
+EXAMPLES = r"""
+- name: Look at kubelet
+  kubenode.netfilter.kubelet_facts:
+
+- name: Tell what has to be restarted
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.node_kubelet.unit.name }}: {{ ansible_facts.node_kubelet.unit.effect }}"
+  when: ansible_facts.node_kubelet.initialisation.failed | default([]) | length > 0
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts that are added to the host.
+  returned: success
+  type: dict
+  contains:
+    node_kubelet:
+      description: The section C(kubelet) of the evidence.
+      returned: success
+      type: dict
+      contains:
+        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
+        collected:
+          description:
+            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
+            - C(rules) and C(journal) are V(absent) where nobody had to look at them.
+          type: dict
+          returned: always
+          sample: {config: ok, journal: ok, processes: ok, rules: ok, unit: ok, version: ok}
+        running: {description: Whether one runs; null where processes may not be seen., type: bool, returned: always, sample: true}
+        distribution: {description: 'V(kubelet), V(k3s), V(rke2), V(k0s), V(microk8s) or null.', type: str, returned: always, sample: kubelet}
+        installed: {description: Path of the program or null., type: str, returned: always, sample: /usr/bin/kubelet}
+        version: {description: Its version or null., type: str, returned: always, sample: 1.31.2}
+        version_source: {description: Who said so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        version_doubt:
+          description: Why another version may run than the one that was asked, or null.
+          type: str
+          returned: always
+          sample: null
+        pid: {description: The process that is kubelet or contains it; null where none runs., type: int, returned: always, sample: 812}
+        started_seconds_ago: {description: Since when that process runs., type: float, returned: always, sample: 86340.5}
+        unit:
+          description: The service of systemd that the process belongs to; null where there is none.
+          type: dict
+          returned: always
+          contains:
+            name: {description: Its name., type: str, returned: always, sample: k3s-agent.service}
+            active_seconds: {description: Since when it is active; null where nobody tells., type: float, returned: always, sample: 86341.0}
+            restarts: {description: How often systemd restarted it by itself., type: int, returned: always, sample: 0}
+            kill_mode: {description: Its KillMode., type: str, returned: always, sample: process}
+            stops: {description: What stops and starts with kubelet., type: list, elements: str, returned: always, sample: [containerd, kube-proxy]}
+            units: {description: Units that systemd restarts with it., type: list, elements: str, returned: always, sample: []}
+            containers:
+              description: V(keep_running), V(stop), or null where nobody can tell.
+              type: str
+              returned: always
+              sample: keep_running
+            effect:
+              description: What a restart does, as a sentence.
+              type: str
+              returned: always
+              sample: it stops and starts containerd, kube-proxy with kubelet; containers keep running
+        config:
+          description: Where its settings come from; null where none runs.
+          type: dict
+          returned: always
+          contains:
+            file: {description: What C(--config) names., type: str, returned: always, sample: /var/lib/kubelet/config.yaml}
+            directory: {description: What C(--config-dir) names., type: str, returned: always, sample: null}
+            drop_ins: {description: Names of the files there that count, at most ten., type: list, elements: str, returned: always, sample: []}
+        settings:
+          description: With what it runs; each is null where what may say it could not be read.
+          type: dict
+          returned: always
+          contains:
+            port: {description: Where it serves., type: int, returned: always, sample: 10250}
+            read_only_port: {description: Where it serves without authentication; V(0) means nowhere., type: int, returned: always, sample: 0}
+            healthz_port: {description: Where it tells its health., type: int, returned: always, sample: 10248}
+            make_iptables_util_chains: {description: Whether it makes chains., type: bool, returned: always, sample: true}
+            iptables_masquerade_bit: {description: Bit of the mark for masquerading., type: int, returned: always, sample: 14}
+            iptables_drop_bit: {description: Bit of the mark for dropping., type: int, returned: always, sample: 15}
+            hairpin_mode: {description: How hairpin packets are handled., type: str, returned: always, sample: promiscuous-bridge}
+        initialisation:
+          description: Whether its set-up of chains went well; null where no kubelet runs.
+          type: dict
+          returned: always
+          contains:
+            expected: {description: Whether it makes chains once; null where nobody can tell., type: bool, returned: always, sample: true}
+            because: {description: Why., type: str, returned: always, sample: 'kubelet makes its chains once, at its start'}
+            failed: {description: Families for which only a restart helps., type: list, elements: str, returned: always, sample: []}
+            families:
+              description: One row for each family.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                family: {description: V(ipv4) or V(ipv6)., type: str, returned: always, sample: ipv4}
+                state:
+                  description:
+                    - V(done).
+                    - V(failed) and V(unwatched) (chains of an earlier kubelet are there, this one does not look after them) need a restart.
+                    - V(flushed) (kubelet makes its chains anew within a minute), V(hint_deleted) (the hint alone is gone, and kubelet does
+                      not notice), V(starting) (it runs for less than a minute), V(unused) (nobody uses the family), V(unknown).
+                  type: str
+                  returned: always
+                  sample: done
+                because: {description: What tells., type: str, returned: always, sample: its canary and its hint are there}
+                hint:
+                  description: Whether KUBE-IPTABLES-HINT is in mangle of a backend; null where nobody can tell.
+                  type: bool
+                  returned: always
+                  sample: true
+                canary: {description: The same of KUBE-KUBELET-CANARY., type: bool, returned: always, sample: true}
+                log_line:
+                  description: What it logged of its set-up, or null.
+                  type: str
+                  returned: always
+                  sample: Initialized iptables rules. protocol=IPv4
+                restart: {description: What restarts it., type: str, returned: always, sample: systemctl restart kubelet.service}
+                effect: {description: What that does besides., type: str, returned: always, sample: containers keep running}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _look
+from ..module_utils._collect import _tree
+from ..module_utils._collect.kubelet import collect_kubelet
+
+
+def main():
+    module = AnsibleModule(argument_spec=_tree.TREE_OPTIONS, supports_check_mode=True)
+    _look.exit_with_facts(module, lambda host, node: {"node_kubelet": collect_kubelet(host, node)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module kubelet_facts, run as Ansible runs it, and its RETURN to the last leaf."""
+
+import ast
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import node_tree
+from fake_tools import LIVE, unpacked
+from kubelet_node import CONFIG, dump, journal, rules, runs, said, systemd
+from module_runs import RUNNER, run_module
+from node_manifests import node, process
+from node_processes import needs_mounts, python_path
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.kubelet import collect_kubelet
+
+pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
+yaml = pytest.importorskip("yaml")
+
+MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "kubelet_facts.py"
+# In a pid namespace of its own a process that calls itself kubelet and does what kubelet does here: nothing.
+SCENE = """\
+(exec -a kubelet "$1" -c "import time; open('/proc/self/comm', 'w').write('kubelet'); time.sleep(60)" --port=10260) &
+sleep 1
+"$1" -c "$2" kubelet_facts "$3"
+true
+"""
+
+
+def documented():
+    tree = ast.parse(MODULE.read_text(encoding="utf-8"))
+    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"]["node_kubelet"]
+
+
+def differences(value, documentation, where=""):
+    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    if isinstance(value, list):
+        return [line for item in value for line in differences(item, documentation, where + "[]")]
+    if not isinstance(value, dict) or "contains" not in documentation:
+        return []
+    fields = documentation["contains"]
+    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
+    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+
+
+def test_everything_that_is_returned_is_documented(tmp_path):
+    section = collect_kubelet(unpacked(
+        tmp_path, runs(arguments=("--config=/c",)), {"c": CONFIG}, rules(dump("ipv4", hint=False, canaries=())), systemd(), journal(said("ipv4", True))), LIVE)
+    assert section["unit"] and section["initialisation"]["failed"] == ["ipv4"]
+    assert differences(section, documented()) == []
+    assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
+    assert differences({"pid": 1}, {"contains": {"pid": {}, "comm": {}}}) == [".comm"]
+
+
+def test_an_image_runs_none(tmp_path):
+    tree = node_tree.unpack(dict(node(), **process(5, "kubelet", ["kubelet"])), tmp_path)
+    code, result = run_module("kubelet_facts", root=tree, _ansible_check_mode=True)
+    section = result["ansible_facts"]["node_kubelet"]
+    assert (code, result["changed"], section["running"], section["unit"], section["initialisation"]) == (0, False, False, None, None)
+    assert run_module("node_facts", root=tree, gather_subset=["kubelet"])[1]["ansible_facts"] == result["ansible_facts"]
+
+
+@needs_mounts
+def test_a_real_process(tmp_path):
+    done = subprocess.run(["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", sys.executable, RUNNER, json.dumps({"place": "live"})],
+                          stdout=subprocess.PIPE, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": python_path()}, check=True)
+    section = json.loads(done.stdout.decode("utf-8"))["ansible_facts"]["node_kubelet"]
+    assert (section["running"], section["distribution"], section["settings"]["port"]) == (True, "kubelet", 10260)
+    assert 0.5 < section["started_seconds_ago"] < 60 and section["initialisation"]["expected"] is True
+    # Its program is this interpreter, which nobody asks for the version of a kubelet.
+    assert section["version"] is None and set(row["state"] for row in section["initialisation"]["families"]) <= {"starting", "unused", "unknown"}
