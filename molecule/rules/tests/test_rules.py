@@ -23,7 +23,7 @@ BROKEN = {
     },
     "node612": {
         ("IPVS001", "virtual servers"): r"1 have no real server that takes connections, among them 10\.96\.1\.3 80 tcp",
-        ("IPVS003", "kube-ipvs0"): r"the interface is there, and 1 addresses of virtual servers are on no interface",
+        ("IPVS003", "kube-ipvs0"): r"the interface is there; addresses of virtual servers that are on no interface: 1",
     },
     "node72": {
         ("CHAIN001", "ipv4 nft ip kube-proxy nat-prerouting: this base chain is not there"): r"missing",

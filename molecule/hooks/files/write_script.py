@@ -1,0 +1,49 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write FILE: a script that puts all of node/ and the rules of a small cluster on a node.
+
+    write_script.py FILE
+
+One file, since every file and every task costs seconds on an emulated node.
+"""
+
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tests" / "fixtures"))
+
+import kube_cluster
+import kube_rules
+
+VERSION = (1, 34)
+
+
+def rules():
+    """{name: input of iptables-restore}: kube-proxy's first synchronisation, and kubelet's initialisation of both families."""
+    cluster = kube_cluster.plain_cluster("ipv4", 3, 2)
+    proxy = kube_rules.restore_input(VERSION, "iptables", "ipv4", cluster, with_kubelet=False)
+    return {"kubelet.v4": initialisation("ipv4", cluster), "kubelet.v6": initialisation("ipv6", cluster), "kube-proxy.v4": proxy.text()}
+
+
+def initialisation(family, cluster):
+    """Without the jumps: the stand-in adds those only where they are missing, as kubelet does."""
+    lines = kube_rules.restore_input(VERSION, None, family, cluster).text().splitlines(True)
+    return "".join(line for line in lines if not line.startswith("-I "))
+
+
+def texts():
+    return dict({path.name: path.read_text() for path in (HERE / "node").iterdir()}, **rules())
+
+
+def script():
+    cases = ["'%s') cat <<'TEXT' ;;\n%sTEXT\n" % item for item in sorted(texts().items())]
+    put = 'text() {\ncase $1 in\n%sesac\n}\nput() { text "$3" > "$2"; chmod "$1" "$2"; }\n' % "".join(cases)
+    return "#!/bin/sh\n" + put + (HERE / "install.sh").read_text()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    pathlib.Path(sys.argv[1]).write_text(script())
