@@ -140,7 +140,7 @@ def test_services_are_those_put_in(version, family):
     found = services_of(healthy(version, "iptables", "nft", family)[0], family)
     assert len(found) == len(set(row[:4] for row in found))
     assert set((row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in found) == kube_cluster.expected_services(cluster)
-    behind = dict(((row.address, row.port, row.protocol), row.endpoints) for row in found)
+    behind = dict(((row.address, row.port, row.protocol), set(row.endpoints)) for row in found)
     for service in cluster.services:
         if not service.internal_local:
             assert behind[service.address, service.port, service.protocol] == set(

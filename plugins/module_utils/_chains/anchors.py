@@ -8,12 +8,12 @@ unused and kubelet may write to the other backend than kube-proxy.
 """
 
 from .anchor_table import ANCHORS, CANARY, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY
+from .endings import takes_all
 from .observation import observe
 from .proxy import has_proxy
 from .rules import states
-from .setting import proxy_since, since
+from .setting import kubelet_since, proxy_since
 from .tables import chains_of, table_of
-from .targets import TERMINAL
 
 _NODE_PORTS = "KUBE-NODEPORTS"
 
@@ -43,7 +43,7 @@ def ask_hint(rule_sets, setting_by):
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         setting = setting_by(mine[0])
         mangles = [chains_of(rule_set, "mangle") for rule_set in mine]
-        if setting.kubelet is not True or not since(setting, HINT_SINCE) or any(chains is None for chains in mangles):
+        if setting.kubelet is not True or not kubelet_since(setting, HINT_SINCE) or any(chains is None for chains in mangles):
             continue
         used = family == "ipv4" or any(has_proxy(rule_set) for rule_set in mine) or any(KUBELET_CANARY in chains for chains in mangles)
         if used and not any(HINT in chains for chains in mangles):
@@ -102,7 +102,7 @@ def _shadowed(rule_set, expected):
     for place in sorted(set((anchor.table, anchor.chain) for anchor in expected)):
         table = table_of(rule_set, place[0])
         rules = _rules(table.chains, place[1]) if table is not None else []
-        end = next((index for index, rule in enumerate(rules) if ends_chain(rule)), None)
+        end = next((index for index, rule in enumerate(rules) if takes_all(table, rule)), None)
         if end is None:
             continue
         mine = [anchor for anchor in expected if (anchor.table, anchor.chain) == place]
@@ -111,11 +111,6 @@ def _shadowed(rule_set, expected):
         if hidden:
             yield observe("anchor_shadowed", rule_set, place[0], place[1], rules[end].text, len(hidden), "no packet gets past it to %s%s" % (
                 ", ".join(hidden), "; nft list table may show a match that iptables-save cannot" if rule_set.backend == "nft" else ""))
-
-
-def ends_chain(rule):
-    """True for a rule that takes every packet out of its chain."""
-    return not rule.has_match and (rule.goto or rule.target in TERMINAL)
 
 
 def _canaries(rule_set, setting):

@@ -4,13 +4,14 @@
 """Packets of services and pods that are refused without a known reason. PRIVATE to the collection."""
 
 from .anchor_table import ANCHORS
-from .anchors import ends_chain
+from .endings import ends_chain
 from .lost_match import lost_rules
 from .observation import observe
 from .owners import owner_of
 from .pod_accept import accepts_pods
-from .proxy import carries_services, has_proxy
+from .proxy import PORTALS, carries_services, has_proxy, is_portal
 from .rules import match_options, plain_value, port_ranges, states, to_local, uses
+from .service_path import ask_service_path
 from .tables import table_of
 from .targets import REFUSALS, VERDICTS
 
@@ -21,15 +22,18 @@ _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.",
 _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
 
 
-def ask_drops(rule_set, setting):
-    """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it."""
+def ask_drops(rule_set, setting, services=None):
+    """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it.
+
+    C(services): [Service] of the node where they are known from elsewhere than from this rule set.
+    """
     if not _serves(rule_set, setting):
         return []
     found = list(_early(rule_set)) + list(_portals(rule_set, setting))
     table = table_of(rule_set, "filter")
     if table is not None:
-        found += list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table)) + list(_policy(rule_set, table))
-    return found
+        found += list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table, setting)) + list(_policy(rule_set, table))
+    return found + list(ask_service_path(rule_set, services, [(row["table"], row["chain"], row["text"]) for row in found]))
 
 
 def _serves(rule_set, setting):
@@ -52,14 +56,20 @@ def _early(rule_set):
 
 
 def _portals(rule_set, setting):
-    """A rule that takes every packet out of nat KUBE-SERVICES before its last virtual address."""
+    """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN behind everything else is without effect."""
     table = table_of(rule_set, "nat")
-    if table is None or setting.mode not in (None, "iptables") or "KUBE-SERVICES" not in table.chains:
-        return
-    rules = table.chains["KUBE-SERVICES"].rules
-    ends = [rule for rule in rules if rule.target in VERDICTS and not rule.has_match]
-    if ends and (ends[0] is not rules[-1] or table.services.in_services > ends[0].folded_before):
-        yield observe("unexpected_drop", rule_set, "nat", "KUBE-SERVICES", ends[0].text, len(ends), "the virtual addresses behind it are not reached")
+    for chain in PORTALS if table is not None else ():
+        rules = table.chains[chain].rules if chain in table.chains else []
+        verdicts = [rule for rule in rules if rule.target in VERDICTS]
+        if not verdicts or not is_portal(rules, setting):
+            continue
+        folded = table.services.rules_in(chain)
+        bare = [rule for rule in verdicts if not rule.has_match and (rule.target != "RETURN" or rule is not rules[-1] or folded > rule.folded_before)]
+        if bare:
+            yield observe("unexpected_drop", rule_set, "nat", chain, bare[0].text, len(bare), "the virtual addresses behind it are not reached")
+        matched = [rule for rule in verdicts if rule.has_match]
+        if matched:
+            yield observe("unexpected_drop", rule_set, "nat", chain, matched[0].text, len(matched), "what it is for is not led to a Service behind it")
 
 
 def _built_in(rule_set, table, setting):
@@ -104,13 +114,13 @@ def _is_known(rule, chain):
     return any(name.startswith(("weave", "docker", "br-", "virbr", "lxcbr")) for name in interfaces)
 
 
-def _own(rule_set, table):
+def _own(rule_set, table, setting):
     """Refusals in chains of kube-proxy and kubelet, except their own."""
     for chain in sorted(table.chains):
         if owner_of(chain, "filter") not in ("kube_proxy", "kubelet"):
             continue
         rules = table.chains[chain].rules
-        lost = set(rule for rule, _why_lost in lost_rules("filter", chain, rules))
+        lost = set(rule for rule, _why_lost in lost_rules("filter", chain, rules, setting))
         for rule in rules:
             if rule.target in REFUSALS and rule not in lost and not _is_own(chain, rule):
                 yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")

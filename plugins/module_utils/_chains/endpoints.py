@@ -8,7 +8,7 @@ Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades w
 
 import re
 
-_DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d{1,5})\Z")
+_DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):([1-9]\d{0,4})\Z")
 _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 
 
@@ -59,7 +59,7 @@ def balancing_of(table, name):
     A probability that is no number counts as 0.
     """
     services, chain = table.services, table.chains.get(name)
-    folded = services.balancing.get(name, [])
+    folded = list(zip(*services.balancing.get(name, ((), ()))))
     rules = [rule for rule in chain.rules if _balances(rule)] if chain and chain.rules else []
     if not rules:
         return folded

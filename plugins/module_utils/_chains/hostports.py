@@ -13,12 +13,12 @@ def ask_hostports(rule_set, setting):
     table = table_of(rule_set, "nat")
     if table is None or not setting.ports:
         return []
-    targets = table.targets()
-    captured = [(chain, rule, protocol, port) for chain in sorted(table.chains) if chain in BUILT_IN or chain in targets
+    captured = [(chain, rule, protocol, port) for chain in sorted([chain for chain, held in table.chains.items() if held.rules])
                 for rule in table.chains[chain].rules if _translates(rule)
                 for protocol, port in _captured(rule, setting.ports)]
+    targets = table.targets() if captured else ()
     return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, "takes port %d/%s of %s on every address of the node" % (
-        port, protocol, setting.ports[(protocol, port)])) for chain, rule, protocol, port in captured]
+        port, protocol, setting.ports[(protocol, port)])) for chain, rule, protocol, port in captured if chain in BUILT_IN or chain in targets]
 
 
 def _translates(rule):

@@ -57,7 +57,7 @@ def _old(rule_set, setting):
             yield observe("other_mode", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
     for name, table in readable(rule_set):
         if setting.mode == "iptables" and name == "nat" and proxy_since(setting, (1, 24)):
-            chains = [chain for chain in sorted(table.chains) if chain.startswith("KUBE-XLB-")]
+            chains = sorted([chain for chain in table.chains if chain.startswith("KUBE-XLB-")])
             if chains:
                 yield observe("other_mode", rule_set, name, chains[0], "", len(chains), "chains of kube-proxy before 1.24")
         if setting.mode == "iptables" and name == "filter" and proxy_since(setting, (1, 20)) and "INPUT" in table.chains:

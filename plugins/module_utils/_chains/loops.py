@@ -86,7 +86,7 @@ def _add_services(table, edges):
     services = table.services
     for jump in services.jumps:
         edges.setdefault(jump[0], []).append(jump[4])
-    for chain, rules in services.balancing.items():
-        edges.setdefault(chain, []).extend(endpoint for _probability, endpoint in rules)
+    for chain, (_chances, endpoints) in services.balancing.items():
+        edges.setdefault(chain, []).extend(endpoints)
     for chain in list(services.masquerading) + list(services.endpoints):
         edges.setdefault(chain, []).append("KUBE-MARK-MASQ")

@@ -7,22 +7,23 @@ An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and wr
 there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native nft rule prints as one.
 """
 
-from .match_table import FORMS, JUMP_FORMS, MARK_ARGUMENTS, MARKING, PORT_FORMS, SET_CHAINS
+from .match_table import ADDRESS_FORMS, FORMS, JUMP_FORMS, MARK_ARGUMENTS, MARKING, PORT_FORMS, SET_CHAINS
 from .observation import observe
 from .owners import OF_SERVICES
-from .proxy import SERVICE_CHAIN
-from .rules import port_ranges, uses
+from .proxy import PORTALS, SERVICE_CHAIN, is_portal
+from .rules import match_options, plain_value, port_ranges, to_local, uses
 from .tables import BUILT_IN, readable
 from .targets import VERDICTS
 
+# What nft shows of a rule that iptables-save prints with its other matches.
+NO_PORT, NO_SET = "the destination port is missing", "the set it is for is missing"
 _HINT = {"nft": "; nft list table may show a match that this iptables-save cannot"}
-_BALANCING = ("KUBE-SVC-", "KUBE-SVL-")
 
 
 def ask_lost_match(rule_set, setting):
     """lost_match of one rule set, whatever runs here: whose chain it is decides what is canonical.
 
-    A service chain that ends before its balancing is told as unexpected_drop, here because all chains are gone through only once.
+    A verdict in the chain of a Service is told as unexpected_drop, here because all chains are gone through only once.
     """
     return list(_lost(rule_set, setting))
 
@@ -35,7 +36,7 @@ def _lost(rule_set, setting):
             rules = table.chains[chain].rules
             if chain[:9] not in OF_SERVICES and not SERVICE_CHAIN.match(chain):
                 kinds = _of_chain(name, chain, rules, setting)
-            elif name == "nat" and chain.startswith(_BALANCING):
+            elif name == "nat":
                 kinds = _of_service(table.services, chain, rules, setting)
             else:
                 continue
@@ -45,46 +46,65 @@ def _lost(rule_set, setting):
 
 def _of_chain(table, chain, rules, setting):
     """(kind, rule, how many like it, why) of a chain that is not of a single Service."""
-    for rule, why in lost_rules(table, chain, rules):
+    for rule, why in lost_rules(table, chain, rules, setting):
         yield "lost_match", rule, 1, why
     if table == "nat" and chain in MARKING:
         for rule in rules:
             if rule.target == "MARK" and not any(rule.value(option) for option in MARK_ARGUMENTS):
                 yield "lost_match", rule, 1, "the mark to set is missing"
-    ports, jumps = _targets(PORT_FORMS, table, chain), _targets(JUMP_FORMS, table, chain)
+    ports, jumps, refusals = [_targets(forms, table, chain) for forms in (PORT_FORMS, JUMP_FORMS, ADDRESS_FORMS)]
     sets = table == "nat" and chain in SET_CHAINS and setting.mode == "ipvs"
+    portals = (table, chain) == ("nat", "KUBE-SERVICES") and is_portal(rules, setting)
     for why, alike in (
-            ("the destination port is missing", [rule for rule in rules if _lacks_port(rule, ports)] if ports else ()),
+            (NO_PORT, [rule for rule in rules if _lacks_port(rule, ports)] if ports else ()),
+            (NO_PORT, [rule for rule in rules if plain_value(rule, "-d") and _lacks_port(rule, refusals)] if refusals else ()),
             ("jumps to this chain never go without a match here", [rule for rule in rules if _is_bare_jump(rule, jumps)] if jumps else ()),
-            ("the set it is for is missing", [rule for rule in rules if _lacks_set(rule)] if sets else ())):
+            ("the virtual address is missing", [rule for rule in rules if _lacks_address(rule)] if portals else ()),
+            ("the source or the state is missing", [rule for rule in rules if _lacks_source(rule)] if (table, chain) == ("filter", "KUBE-FIREWALL") else ()),
+            (NO_SET, [rule for rule in rules if _lacks_set(rule)] if sets else ())):
         # A node has one such rule for each Service: the first stands for all.
         if alike:
             yield "lost_match", alike[0], len(alike), why
 
 
 def _of_service(services, chain, rules, setting):
-    """The same of a KUBE-SVC or KUBE-SVL chain."""
-    masquerading = [rule for rule in rules if rule.target == "KUBE-MARK-MASQ" and not rule.has_match]
+    """The same of a chain of a single Service or endpoint."""
+    balances = chain.startswith(("KUBE-SVC-", "KUBE-SVL-"))
+    masquerading = [rule for rule in rules if rule.target == "KUBE-MARK-MASQ" and not rule.has_match] if balances else ()
     if masquerading:
         yield "lost_match", masquerading[0], len(masquerading), "its rules to KUBE-MARK-MASQ always name address and port"
-    ending = [(index, rule) for index, rule in enumerate(rules) if rule.target in VERDICTS and not rule.has_match]
+    ports = [rule for rule in rules if rule.target == "KUBE-MARK-MASQ" and _lacks_port(rule, _targets(PORT_FORMS, "nat", chain))] if balances else ()
+    if ports:
+        yield "lost_match", ports[0], len(ports), NO_PORT
+    early = _early_jump(rules) if not balances else None
+    if early:
+        yield "lost_match", early, 1, "leads all traffic on before the rules behind it"
+    ending = [(index, rule) for index, rule in enumerate(rules) if rule.target in VERDICTS]
     if not ending or setting.mode not in (None, "iptables"):
         return
-    # Balancing stands behind all else that was folded. Without any it is a Local policy's chain up to 1.24 that refuses.
+    # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to 1.24 that refuses.
     index, first = ending[0]
-    folded = chain in services.balancing and services.rules_in(chain) > first.folded_before
-    if folded or any((rule.target or "").startswith("KUBE-SEP-") for rule in rules[index + 1:]):
-        yield "unexpected_drop", first, len(ending), "ends the chain of a Service before its last endpoint"
+    if chain.startswith("KUBE-SEP-") and not first.has_match:
+        return  # An endpoint that is never translated to, which is told as that.
+    folded = (chain in services.balancing or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
+    if folded or any((rule.target or "").startswith("KUBE-S") or rule.target == "DNAT" for rule in rules[index + 1:]):
+        yield "unexpected_drop", first, len(ending), "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule")
 
 
-def lost_rules(table, chain, rules):
+def _early_jump(rules):
+    """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever is left."""
+    led = [rule for rule in rules if SERVICE_CHAIN.match(rule.target or "")]
+    return next((rule for rule in led[:-1] if not rule.has_match and rule.text != led[-1].text), None)
+
+
+def lost_rules(table, chain, rules, setting):
     """[(rule, why)] of the rules of a chain that are told as lost matches because they are bare; one pass, however many there are."""
     forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
-    added = _added(table, chain, rules)
+    added = _added(table, chain, rules, setting)
     masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
     found, last = [], len(rules) - 1
     for index, rule in enumerate(rules):
-        returned = returned or rule.target == "RETURN"
+        returned = returned or (rule.target == "RETURN" and _of_unmarked(rule))
         if rule.has_match or rule.target is None:
             continue
         if masquerades and rule.target == "MASQUERADE":
@@ -96,13 +116,19 @@ def lost_rules(table, chain, rules):
     return found
 
 
-def _added(table, chain, rules):
+def _of_unmarked(rule):
+    """True for the RETURN of what kube-proxy has not marked, be it without its match."""
+    marks = match_options(rule, "mark")
+    return not rule.has_match or not marks or any(negated for _option, _values, negated in marks)
+
+
+def _added(table, chain, rules, setting):
     """Targets of bare rules beside the canonical one: somebody added them, no match was lost."""
     if (table, chain) == ("filter", "KUBE-SERVICES"):
         return ("DROP",)  # kube-proxy rejects there.
     if (table, chain) == ("filter", "KUBE-FORWARD") and any(rule.target == "DROP" and rule.has_match for rule in rules):
         return ("DROP",)
-    return ()
+    return VERDICTS if table == "nat" and chain in PORTALS and is_portal(rules, setting) else ()
 
 
 def _targets(rows, table, chain):
@@ -117,6 +143,22 @@ def _lacks_port(rule, targets):
 
 def _is_bare_jump(rule, targets):
     return not rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
+
+
+def _lacks_address(rule):
+    """True for a rule that leads everybody's port to a Service, or all ports of the world to the NodePorts."""
+    if not rule.has_match or plain_value(rule, "-d") is not None:
+        return False
+    if rule.target == "KUBE-NODEPORTS":
+        return not to_local(rule)
+    return bool(SERVICE_CHAIN.match(rule.target or "")) and port_ranges(rule) is not None
+
+
+def _lacks_source(rule):
+    """True for what is left of the rule against packets to loop-back addresses that come from elsewhere."""
+    if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
+        return False
+    return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match) for match in ("conntrack", "state"))
 
 
 def _lacks_set(rule):

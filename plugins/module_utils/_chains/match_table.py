@@ -60,13 +60,21 @@ PORT_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "CNI-HOSTPORT-DNAT$", "CNI-DN-"),
     ("nat", "CNI-DN-", "DNAT$"),
+    ("nat", "KUBE-SV[CL]-", "KUBE-MARK-MASQ$"),
 )
+
+# Refusals of a virtual address that always name its port.
+ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
 # Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still names the
 # address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ is canonical.
 JUMP_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),
+    ("nat", "KUBE-SERVICES$", "KUBE-NODEPORTS$"),
+    # For the interfaces of pods; what gets there by another one is dropped.
+    ("filter", "cali-FORWARD$", "cali-(from|to)-wl-dispatch$"),
+    ("filter", "cali-INPUT$", "cali-wl-to-host$"),
 )
 
 # What ipvs mode masquerades is in sets.

@@ -38,6 +38,8 @@ OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-EXT-"))
 KUBERNETES = ("kube_proxy", "kubelet")
 # Those who connect pods or filter their traffic.
 CNI = ("aws", "azure_npm", "calico", "cilium", "cni", "flannel", "kube_router", "portmap", "weave")
+# Those of them whose chains refuse traffic of pods because a network policy says so.
+POLICIES = ("aws", "azure_npm", "calico", "cilium", "kube_router", "weave")
 
 
 def owner_of(chain, table=None):
@@ -56,7 +58,11 @@ def count_owners(rule_set):
     """
     rules, chains = collections.Counter(), collections.Counter()
     for name, table in readable(rule_set):
-        for chain, number in table.rule_counts().items():
+        counts = table.rule_counts()
+        of_services = [number for chain, number in counts.items() if chain[:9] in OF_SERVICES]
+        rules.update({"kube_proxy": sum(of_services)} if of_services else {})
+        chains.update({"kube_proxy": len(of_services)} if of_services else {})
+        for chain, number in [(chain, number) for chain, number in counts.items() if chain[:9] not in OF_SERVICES]:
             if chain in BUILT_IN:
                 rules.update(owner_of(rule.target or "", name) for rule in table.chains[chain].rules)
             else:

@@ -6,6 +6,7 @@
 import re
 
 from .owners import owner_of
+from .rules import uses
 from .tables import readable
 
 # kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of kube-proxy.
@@ -13,6 +14,14 @@ SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
 
 # One of its chains for each service or endpoint.
 SERVICE_CHAIN = re.compile(r"KUBE-(SVC|SVL|EXT|FW|XLB|SEP)-")
+
+# Of table nat: what leads to the chains of Services.
+PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
+
+
+def is_portal(rules, setting):
+    """True if these rules of one of C(PORTALS) are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
+    return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
 
 
 def proxy_chains(rule_set):

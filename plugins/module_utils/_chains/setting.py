@@ -9,8 +9,9 @@ import collections
 # does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
 # ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured.
 # oldest: where kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
-Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest"))
-Setting.__new__.__defaults__ = (None,)
+# kubelet_version: (1, 30), where kubelet tells one of its own.
+Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version"))
+Setting.__new__.__defaults__ = (None, None)
 
 
 def proxy_since(setting, version):
@@ -18,6 +19,11 @@ def proxy_since(setting, version):
     if setting.oldest is None or tuple(setting.kubernetes) < version:
         return since(setting, version)
     return True if tuple(setting.oldest) >= version else None
+
+
+def kubelet_since(setting, version):
+    """The same of kubelet, which may be of another version than kube-proxy."""
+    return since(setting, version) if setting.kubelet_version is None else tuple(setting.kubelet_version) >= version
 
 
 def since(setting, version):

@@ -15,8 +15,8 @@ from .targets import EXTENSIONS
 # More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
-# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there. KUBE-SEP chains
-# outlive their Service harmlessly, KUBE-XLB is asked for among leftovers.
+# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there. KUBE-XLB is asked for
+# among leftovers, KUBE-SEP as what a Service lacks.
 _SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
 
 
@@ -25,14 +25,13 @@ def ask_structure(rule_set, setting):
     found = []
     for name, table in readable(rule_set):
         if chains_of(rule_set, name) is not None:
-            targets = table.targets()
-            found += _dangling(rule_set, name, table, targets)
-            found += _orphans(rule_set, name, table, targets, setting)
+            found += _dangling(rule_set, name, table)
+            found += _orphans(rule_set, name, table, setting)
     return found
 
 
-def _dangling(rule_set, name, table, targets):
-    missing = set(target for target in targets if target not in table.chains and target not in EXTENSIONS)
+def _dangling(rule_set, name, table):
+    missing = table.dangling() - EXTENSIONS
     if not missing:
         return
     told = set()
@@ -50,15 +49,23 @@ def _dangling(rule_set, name, table, targets):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
 
 
-def _orphans(rule_set, name, table, targets, setting):
-    large = None
-    for chain in sorted(chain for chain in table.chains if chain not in targets):
+def _orphans(rule_set, name, table, setting):
+    unreached = []
+    large = len(table.services.endpoints) > LARGE_CLUSTER or sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
+    targets = table.targets(endpoints=not large)
+    # Of the 50,000 chains of a large cluster only this one could be told.
+    chains = ["KUBE-MARK-DROP"] if large else table.chains
+    for chain in sorted([chain for chain in chains if chain in table.chains and chain not in targets]):
         if chain in BUILT_IN or owner_of(chain, name) not in KUBERNETES:
             continue
-        if large is None:
-            large = sum(1 for name_of in table.chains if name_of.startswith("KUBE-SEP-")) > LARGE_CLUSTER
         if SERVICE_CHAIN.match(chain):
             if name == "nat" and not large and _SPOKEN_OF.match(chain):
                 yield observe("orphan_chain", rule_set, name, chain, detail="a chain of a Service that no rule leads to")
+            elif name == "nat" and not large and chain.startswith("KUBE-SEP-"):
+                unreached.append(chain)
         elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):
             yield observe("orphan_chain", rule_set, name, chain, detail="kubelet makes it up to 1.27 only")
+    if (unreached or table.services.affinity) and setting.mode in (None, "iptables"):
+        # Compiled where somebody asks for it only.
+        from .shares import ask_shares
+        yield from ask_shares(rule_set, table, unreached)

@@ -167,6 +167,25 @@ def test_what_lets_packets_pass_hides_nothing(rule):
     assert ask(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP")) == [], "behind them it may stand"
 
 
+@pytest.mark.parametrize("rules, hidden", [
+    (["-j ACCEPT"], True), (["-s 192.0.2.0/24 -j DROP", "-j ACCEPT"], True), (["-j Y"], True), (["-g Y"], True), (["-j LOG", "-j NFQUEUE --queue-num 1"], True),
+    (["-j RETURN"], False), (["-i eth1 -j RETURN", "-j ACCEPT"], False), (["-i eth1 -g Y", "-j ACCEPT"], False), (["-i eth1 -j ACCEPT"], False), ([], False),
+    (["-j X"], False), (["-g KUBE-FORWARD", "-j ACCEPT"], False), (["-j KUBE-FORWARD", "-j ACCEPT"], True),
+    (["-j DROP"], False),  # told as unexpected_drop
+])
+@pytest.mark.parametrize("jump", ["-j X", "-m comment --comment mine -j X"])
+def test_a_chain_that_lets_nothing_come_back_hides_them_too(jump, rules, hidden):
+    lines = [":X - [0:0]", ":Y - [0:0]", "-A FORWARD " + jump, "-A Y -i eth2 -j LOG", "-A Y -j ACCEPT"] + ["-A X " + rule for rule in rules]
+    rows = ask(texts.adding(texts.healthy(), "filter", *lines, first=True))
+    assert texts.told(rows) == ([("anchor_shadowed", "filter", "FORWARD")] if hidden else [])
+
+
+@pytest.mark.parametrize("owner", ["KUBE-FORWARD", "cali-FORWARD", "CILIUM_FORWARD"])
+def test_a_lost_match_in_the_chain_of_kubernetes_is_told_as_that(owner):
+    text = texts.adding(texts.healthy(), "filter", ":%s - [0:0]" % owner, "-A FORWARD -j " + owner, "-A %s -j ACCEPT" % owner, first=True)
+    assert ask(text) == []
+
+
 def test_an_anchor_that_is_there_twice_is_hidden_only_if_both_are():
     text = texts.adding(texts.healthy(), "nat", "-A PREROUTING -j KUBE-SERVICES", "-A PREROUTING -j ACCEPT", first=True)
     assert ask(text) == []

@@ -6,6 +6,7 @@
 import chain_texts as texts
 import pytest
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.drops import ask_drops
 
 FLANNEL = [":FLANNEL-FWD - [0:0]", "-A FORWARD -j FLANNEL-FWD", "-A FLANNEL-FWD -s 10.244.0.0/16 -j ACCEPT"]
@@ -81,7 +82,7 @@ def test_a_refusal_of_everything_behind_the_anchors():
 
 
 def policy(*lines, **known):
-    return ask(texts.instead(texts.adding(texts.healthy(known.pop("family", "ipv4")), "filter", *lines), ":FORWARD ACCEPT", ":FORWARD DROP"), **known)
+    return ask(texts.dropping(texts.adding(texts.healthy(known.pop("family", "ipv4")), "filter", *lines), "filter", "FORWARD"), **known)
 
 
 FORWARD_DROP = [("forward_drop", "FORWARD", ":FORWARD DROP")]
@@ -109,18 +110,18 @@ def test_a_policy_with_accepts_before_it(lines):
 
 
 def test_the_policy_matters_where_services_or_pods_are():
-    docker = texts.instead(texts.small("filter", "", []), ":FORWARD ACCEPT", ":FORWARD DROP")
+    docker = texts.dropping(texts.small("filter", "", []), "filter", "FORWARD")
     assert ask(docker, mode=None) == []
     assert ask(docker, mode="nftables") == FORWARD_DROP, "rules of nftables mode do not overrule it"
     assert policy(family="ipv6") == FORWARD_DROP
     services = ("KUBE-SVC-", "KUBE-SEP-", "KUBE-EXT-")
     unused = "\n".join(line for line in texts.healthy("ipv6").split("\n") if not any(name in line for name in services))
-    assert ask(texts.instead(unused, ":FORWARD ACCEPT", ":FORWARD DROP")) == [], "no Service has an IPv6 address"
+    assert ask(texts.dropping(unused, "filter", "FORWARD")) == [], "no Service has an IPv6 address"
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 103))
 def test_a_table_that_is_cut_off_drops_nothing(at):
-    text = texts.instead(texts.healthy(), ":FORWARD ACCEPT", ":FORWARD DROP")
+    text = texts.dropping(texts.healthy(), "filter", "FORWARD")
     end = text.index("COMMIT", text.index("*filter"))
     assert ask(text[:min(at, end - 1)]) == []
 
@@ -148,15 +149,23 @@ def test_what_is_for_the_node_itself_may_be_refused_early():
     assert early("mangle", "INPUT -j DROP") == []
 
 
-@pytest.mark.parametrize("target", ["DROP", "RETURN"])
-def test_a_rule_that_hides_the_virtual_addresses(target):
-    rule = "-A KUBE-SERVICES -j " + target
+@pytest.mark.parametrize("target", ["DROP", "RETURN", "ACCEPT"])
+@pytest.mark.parametrize("chain, before", [("KUBE-SERVICES", "-A KUBE-SERVICES ! -d"), ("KUBE-NODEPORTS", "-A KUBE-NODEPORTS -p tcp")])
+def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
+    rule = "-A %s -j %s" % (chain, target)
     text = texts.adding(texts.healthy(), "nat", rule, first=True)
-    assert ask(text) == [("unexpected_drop", "KUBE-SERVICES", rule)]
+    assert ask(text) == [("unexpected_drop", chain, rule)]
     assert ask(text, mode="ipvs") == [], "there it is a rule whose match was lost"
-    assert ask(texts.adding(texts.healthy(), "nat", rule)) == [], "nothing stands behind it"
-    folded = texts.instead(text, rule + "\n", "").replace("-A KUBE-SERVICES ! -d", rule + "\n-A KUBE-SERVICES ! -d")
-    assert ask(folded) == [("unexpected_drop", "KUBE-SERVICES", rule)]
+    last = ask(texts.adding(texts.healthy(), "nat", rule))
+    assert last == ([] if target == "RETURN" else [("unexpected_drop", chain, rule)]), "at its end it only returns"
+    assert ask(texts.instead(text, rule + "\n", "").replace(before, rule + "\n" + before)) == [("unexpected_drop", chain, rule)]
+    for rule in ("-A %s -s 10.244.3.0/24 -j %s" % (chain, target), "-A %s -d 10.96.0.1/32 -j %s" % (chain, target)):
+        assert ask(texts.adding(texts.healthy(), "nat", rule, first=True)) == [("unexpected_drop", chain, rule)]
+
+
+def test_a_verdict_among_the_virtual_addresses_is_told_once():
+    rule_set = texts.read(texts.adding(texts.healthy(), "nat", "-A KUBE-SERVICES -j RETURN", first=True))
+    assert [row["kind"] for row in questions.ask([rule_set], texts.setting_by())] == ["unexpected_drop"]
 
 
 def test_of_many_refusals_of_everything_the_first_is_told():

@@ -6,6 +6,7 @@
 import chain_texts as texts
 import pytest
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.emptied import ask_emptied
 
 
@@ -28,9 +29,31 @@ def test_an_emptied_chain_is_told_alone(family, backend, table, chain):
 
 def test_not_without_reason():
     assert ask(emptied("KUBE-FIREWALL")) == [], "it may be empty"
-    assert ask(emptied("KUBE-NODEPORTS")) == [], "there may be no NodePort"
     assert ask(emptied("KUBE-POSTROUTING"), mode=None) == [], "nobody knows what belongs into it"
-    assert ask(emptied("KUBE-SERVICES")) == [], "in iptables mode a matter of anchors and Services"
+    unused = "\n".join(line for line in texts.healthy().split("\n") if "KUBE-EXT-" not in line)
+    assert ask(emptied("KUBE-NODEPORTS", unused)) == [], "there may be no NodePort"
+    no_services = "\n".join(line for line in unused.split("\n") if "KUBE-SVC-" not in line and "KUBE-SEP-" not in line)
+    assert ask(emptied("KUBE-SERVICES", no_services)) == [], "there may be no Service, and no address that serves NodePorts"
+    assert ask(texts.without(texts.healthy(), texts.INVALID)) == [], "it is not there where conntrack is liberal"
+
+
+@pytest.mark.parametrize("chain", ["KUBE-SERVICES", "KUBE-NODEPORTS"])
+def test_the_chains_in_the_middle(chain):
+    text = emptied(chain)
+    assert ask(text) == [("emptied_chain", "nat", chain, 1)]
+    assert ask(text, mode="ipvs") == ([("emptied_chain", "nat", chain, 1)] if chain == "KUBE-SERVICES" else [])
+    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    assert texts.told(rows) == [("emptied_chain", "nat", chain)], "what was behind it follows"
+
+
+@pytest.mark.parametrize("table, chain, rule", [
+    ("nat", "KUBE-POSTROUTING", texts.SNAT), ("filter", "KUBE-FORWARD", texts.MARKED),
+    ("filter", "KUBE-FORWARD",
+     "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
+])
+def test_a_chain_that_lost_one_of_its_rules(table, chain, rule):
+    rows = questions.ask([texts.read(texts.without(texts.healthy(), rule)), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    assert texts.told(rows) == [("emptied_chain", table, chain)]
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))

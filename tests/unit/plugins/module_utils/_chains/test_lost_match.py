@@ -45,6 +45,11 @@ def test_without_the_check_of_the_mark_everything_is_masqueraded():
     assert texts.told(ask(texts.without(texts.healthy(), texts.UNMARKED))) == [("lost_match", "nat", "KUBE-POSTROUTING")]
 
 
+def test_a_check_of_the_mark_that_lets_the_wrong_packets_go():
+    text = texts.instead(texts.healthy(), texts.UNMARKED, texts.UNMARKED.replace("! --mark", "--mark"))
+    assert texts.told(ask(text)) == [("lost_match", "nat", "KUBE-POSTROUTING")]
+
+
 @pytest.mark.parametrize("rules", [
     # Up to 1.18 the mark is on the rule itself.
     ['-m comment --comment "kubernetes service traffic requiring SNAT" -m mark --mark 0x4000/0x4000 -j MASQUERADE'],
@@ -63,7 +68,7 @@ def test_older_kubelets_rule_for_marked_packets():
 
 
 LOST = [
-    ("nat", "KUBE-SERVICES", "-j RETURN"), ("filter", "KUBE-SERVICES", "-j REJECT --reject-with icmp-port-unreachable"),
+    ("nat", "KUBE-NODE-PORT", "-j RETURN"), ("filter", "KUBE-SERVICES", "-j REJECT --reject-with icmp-port-unreachable"),
     ("filter", "KUBE-PROXY-FIREWALL", "-j DROP"),
     ("filter", "KUBE-EXTERNAL-SERVICES", "-j DROP"), ("filter", "KUBE-NODEPORTS", "-j ACCEPT"), ("filter", "KUBE-IPVS-FILTER", "-j RETURN"),
     ("filter", "KUBE-SOURCE-RANGES-FIREWALL", "-j RETURN"), ("nat", "KUBE-LOAD-BALANCER", "-j RETURN"),
@@ -211,12 +216,76 @@ def test_a_service_that_ends_before_its_balancing(target):
 
 @pytest.mark.parametrize("name, rules", [
     ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j DROP"]), ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-DROP"]),
-    (SVC, ["-s 198.51.100.1/32 -j DROP", "-j KUBE-SEP-AAAAAAAAAAAAAAAA"]),
     (SVC, ["-j KUBE-SEP-AAAAAAAAAAAAAAAA", "-j RETURN"]),
 ])
 def test_a_service_chain_that_may_end_so(name, rules):
     user = "KUBE-MARK-DROP KUBE-SEP-AAAAAAAAAAAAAAAA " + name
     assert ask(texts.small("nat", user, ["-A %s %s" % (name, rule) for rule in rules])) == []
+
+
+PARTLY = [
+    ("nat", SVC, "! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -j KUBE-MARK-MASQ", "-m tcp --dport 80 "),
+    ("nat", "KUBE-SERVICES", "-p tcp -m tcp --dport 80 -j " + SVC, "-d 10.96.0.9/32 "), ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS",
+                                                                                         "-m addrtype --dst-type LOCAL "),
+    ("nat", "KUBE-SERVICES", "! -d 127.0.0.0/8 -j KUBE-NODEPORTS", "-m addrtype --dst-type LOCAL "), ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS",
+                                                                                                      "-d 192.0.2.11/32 "),
+    ("filter", "KUBE-SERVICES", "-d 10.96.0.9/32 -p tcp -j REJECT --reject-with icmp-port-unreachable", "-m tcp --dport 80 "),
+    ("filter", "KUBE-PROXY-FIREWALL", "-d 203.0.113.9/32 -p tcp -j DROP", "-m tcp --dport 80 "),
+    ("filter", "KUBE-EXTERNAL-SERVICES", "-d 203.0.113.9/32 -p udp -j DROP", "-m udp --dport 53 "),
+    ("filter", "KUBE-FIREWALL", "-d 127.0.0.0/8 -j DROP", "! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
+    ("filter", "KUBE-FIREWALL", "! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP", "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
+    ("filter", "cali-FORWARD", "-j cali-from-wl-dispatch", "-i cali+ "), ("filter", "cali-INPUT", "-g cali-wl-to-host", "-i cali+ "),
+]
+
+
+@pytest.mark.parametrize("table, name, rule, lost", PARTLY)
+def test_a_rule_that_lost_one_of_its_matches(table, name, rule, lost):
+    def asked(line):
+        chains = " ".join([name] + [target for target in (SVC, "KUBE-NODEPORTS", "KUBE-MARK-MASQ", "cali-from-wl-dispatch",
+                                                          "cali-wl-to-host") if target != name])
+        return [(row["kind"], row["text"]) for row in ask(texts.small(table, chains, [line]))]
+    stripped = "-A %s %s" % (name, rule)
+    assert asked(stripped) == [("lost_match", stripped)]
+    before, option, target = stripped.rpartition("-g " if " -g " in stripped else "-j ")
+    assert asked(before + lost + option + target) == []
+
+
+@pytest.mark.parametrize("rules, told", [
+    (["-s 10.244.0.0/16 -j " + SVC, "-m addrtype --src-type LOCAL -j KUBE-MARK-MASQ",
+      "-m addrtype --src-type LOCAL -j " + SVC, "-j KUBE-SVL-AAAAAAAAAAAAAAAA"], None),
+    (["-s 10.244.0.0/16 -j " + SVC, "-j " + SVC, "-j KUBE-SVL-AAAAAAAAAAAAAAAA"], 1), (["-j " + SVC, "-j KUBE-SVL-AAAAAAAAAAAAAAAA"], 0),
+    (["-j KUBE-MARK-MASQ", "-j " + SVC], None),
+    (["-s 10.244.0.0/16 -j " + SVC], None),
+])
+def test_a_way_of_external_traffic_that_everybody_takes(rules, told):
+    ext = "KUBE-EXT-AAAAAAAAAAAAAAAA"
+    rows = ask(texts.small("nat", " ".join((ext, SVC, "KUBE-SVL-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ")), ["-A %s %s" % (ext, rule) for rule in rules]))
+    assert [(row["kind"], row["text"]) for row in rows] == ([] if told is None else [("lost_match", "-A %s %s" % (ext, rules[told]))])
+
+
+@pytest.mark.parametrize("name, rule, behind", [
+    (SVC, "-s 198.51.100.1/32 -j RETURN", "-j KUBE-SEP-AAAAAAAAAAAAAAAA"), ("KUBE-SVL-AAAAAAAAAAAAAAAA", "-i eth1 -j ACCEPT", "-j KUBE-SEP-AAAAAAAAAAAAAAAA"),
+    ("KUBE-EXT-AAAAAAAAAAAAAAAA", "-j RETURN", "-j " + SVC), ("KUBE-EXT-AAAAAAAAAAAAAAAA", "-s 198.51.100.1/32 -j ACCEPT", "-j " + SVC),
+    ("KUBE-FW-AAAAAAAAAAAAAAAA", "-j RETURN", "-s 203.0.113.0/24 -j " + SVC),
+    ("KUBE-SEP-BBBBBBBBBBBBBBBB", "-s 198.51.100.1/32 -j RETURN", "-p tcp -m tcp -j DNAT --to-destination 10.244.1.9:80"),
+])
+def test_a_verdict_in_the_chain_of_a_service_is_not_of_kube_proxy(name, rule, behind):
+    def asked(*rules):
+        chains = " ".join(sorted(set((name, SVC, "KUBE-SEP-AAAAAAAAAAAAAAAA"))))
+        return texts.told(ask(texts.small("nat", chains, ["-A %s %s" % (name, one) for one in rules])))
+    assert asked(rule, behind) == [("unexpected_drop", "nat", name)]
+    assert asked(behind, rule) == [], "nothing is behind it"
+
+
+@pytest.mark.parametrize("mode, told", [("iptables", []), ("ipvs", ["lost_match"]), (None, [])])
+@pytest.mark.parametrize("target", ["RETURN", "ACCEPT"])
+def test_a_verdict_in_kube_services_lost_a_match_in_ipvs_mode_only(mode, told, target):
+    """Of iptables mode it is told as unexpected_drop."""
+    rule_set = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -j " + target]))
+    assert [row["kind"] for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))] == told
+    of_ipvs = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT",
+                                                              "-A KUBE-SERVICES -j " + target]))
+    assert len(list(ask_lost_match(of_ipvs, texts.setting(of_ipvs, mode=None)))) == 1, "its sets tell"
 
 
 @pytest.mark.parametrize("table, name, rule", [

@@ -20,7 +20,7 @@ FAMILIES = ("ipv4", "ipv6")
 
 def seen(clusters, layout="1.36", deep=True, **options):
     made = [kube_nft.table(cluster, layout, **options) for cluster in clusters]
-    return list_nft_services(read_kube_tables(kube_nft.answers(*made), deep))
+    return list_nft_services(read_kube_tables(kube_nft.answers(*made), deep, 0))
 
 
 def clusters(seed=0):

@@ -37,7 +37,7 @@ def ask(made, deep=True, others="", **options):
 
 def rows(made, deep=True, others="", **options):
     answer = kube_nft.answers(*made)
-    found = read_kube_tables(lambda arguments: (answer(arguments) or "") + others if arguments == ["list", "chains"] else answer(arguments), deep)
+    found = read_kube_tables(lambda arguments: (answer(arguments) or "") + others if arguments == ["list", "chains"] else answer(arguments), deep, 0)
     return merged(ask_nftables(found, setting(**options)))
 
 
@@ -294,7 +294,7 @@ def test_damage_done_by_the_real_nft(layout, command, expected):
     made = tables(layout, ["ipv4"])[0]
     with kube_nft.RealNft() as real:
         real.load(made.text())
-        assert ask_nftables(read_kube_tables(real.answer, deep=True), setting()) == []
+        assert ask_nftables(read_kube_tables(real.answer), setting()) == []
         assert real.run(command)[0] == 0
-        found = merged(ask_nftables(read_kube_tables(real.answer, deep=True), setting()))
+        found = merged(ask_nftables(read_kube_tables(real.answer), setting()))
     assert [(row["kind"], row["chain"] or row["text"]) for row in found] == expected

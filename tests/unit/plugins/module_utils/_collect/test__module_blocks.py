@@ -9,7 +9,7 @@ import node_tree
 from node_manifests import DEBIAN, NETFILTER, kernel, merged, node, running
 from node_processes import as_nobody
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._module_blocks import install_effect
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 RELEASE = "6.1.0-49-amd64"
 ALL = ["load", "autoload", "boot"]

@@ -8,7 +8,7 @@ import pytest
 import node_tree
 from node_manifests import DEBIAN, kernel, merged, running
 from node_processes import as_nobody
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 RELEASE = "6.1.0-49-amd64"
 MODULES = {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "other": []}

@@ -10,7 +10,7 @@ import pytest
 import node_tree
 from node_manifests import DEBIAN, NETFILTER, RHEL10, WHOLE, kernel, merged, node, running
 from node_processes import as_nobody
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 R61, R612, R72 = "6.1.0-49-amd64", "6.12.9-1-amd64", "7.2.13-amd64"
 EL10 = "6.12.0-55.el10.x86_64"

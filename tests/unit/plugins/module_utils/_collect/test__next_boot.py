@@ -7,7 +7,7 @@ import pytest
 
 import node_tree
 from node_manifests import DEBIAN, kernel, merged, running
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 OLD, NEW = "6.1.0-49-amd64", "6.12.9-1-amd64"
 BOTH = merged(DEBIAN, kernel(OLD, ["ip_vs"]), kernel(NEW, ["nf_conntrack"]))

@@ -14,7 +14,7 @@ from node_processes import bind, enter, in_child, may_mount, mount, needs_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._place import detect_place, system_tree_problem
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.host import collect_host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
 
 IMAGE = {"etc/os-release": "ID=debian\n", "proc": node_tree.DIRECTORY, "usr": node_tree.DIRECTORY}
 
@@ -107,7 +107,7 @@ def test_an_image_that_is_a_mount_point_of_its_own(tmp_path):
 
 SCRIPT = """\
 import json, sys
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
 host, node = open_tree("/")
 json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]).status], sys.stdout)
 """

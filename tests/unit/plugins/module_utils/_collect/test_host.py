@@ -7,7 +7,7 @@ import pytest
 
 import node_tree
 from node_manifests import DEBIAN, RHEL10, merged, running
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 LIVE = merged(DEBIAN, running("6.1.0-49-amd64"), {
     "proc/sys/kernel/random/boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b\n", "proc/uptime": "86400.55 1.0\n",

@@ -16,7 +16,7 @@ from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._rule_sets import Rules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_backend import PROGRAMS, collect_iptables_backend
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables_save import parse_save
 
 

@@ -1,0 +1,97 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What packets of a Service meet for certain, in whatever chain somebody put it. PRIVATE to the collection.
+
+It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to an endpoint
+(raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports, addresses or one interface
+refuses none of them; what refuses because of a network policy is not looked at.
+"""
+
+from .endings import takes_all
+from .observation import observe
+from .owners import KUBERNETES, POLICIES, owner_of
+from .services import list_services
+from .tables import table_of
+from .targets import REFUSALS, TERMINAL
+
+# Where a packet is: before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried.
+VIRTUAL, ENDPOINT, NAMED = "virtual", "endpoint", "named"
+_HOOKS = (
+    ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL), ("mangle", "OUTPUT", VIRTUAL),
+    ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT), ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT),
+    ("filter", "OUTPUT", ENDPOINT), ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
+)
+_NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
+_PORTAL = "KUBE-SERVICES"
+# So many rules of a rule set are tried with packets.
+_RULES_LIMIT = 64
+
+
+def ask_service_path(rule_set, services, told):
+    """unexpected_drop and anchor_shadowed of one rule set, except for the rules C(told), as (table, chain, text).
+
+    C(services): [Service] of the node, or None for those that the rule set's own chains tell.
+    """
+    refusing = [(place, rule) for place in _HOOKS for rule in _candidates(rule_set, place, REFUSALS)]
+    diverting = [(place, rule) for place in _NAT_HOOKS for rule in _candidates(rule_set, place, TERMINAL)]
+    dropping = [(place, None) for place in _HOOKS if _drops(rule_set, place)]
+    if not (refusing or diverting or dropping):
+        return
+    # On most nodes nobody else does any of that, and these need not be compiled.
+    from .service_packets import ServicePackets
+    from .way import Way
+    services = list_services(rule_set) if services is None else services
+    packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints])
+    ways, told, tried = {}, set(told), 0
+    for (name, hook, where), rule in dropping + refusing + diverting:
+        text = ":%s DROP" % hook if rule is None else rule.text
+        place = (name, hook if rule is None else rule.chain, text)
+        sent = packets.of(rule, name, hook, where) if place not in told else ()
+        tried += bool(sent)
+        if tried > _RULES_LIMIT:
+            return
+        if name not in ways:
+            ways[name] = Way(rule_set.tables[name], TERMINAL, _PORTAL) if name == "nat" else Way(rule_set.tables[name])
+        way = ways[name]
+        packet = next((packet for packet in sent if (way.passes(hook, packet) if rule is None else way.end(hook, packet) is rule)), None)
+        if packet is not None:
+            told.add(place)
+            kind, why = ("anchor_shadowed", "keeps from %s" % _PORTAL) if name == "nat" else ("unexpected_drop", "refuses")
+            yield observe(kind, rule_set, name, place[1], text, 1, "%s %s" % (why, _described(packet)))
+
+
+def _candidates(rule_set, place, targets):
+    """Rules with such a target: in the built-in chain those with a match, and all in chains of others that it leads to; in table nat
+    only what stands before the way to the Services."""
+    name, hook, _where = place
+    table = table_of(rule_set, name)
+    if table is None or hook not in table.chains:
+        return
+    seen, waiting = set([hook]), [hook]
+    while waiting:
+        chain = waiting.pop()
+        for rule in table.chains[chain].rules:
+            if name == "nat" and (rule.target == _PORTAL or (chain == hook and takes_all(table, rule))):
+                break  # What takes all packets is told of the anchors.
+            if rule.target in targets:
+                if rule.has_match or chain != hook:
+                    yield rule
+            elif rule.target in table.chains and rule.target not in seen:
+                seen.add(rule.target)
+                if owner_of(rule.target, name) not in KUBERNETES + POLICIES:
+                    waiting.append(rule.target)
+
+
+def _drops(rule_set, place):
+    """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the node itself."""
+    name, hook, where = place
+    table = table_of(rule_set, name)
+    return (table is not None and hook in table.chains and table.chains[hook].policy == "DROP" and where != NAMED
+            and (name, hook) != ("filter", "FORWARD"))
+
+
+def _described(packet):
+    if packet.port is None:
+        return "every new connection that gets here, those to Services too"
+    return "packets of a Service: port %d/%s of %s" % (packet.original_port, packet.protocol, packet.original or "every node")
