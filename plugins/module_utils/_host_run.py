@@ -17,6 +17,8 @@ FLOOD = "flood"
 
 # What an unprivileged pipe may hold (fs.pipe-max-size, man 7 pipe): the writer gets on while its output is read into a parser.
 PIPE_SIZE = 1 << 20
+# Read and given away at once: what is read in larger pieces has left the processor's cache again (a tenth of the time of 12 MB).
+PIECE_SIZE = 1 << 17
 # Kept of what a program says on its error output.
 MESSAGES_LIMIT = 64 * 1024
 # A killed program that hangs in the kernel is left behind after this time.
@@ -39,11 +41,13 @@ class Ending(object):
 
 
 def start(program, arguments, path):
-    """A process without input that writes into pipes. Raises OSError."""
-    # AnsibleModule.run_command() knows neither a timeout nor a limit of output.
+    """A process without input that writes into pipes, with a session of its own (so that it can be killed whole). Raises OSError."""
+    # AnsibleModule.run_command() knows neither a timeout nor a limit of output. Without a preexec_fn Python need not copy itself for
+    # the child (vfork since 3.10), which takes 0.5 ms instead of 3.
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function
         [program] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        close_fds=True, preexec_fn=_step_back, env={"PATH": path, "LC_ALL": "C"})
+        close_fds=True, start_new_session=True, env={"PATH": path, "LC_ALL": "C"})
+    _step_back(process.pid)
     try:
         fcntl.fcntl(process.stdout.fileno(), _F_SETPIPE_SZ, PIPE_SIZE)
     except OSError:
@@ -51,15 +55,14 @@ def start(program, arguments, path):
     return process
 
 
-def _step_back():
-    """In the child: a session of its own (so that it can be killed whole), and the node's work goes first."""
-    os.setsid()
+def _step_back(pid):
+    """The node's work goes first, in time and in memory."""
     try:
-        os.nice(19)
-        with open("/proc/self/oom_score_adj", "w") as score:
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+        with open("/proc/%d/oom_score_adj" % pid, "w") as score:
             score.write("1000")
     except OSError:
-        pass  # A locked-down node may refuse both; the look is still bounded in time and output.
+        pass  # It has ended, or a locked-down node refuses both; the look is still bounded in time and output.
 
 
 def attend(process, consume, deadline, limit, while_waiting=None):
@@ -69,10 +72,8 @@ def attend(process, consume, deadline, limit, while_waiting=None):
         if while_waiting and not select.select([process.stdout], [], [], PROMPT_SECONDS)[0]:
             while_waiting()
         _read_on(process, consume, deadline, limit, ending)
-        while ending.killed_for is None and not _reaped(process, ending):
-            if time.monotonic() > deadline:
-                ending.killed_for = SLOW
-            time.sleep(0.002)
+        if ending.killed_for is None and not _ended(process, ending, deadline):
+            ending.killed_for = SLOW
     finally:
         if process.returncode is None:
             _kill(process, ending)
@@ -88,7 +89,7 @@ def _read_on(process, consume, deadline, limit, ending):
         if not ready:
             ending.killed_for = SLOW
         for handle in ready:
-            chunk = os.read(handle, min(PIPE_SIZE, max(1, limit + 1 - ending.size)))
+            chunk = os.read(handle, min(PIECE_SIZE, max(1, limit + 1 - ending.size)))
             ending.size += len(chunk)
             if not chunk:
                 open_streams.discard(handle)
@@ -105,9 +106,18 @@ def _kill(process, ending):
         os.killpg(process.pid, signal.SIGKILL)
     except OSError:
         pass  # It ended between the look and the kill.
-    patience = time.monotonic() + LAST_SECONDS
-    while not _reaped(process, ending) and time.monotonic() < patience:
-        time.sleep(0.002)
+    _ended(process, ending, time.monotonic() + LAST_SECONDS)
+
+
+def _ended(process, ending, deadline):
+    """Whether the process ends before that time. Who has closed its output is gone within a moment, so the looks begin close together."""
+    pause = 0.0001
+    while not _reaped(process, ending):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.01)
+    return True
 
 
 def _reaped(process, ending):

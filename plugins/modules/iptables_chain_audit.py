@@ -47,8 +47,9 @@ options:
     default: 0
   deep:
     description:
-      - Read the whole tables of kube-proxy's nftables mode and not only their chains and maps. That takes memory and time on a big node,
-        so tables above a limit of size are left at that.
+      - Read the whole tables of kube-proxy's nftables mode on a big node too, and not only their chains, maps and main rules. That takes
+        memory and time, so tables above a limit of size are left at that.
+      - Tables of up to 1000 chains, as of some hundred Services, are always read as a whole.
     type: bool
     default: false
   max_offenders:
@@ -175,8 +176,8 @@ ansible_facts:
               description:
                 - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
                   V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
-                  V(other_mode), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired) or
-                  V(emptied_chain).
+                  V(other_mode), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
+                  V(emptied_chain) or V(masquerade_missing).
               type: str
               returned: always
               sample: lost_match
@@ -215,6 +216,35 @@ ansible_facts:
             endpoints: {description: Number of endpoints; null where unknown., type: int, returned: always, sample: 2}
             name: {description: Name as a comment has it or empty., type: str, returned: always, sample: 'kube-system/kube-dns:dns'}
         service_rows_left_out: {description: Services that are not among the rows., type: int, returned: always, sample: 78}
+        networks:
+          description:
+            - The networks that addresses of Services and of endpoints are in, at most eight of each, those with the most addresses first.
+              Of IPv4 a network has 24 bits, of IPv6 64; where there are many, 16 and 48.
+          type: dict
+          returned: always
+          contains:
+            services:
+              description: Those of the Services; null where they are unknown.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                family: {description: Address family., type: str, returned: always, sample: ipv4}
+                network: {description: The network., type: str, returned: always, sample: 10.96.0.0/24}
+                addresses: {description: Addresses in it., type: int, returned: always, sample: 31}
+                name: {description: 'One of the Services, as a comment has it, or empty.', type: str, returned: always, sample: 'shop/web:http'}
+            services_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
+            endpoints:
+              description: The same of the endpoints, without those of C(default/kubernetes); null where they are unknown.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                family: {description: Address family., type: str, returned: always, sample: ipv4}
+                network: {description: The network., type: str, returned: always, sample: 10.244.1.0/24}
+                addresses: {description: Addresses in it., type: int, returned: always, sample: 17}
+                name: {description: One of their Services or empty., type: str, returned: always, sample: 'kube-system/kube-dns:dns'}
+            endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
         digest:
           description:
             - What kube-proxy's chains mean, for comparing the nodes of a cluster. It is the same whatever the mode, the order, the version,
@@ -228,7 +258,9 @@ ansible_facts:
               returned: always
               sample: 4f0f6c1a5b3e7a2f3cf2b8e6f0d9a1c2b3d4e5f60718293a4b5c6d7e8f901234
             endpoints:
-              description: The same with the endpoints of Services whose policy is Cluster.
+              description:
+                - The same with the endpoints of Services whose policy is Cluster; null where they are unknown, as of a big table of
+                  kube-proxy's nftables mode without O(deep).
               type: str
               returned: always
               sample: 9a1c2b3d4e5f60718293a4b5c6d7e8f9012344f0f6c1a5b3e7a2f3cf2b8e6f0d

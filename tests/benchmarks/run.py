@@ -14,13 +14,14 @@ import signal
 import sys
 
 import fleet
+import hooks
 import load_persist
 import page
 import resolve
 import rules
 from measure import TOP, CannotRun, quiet
 
-BENCHMARKS = dict({"resolve": resolve, "load_persist": load_persist, "fleet": fleet}, **rules.BENCHMARKS)
+BENCHMARKS = dict({"resolve": resolve, "load_persist": load_persist, "fleet": fleet, "hooks": hooks}, **rules.BENCHMARKS)
 
 
 def show(outcome):

@@ -9,20 +9,21 @@ Source of the forms: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33.
 import collections
 import functools
 import hashlib
+import itertools
 
+from .._parse.ruleset import BARE
 from .endpoints import balancing_of, endpoint_of, refuses
 from .observation import observe
+from .reached import PER_SERVICE, SERVICE_CHAINS, Reached
 from .rules import plain_value, port_ranges, to_local
 from .tables import chains_of
 
-# One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node. endpoints:
-# {(address, port, protocol)} that are reached from this node. has_endpoints: the Service has any, be it on other nodes.
+# One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node. endpoints: each
+# (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be it on other nodes.
 # cluster: every node must reach the same endpoints.
 Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints", "has_endpoints", "cluster"))
 
 NODE_PORT = "nodeport"
-SERVICE_CHAINS = ("KUBE-SVC-", "KUBE-SVL-")
-_PER_SERVICE = SERVICE_CHAINS + ("KUBE-SEP-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
 _REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
 # "namespace/name:port", two labels of 63 characters and a port name of 15 (Kubernetes API).
 _NAME_LIMIT = 143
@@ -34,35 +35,43 @@ def list_services(rule_set):
     """[Service] of one rule set, each (address, port, protocol) once; None where table nat or filter is not known as a whole."""
     if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
         return None
-    rows, reached = {}, {}
+    # {(protocol, port): {address: Service}}: of the first there are few, so that a key needs no object of its own.
+    rows = collections.defaultdict(dict)
     nat, family = rule_set.tables.get("nat"), rule_set.family
-    sound = _sound_endpoints(nat) if nat else {}
-    for address, protocol, port, target, comment in _jumps(nat) if nat else ():
-        if target not in reached:
-            reached[target] = _reached(nat, target, sound)
-        key = (address, port, protocol)
-        if key not in rows:
-            endpoints, elsewhere, cluster = reached[target]
-            rows[key] = Service(family, address, port, protocol, _name(comment), endpoints, bool(endpoints) or elsewhere, cluster)
+    reached = Reached(nat) if nat else None
+    for _chain, address, protocol, port, target, comment in itertools.chain(nat.services.jumps, _other_jumps(nat)) if nat else ():
+        address, alike = address or NODE_PORT, rows[protocol, port]
+        if address not in alike:
+            endpoints, elsewhere, cluster = reached.by(target)
+            alike[address] = Service(family, address, port, protocol, _name(comment), endpoints, bool(endpoints) or elsewhere, cluster)
     for address, protocol, port, target, comment in _refused(rule_set.tables.get("filter")):
         # DROP: it has endpoints, but none on this node.
-        rows.setdefault((address, port, protocol), Service(
-            rule_set.family, address, port, protocol, _name(comment), frozenset(), target == "DROP", False))
-    return list(rows.values())
+        rows[protocol, port].setdefault(address, Service(family, address, port, protocol, _name(comment), (), target == "DROP", False))
+    return [service for alike in rows.values() for service in alike.values()]
 
 
 def digest(services):
     """What the Services mean, in a form to compare nodes by: C({"services", "endpoints": hex or None, "service_count", "endpoint_count"}).
 
-    C(services): [Service] of both families, or None if they are not known.
+    C(services): [Service] of both families, each once, or None if they are not known.
     """
     if services is None:
         return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
+    meant, behind, count = hashlib.sha256(), hashlib.sha256(), 0
     heads = ["%s %s %d %s " % service[:4] for service in services]
-    meant = sorted(head + ("yes" if service.has_endpoints else "no") for head, service in zip(heads, services))
-    behind = sorted([head + ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
-                     for head, service in zip(heads, services) if service.cluster for address, port, _protocol in service.endpoints])
-    return {"services": _sha256(meant), "endpoints": _sha256(behind), "service_count": len(meant), "endpoint_count": len(behind)}
+    # No head begins another, so lines are sorted as a whole when the heads are, and the endpoints behind each.
+    for index in sorted(range(len(heads)), key=heads.__getitem__):
+        head, service = heads[index], services[index]
+        meant.update(_line(head + ("yes" if service.has_endpoints else "no")))
+        if service.cluster and service.endpoints:
+            texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port) for address, port, _protocol in service.endpoints])
+            behind.update(_line(head + ("\n" + head).join(texts)))
+            count += len(texts)
+    return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services), "endpoint_count": count}
+
+
+def _line(text):
+    return (text + "\n").encode("utf-8", "backslashreplace")
 
 
 def rules_per_service(rule_sets, services):
@@ -71,7 +80,7 @@ def rules_per_service(rule_sets, services):
     for rule_set in rule_sets:
         nat = rule_set.tables.get("nat")
         if nat is not None:
-            rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(_PER_SERVICE)])
+            rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(PER_SERVICE)])
             rules += len(nat.services.jumps) + len(list(_other_jumps(nat)))
     return round(float(rules) / len(services), 1) if services else None
 
@@ -81,22 +90,28 @@ def ask_services(rule_set, setting):
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return []
     table, found = rule_set.tables["nat"], []
-    folded = table.services.endpoints
-    for name, chain in table.chains.items():
-        if name in folded and not chain.rules:
-            continue
+    for name in _doubtful(table):
         if name.startswith("KUBE-SEP-"):
             fault = endpoint_of(table, name)[1]
             if fault:
                 found.append(observe("unsound_endpoint", rule_set, "nat", name, detail=fault))
-        elif name.startswith(SERVICE_CHAINS) and chain.declared:
+        elif name.startswith(SERVICE_CHAINS) and table.chains[name].declared:
             balancing = balancing_of(table, name)
             fault = _unfair(balancing) if balancing else None
-            if not balancing and not refuses(chain):
+            if not balancing and not refuses(table.chains[name]):
                 found.append(observe("empty_service_chain", rule_set, "nat", name, detail="no rule of the chain leads to an endpoint"))
             elif fault:
                 found.append(observe("wrong_probability", rule_set, "nat", name, detail=fault))
     return found
+
+
+def _doubtful(table):
+    """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node 20 of 40,000."""
+    endpoints, balancing = table.services.endpoints, table.services.balancing
+    unfair = set(chances for chances in set([chances for chances, _endpoints in balancing.values()]) if _fault_of(chances))
+    if unfair:
+        balancing = set(name for name, (chances, _endpoints) in balancing.items() if chances not in unfair)
+    return [name for name, chain in table.chains.items() if chain is not BARE or not (name in endpoints or name in balancing)]
 
 
 def _unfair(balancing):
@@ -122,19 +137,13 @@ def _fault_of(chances):
     return None
 
 
-def _jumps(nat):
-    """(address, protocol, port, target, comment) of all rules that send a virtual address to its service."""
-    for _chain, address, protocol, port, target, comment in nat.services.jumps:
-        yield address or NODE_PORT, protocol, port, target, comment
-    yield from _other_jumps(nat)
-
-
 def _other_jumps(nat):
-    """The same of those that were not folded."""
+    """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in nat.chains[chain].rules if chain in nat.chains else ():
-            if (rule.target or "").startswith(_PER_SERVICE):
-                yield from _row(rule, chain == "KUBE-NODEPORTS")
+            if (rule.target or "").startswith(PER_SERVICE):
+                for row in _row(rule, chain == "KUBE-NODEPORTS"):
+                    yield (chain,) + row
 
 
 def _refused(table):
@@ -158,50 +167,6 @@ def _address(network):
     return address if length == ("128" if ":" in address else "32") else None
 
 
-def _sound_endpoints(nat):
-    """{KUBE-SEP chain: (address, port, protocol) or None}."""
-    folded = nat.services.endpoints
-    others = [name for name, chain in nat.chains.items() if name not in folded or chain.rules]
-    return dict(folded, **dict((name, endpoint_of(nat, name)[0]) for name in others if name.startswith("KUBE-SEP-")))
-
-
-def _reached(nat, target, sound):
-    """({endpoint}, True if others are refused here, True if every node has the same) behind what a virtual address is sent to."""
-    first = nat.chains.get(target)
-    if first is not None and not first.rules and target.startswith("KUBE-SVC-"):
-        # Nearly always: nothing but the balancing, straight behind the address.
-        balancing = nat.services.balancing.get(target, ())
-        return frozenset(filter(None, [sound.get(endpoint) for _chance, endpoint in balancing])), False, True
-    found, waiting, seen = set(), [target], set()
-    elsewhere, cluster = False, target.startswith("KUBE-SVC-")
-    while waiting:
-        name = waiting.pop()
-        chain = nat.chains.get(name)
-        if name in seen or chain is None:
-            continue
-        seen.add(name)
-        if name.startswith(SERVICE_CHAINS):
-            found.update(sound.get(endpoint) for _chance, endpoint in balancing_of(nat, name))
-            elsewhere = elsewhere or refuses(chain)
-            continue
-        for rule in chain.rules:
-            if (rule.target or "").startswith(_PER_SERVICE):
-                cluster = cluster or _is_for_all(name, rule)
-                waiting.append(rule.target)
-                if rule.target.startswith("KUBE-SEP-"):
-                    found.add(sound.get(rule.target))
-    return frozenset(filter(None, found)), elsewhere, cluster
-
-
-def _is_for_all(chain, rule):
-    """True for the jump to all endpoints that all clients take; in KUBE-EXT those with a match are for pods and the node itself."""
-    return rule.target.startswith("KUBE-SVC-") and (chain.startswith("KUBE-FW-") or (chain.startswith("KUBE-EXT-") and not rule.has_match))
-
-
 def _name(comment):
     """The Service a comment of kube-proxy names: its first word."""
     return (comment or "").partition(" ")[0][:_NAME_LIMIT]
-
-
-def _sha256(lines):
-    return hashlib.sha256("".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")).hexdigest()

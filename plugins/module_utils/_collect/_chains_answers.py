@@ -3,7 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is wrong with the rules that were read, who owns them, and what they mean. PRIVATE to the collection."""
 
+import heapq
+import itertools
+
 from .._chains.leftovers import in_use
+from .._chains.networks import networks_of
 from .._chains.nft_services import digest_nft_services, list_nft_services
 from .._chains.nftables import ask_nftables
 from .._chains.observation import merged
@@ -18,7 +22,7 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
-    observations = ask(_askable(rules), situation.of)
+    observations = ask(_askable(rules), situation.of, list_nft_services(rules.nftables) if rules.nftables else None)
     if rules.source == "live":
         observations = confirmed(host, rules, observations)
     if rules.nftables:
@@ -38,13 +42,13 @@ def _services(rules, situation, options):
     """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
     services = _listed(rules, situation.mode)
     told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
-    rows = sorted(services or [], key=lambda service: (service.family or "", service.address, service.port, service.protocol))
-    shown = rows[:options["max_services"]]
+    shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
+        service.family or "", service.address, service.port, service.protocol))
     return {
         "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services) if situation.mode == "iptables" else None,
         "service_rows": [dict(family=service.family, address=service.address, port=service.port, protocol=service.protocol, name=service.name,
                               endpoints=None if service.endpoints is None else len(service.endpoints)) for service in shown],
-        "service_rows_left_out": len(rows) - len(shown), "digest": dict(told, read_at=rules.read_at),
+        "service_rows_left_out": len(services or []) - len(shown), "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
     }
 
 
@@ -54,12 +58,15 @@ def _listed(rules, mode):
         return list_nft_services(rules.nftables) if rules.nftables else None
     if mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
         return None
+    lists = [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets)]
+    if None in lists:
+        return None
+    lists = [listed for listed in lists if listed]
+    if len(lists) == 1:
+        return lists[0]
     found = {}
-    for listed in (list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets)):
-        if listed is None:
-            return None
-        for service in listed:
-            found.setdefault(service[:4], service)
+    for service in itertools.chain.from_iterable(lists):
+        found.setdefault(service[:4], service)
     return list(found.values())
 
 

@@ -13,6 +13,8 @@ from ._bounds import presentable
 # With the default options; more only where more examples or Services are asked for.
 SIZE_LIMIT = 14 * 1024
 _OF_EXAMPLE, _OF_SERVICE = 800, 160
+# What the look took is told when all else is done.
+_FOOTPRINT = 120
 
 
 def size_limit(options):
@@ -23,8 +25,9 @@ def size_limit(options):
 def fitted_chains(section, limit):
     """The section with at most C(limit) bytes of JSON."""
     section = presentable(section)
-    for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_one_example, _with_few_rows, _with_tiny_texts):
-        if len(json.dumps(section)) <= limit:
+    for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_few_networks, _with_one_example, _with_few_rows,
+                   _with_tiny_texts):
+        if len(json.dumps(section)) <= limit - _FOOTPRINT:
             break
         shrink(section)
     return section
@@ -61,6 +64,14 @@ def _with_few_examples(section):
 def _with_few_services(section):
     section["service_rows_left_out"] += len(section["service_rows"][5:])
     del section["service_rows"][5:]
+
+
+def _with_few_networks(section):
+    networks = section["networks"]
+    for key in ("services", "endpoints"):
+        if networks[key]:
+            networks[key + "_left_out"] += len(networks[key][3:])
+            del networks[key][3:]
 
 
 def _with_one_example(section):

@@ -14,6 +14,7 @@ _NOTICES_LIMIT = 20
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
     "observations": [], "observed": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [], "service_rows_left_out": 0,
+    "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
     "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }
 
@@ -59,9 +60,9 @@ def _answers(host, rules, situation, options):
 
 def _row(found):
     counts = dict((name, table.rule_counts()) for name, table in found.tables.items())
-    kube = dict((cut(name, NAME_LIMIT), sum(count for chain, count in counts[name].items() if chain.startswith("KUBE-"))) for name in counts)
-    policies = dict((cut("%s/%s" % (name, chain.name), NAME_LIMIT), cut(chain.policy, NAME_LIMIT)) for name, table in found.tables.items()
-                    for chain in table.chains.values() if chain.policy)
+    kube = dict((cut(name, NAME_LIMIT), sum([count for chain, count in counts[name].items() if chain[:5] == "KUBE-"])) for name in counts)
+    policies = dict((cut("%s/%s" % (name, chain), NAME_LIMIT), cut(held.policy, NAME_LIMIT)) for name, table in found.tables.items()
+                    for chain, held in table.chains.items() if held.policy)
     return {
         "family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
         "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables), "rules": sum(sum(chains.values()) for chains in counts.values()),

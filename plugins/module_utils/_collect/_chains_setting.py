@@ -13,13 +13,9 @@ from ._processes import find_processes
 # Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go).
 _OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-PROXY-CANARY$")
 _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER", "KUBE-SOURCE-RANGES-FIREWALL")
-# Who listens on every address of a node: (process, protocol, port, flag that changes it, what it is called).
-_LISTENERS = (
-    ("kubelet", "tcp", 10250, "port", "kubelet"), ("kube-apiserver", "tcp", 6443, "secure-port", "the API server"),
-    # Programs that contain one or both.
-    ("k3s-server", "tcp", 10250, "", "kubelet"), ("k3s-server", "tcp", 6443, "https-listen-port", "the API server"),
-    ("k3s-agent", "tcp", 10250, "", "kubelet"), ("kubelite", "tcp", 10250, "", "kubelet"), ("kubelite", "tcp", 16443, "", "the API server"),
-)
+# Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain the API server.
+_API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"), ("kubelite", 16443, ""))
+_KUBELET_PORT = 10250
 # Who says what is not known.
 UNTOLD = "nothing tells"
 # kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
@@ -27,18 +23,21 @@ _SKEW = 3
 
 
 class Situation(object):
-    """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs; C(ports) as in Setting."""
+    """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs and has had the time to
+    make its chains, False where it makes none; C(kubelet_version) and C(ports) as in Setting."""
 
-    def __init__(self, mode, kubernetes, kubelet, ports):
+    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
         self.kubelet = kubelet
+        self.kubelet_version = kubelet_version
         self.ports = ports
 
     def of(self, rule_set):
         """C(Setting) for one rule set."""
-        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest)
+        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest,
+                       self.kubelet_version)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -47,8 +46,17 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     if asked is not None and len(_versions.numbers(asked)) < 2:
         raise _errors.BadInput("kubernetes_version %r is no version; give one such as 1.30" % asked)
     version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
-    runs = kubelet["running"] if kubelet else _has_canary(rules)
-    return Situation(mode_of(rules, options, kube_proxy), version, runs, _ports(host, rules))
+    makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
+    own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
+    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet))
+
+
+def _makes_chains(kubelet):
+    """Whether what kubelet makes has to be there: None where it may not be there yet."""
+    told = kubelet.get("initialisation") or {}
+    if told.get("expected") is False:
+        return False
+    return None if any(row["state"] == "starting" for row in told.get("families", ())) else kubelet["running"]
 
 
 def _has_canary(rules):
@@ -71,6 +79,8 @@ def _version(kube_proxy, kubelet):
         return _versions.numbers(kube_proxy["version"])[:2], "the kube-proxy that runs here", None
     if kubelet and _versions.numbers(kubelet["version"]):
         major, minor = _versions.numbers(kubelet["version"])[:2]
+        if kube_proxy and kube_proxy.get("runs_in") == "embedded":
+            return (major, minor), kubelet["version_source"], None  # One program is both.
         return (major, minor), kubelet["version_source"], (major, minor - _SKEW)
     return None, UNTOLD, None
 
@@ -86,13 +96,19 @@ def _told(rules):
     return None, "chains of several modes are there: %s" % ", ".join(modes) if modes else UNTOLD
 
 
-def _ports(host, rules):
+def _ports(host, rules, kubelet):
+    """C(Setting.ports); in dumps those that most nodes have."""
     if rules.source != "live":
-        return dict(((protocol, port), name) for _process, protocol, port, _flag, name in _LISTENERS[:2])
-    running = dict((process.name, process) for process in find_processes(host, [row[0] for row in _LISTENERS])[1])
+        return {("tcp", _KUBELET_PORT): "kubelet", ("tcp", _API_SERVERS[0][1]): "the API server"}
     ports = {}
-    for process, protocol, port, flag, name in _LISTENERS:
-        if process in running:
-            given = running[process].option(flag) or ""
-            ports[(protocol, int(given) if re.match(r"[0-9]{1,5}\Z", given) else port)] = name
+    running = dict((process.name, process) for process in find_processes(host, [row[0] for row in _API_SERVERS])[1])
+    for name, port, flag in _API_SERVERS:
+        if name in running:
+            given = running[name].option(flag) or ""
+            ports[("tcp", int(given) if re.match(r"[0-9]{1,5}\Z", given) else port)] = "the API server"
+    if kubelet and kubelet["running"]:
+        settings = kubelet.get("settings") or {}
+        ports[("tcp", settings.get("port") or _KUBELET_PORT)] = "kubelet"
+        if settings.get("read_only_port"):
+            ports[("tcp", settings["read_only_port"])] = "kubelet (its read-only port)"
     return ports

@@ -23,7 +23,7 @@ from .ruleset import RuleSet
 # A comment has 255 bytes at most (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN; so far
 # may the end of a rule lie behind the line end that a comment holds.
 _COMMENT_REACH = 2048
-_BLOCK = 1 << 18
+_BLOCK = 1 << 17
 _ESCAPED = re.compile(r"\\.")
 _BLANKS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 # A blank behind or before a line end, looked for from the line end: there are fewer of them than of blanks.

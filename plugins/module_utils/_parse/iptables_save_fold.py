@@ -1,43 +1,59 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service rules of kube-proxy's iptables mode, taken in by one regular expression. PRIVATE to the collection.
+"""The service rules of kube-proxy's iptables mode, taken in by a few regular expressions. PRIVATE to the collection.
 
 A node with 10,000 Services has 110,000 rules of four shapes; as objects they would need 200 MB. Only a rule that is printed exactly
 as kube-proxy makes it, and stands where it has to, is folded; any other stays a Rule, and answers are the same either way.
 Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, printed by iptables-nft-save and iptables-legacy-save.
 """
 
+import functools
 import re
 
-from .ruleset import NAMELESS, Chain
+from .ruleset import BARE, NAMELESS, Chain
 
 _HASH = "[A-Z2-7]{16}"
-_COUNTERS = r"(?:\[\d{1,20}:\d{1,20}\] )?"
 # Above 1000 endpoints kube-proxy leaves the comment out; a single word is not quoted.
 _TEXT = r'"[^"\\\n]{0,300}"|[\w.][\w.-]{0,300}'
-_COMMENT = "(?:-m comment --comment (?:" + _TEXT + ") )?"
 _RECENT = r"--name %s --mask [0-9a-f.:]{1,39} --rsource "
+
+
+def _comment(name=None):
+    # (?:x|) is a fifth faster than (?:x)?, of which Python keeps where each repetition began.
+    return "(?:-m comment --comment %s |)" % (("(?P<%s>" % name if name else "(?:") + _TEXT + ")")
+
+
 # A chain of a service or an endpoint.
-_CHAIN = re.compile("^:(KUBE-S(?:EP|VC|VL)-" + _HASH + r") - \[\d{1,20}:\d{1,20}\]\n", re.MULTILINE)
-_FOLDED = re.compile("".join((
-    # Both rules of an endpoint: masquerade what comes from itself, translate to the same address.
-    r"^(?:(", _COUNTERS, r"-A (?P<sep>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ", _COMMENT,
-    r"-j KUBE-MARK-MASQ)\n",
-    r"(", _COUNTERS, r"-A (?P=sep) -p (?P<one>tcp|udp|sctp) ", _COMMENT, r"(?:-m recent --set ", _RECENT % "(?P=sep)",
-    r")?-m (?P=one) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):([1-9]\d{0,4}))",
-    # A rule of a service: to an endpoint by chance, to the endpoint where the client was before, or masquerading.
-    r"|(", _COUNTERS, r"-A (KUBE-SV[CL]-", _HASH, r") (?:", _COMMENT, r"(?:",
-    r"(?:-m statistic --mode random --probability (0\.\d{11}) )?-j (KUBE-SEP-", _HASH, r")",
-    r"|-m recent --rcheck --seconds \d{1,10} --reap ", _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), r"-j (?P=kept))",
-    r"|(?:! -s [\da-f.:]{2,39}/\d{1,3} )?-d [\da-f.:]{2,39}/(?:32|128) (?:! -i [\w.+-]{1,16} )?-p (?P<two>tcp|udp|sctp) ", _COMMENT,
-    r"-m (?P=two) --dport [1-9]\d{0,4} -j KUBE-MARK-MASQ))",
-    # A rule that sends a virtual address or a node port to its service.
-    r"|(", _COUNTERS, r"-A (?:KUBE-SERVICES -d ([\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p (?P<three>tcp|udp|sctp) ",
-    r"(?:-m comment --comment (", _TEXT, r") )?-m (?P=three) --dport ([1-9]\d{0,4}) -j (KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))",
-    r")\n")), re.MULTILINE)
-_COLUMNS = _FOLDED.groups + 1
+_DECLARED = "".join((r":(?P<chain>KUBE-S(?:EP|VC|VL)-", _HASH, r") - \[\d{1,20}:\d{1,20}\]"))
+# Both rules of an endpoint: masquerade what comes from itself, translate to the same address.
+_ENDPOINT = "".join((
+    r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ", _comment("comment"), r"-j KUBE-MARK-MASQ",
+    r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"), r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
+    r"-m (?P=protocol) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
+# A rule of a service: to an endpoint by chance, to the endpoint where the client was before, or masquerading.
+_SERVICE = "".join((
+    r"-A (?P<chain>KUBE-SV[CL]-", _HASH, r") (?:",
+    _comment("comment"), r"(?:-m statistic --mode random --probability (?P<chance>0\.\d{11}) |)-j (?P<endpoint>KUBE-SEP-", _HASH, r")",
+    r"|(?P<other>", _comment(), r"-m recent --rcheck --seconds \d{1,10} --reap ", _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), r"-j (?P=kept)",
+    r"|(?:! -s [\da-f.:]{2,39}/\d{1,3} |)-d [\da-f.:]{2,39}/(?:32|128) (?:! -i [\w.+-]{1,16} |)-p (?P<protocol>tcp|udp|sctp) ", _comment(),
+    r"-m (?P=protocol) --dport [1-9]\d{0,4} -j KUBE-MARK-MASQ))"))
+# A rule that sends a virtual address or a node port to its service.
+_JUMP = "".join((
+    r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p (?P<protocol>tcp|udp|sctp) ",
+    _comment("comment"), r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
+
+
+class _Ports(dict):
+    """Numbers of texts, each one object in memory for all the endpoints that listen on it."""
+
+    def __missing__(self, text):
+        self[text] = int(text)
+        return self[text]
+
+
+_PORTS = _Ports()
 
 
 def is_first_half(line):
@@ -46,131 +62,208 @@ def is_first_half(line):
 
 
 def fold_block(text, lines):
-    """Takes whole lines: chains and rules to fold by themselves, all others through C(lines.line)."""
-    if ":KUBE-S" in text:
-        parts = _CHAIN.split(text)
-        text = parts.pop()
-        for before, name in zip(parts[::2], parts[1::2]):
-            if before:
-                _fold_rules(before, lines)
-            if lines.table is None or name in lines.table.chains:
-                lines.line(":%s - [0:0]" % name)
-            else:
-                lines.table.chains[name] = Chain(name, None, True)
-                lines.number += 1
-                lines.kinds["chain"] += 1
-    _fold_rules(text, lines)
+    """Takes whole lines without counters: chains and rules to fold by themselves, all others through C(lines.line)."""
+    _Folder(lines).fold("\n" + text[:-1], _SHAPES)
 
 
-def _fold_rules(text, lines):
-    parts = _FOLDED.split(text)
-    # A row is the text before a fold and its groups; behind the last one there is only text.
-    columns = [parts[column::_COLUMNS] for column in range(_COLUMNS)]
-    rest = columns[0].pop()
-    folder = _Folder(lines, columns)
-    start, take = 0, None
-    for index, (before, pair, rule) in enumerate(zip(columns[0], columns[1], columns[8])):
-        kind = folder.rules_of_services if rule else folder.endpoints if pair else folder.jumps
-        if before or kind != take:
-            folder.fold(take, start, index)
-            start, take = index, kind
-            folder.others(before)
-    folder.fold(take, start, len(columns[0]))
-    folder.others(rest)
+def texts_of(chain, services):
+    """The folded rules of a chain, as they were printed, that have no comment and are no others than these: to a chance, or an endpoint's."""
+    if chain in services.endpoints:
+        yield from _endpoint_texts(chain, *services.endpoints[chain])
+    for chance, endpoint in zip(*services.balancing.get(chain, ((), ()))):
+        yield _balancing_text(chain, "%.11f" % chance if chance is not None else None, endpoint)
+
+
+def _endpoint_texts(chain, address, port, protocol, comment=None, other=None, recent=""):
+    source, destination = ("%s/128", "[%s]") if ":" in address else ("%s/32", "%s")
+    return ("-A %s -s %s %s-j KUBE-MARK-MASQ" % (chain, source % address, _commented(comment)),
+            "-A %s -p %s %s%s-m %s -j DNAT --to-destination %s:%s" % (
+                chain, protocol, _commented(other), recent, protocol, destination % address, port))
+
+
+def _balancing_text(chain, chance, endpoint, comment=None):
+    statistic = "-m statistic --mode random --probability %s " % chance if chance else ""
+    return "-A %s %s%s-j %s" % (chain, _commented(comment), statistic, endpoint)
+
+
+def _commented(comment):
+    return "-m comment --comment %s " % comment if comment else ""
+
+
+class _Shape(object):
+    """Lines of one shape: how they look, and what is done with a run of them.
+
+    C(mark) is in each; C(take(folder, columns)) gets C({group: [text of each row]}), C(lines(row)) writes a row as it was printed.
+    """
+
+    def __init__(self, mark, pattern, take, lines, only_nat=True):
+        self.mark = "\n" + mark
+        # From the end of the line before: a search for a fixed beginning is faster than one for the beginning of any line.
+        self.pattern = re.compile(r"\n" + pattern + r"(?![^\n])")
+        self.take = take
+        self.lines = lines
+        self.only_nat = only_nat
 
 
 class _Folder(object):
-    """Puts runs of like folds, rows C(start) to C(end) of the columns, into the table that is being read."""
+    """Puts runs of like folds into the table that is being read."""
 
-    def __init__(self, lines, columns):
+    def __init__(self, lines):
         self.lines = lines
-        self.columns = columns
         self.table = None
 
-    def others(self, text):
-        """Lines that are no fold."""
-        for line in text.split("\n")[:-1]:
-            self.lines.line(line)
+    def fold(self, text, shapes):
+        """Takes lines, each with its line end before it: those of the first shape, and what stands between them by the other shapes."""
+        if not text:
+            return
+        if not shapes:
+            for line in text.split("\n")[1:]:
+                self.lines.line(line)
+            return
+        shape = shapes[0]
+        if shape.mark not in text:
+            self.fold(text, shapes[1:])
+            return
+        parts = shape.pattern.split(text)
+        width = shape.pattern.groups + 1
+        between, columns = parts[::width], dict((name, parts[group::width]) for name, group in shape.pattern.groupindex.items())
+        start, last = 0, len(between) - 1
+        for index in [index for index, before in enumerate(between) if before or index == last]:
+            self._run(shape, columns, start, index)
+            self.fold(between[index], shapes[1:])
+            start = index
 
-    def fold(self, take, start, end):
-        """A run of folds of one kind, if the table allows; a row that may not be folded is like any other lines."""
+    def _run(self, shape, columns, start, end):
+        """A run of rows, if the table allows; a row that may not be folded is like any other lines."""
         if start < end and self.lines.table is None:
-            self._refuse(start)
+            self._refuse(shape, columns, start)
             start += 1
         self.table = self.lines.table
-        if start == end:
-            return
-        if self.table.name in ("nat", NAMELESS):
-            take(start, end)
-        else:
+        if start < end and shape.only_nat and self.table.name not in ("nat", NAMELESS):
             for index in range(start, end):
-                self._refuse(index)
+                self._refuse(shape, columns, index)
+        elif start < end:
+            shape.take(self, dict((name, column[start:end]) for name, column in columns.items()))
 
-    def endpoints(self, start, end):
+    def _refuse(self, shape, columns, index):
+        for line in shape.lines(dict((name, column[index]) for name, column in columns.items())):
+            self.lines.line(line)
+
+    def declared(self, columns):
+        """Lines of chains."""
+        names, chains = columns["chain"], self.table.chains
+        fresh = dict.fromkeys(names, BARE)
+        if len(fresh) == len(names) and chains.keys().isdisjoint(fresh):
+            chains.update(fresh)
+            self.lines.names.update(zip(names, names))
+            self.lines.number += len(names)
+            self.lines.kinds["chain"] += len(names)
+        else:
+            for index in range(len(names)):
+                self._refuse(_CHAINS, columns, index)
+
+    def endpoints(self, columns):
         """Pairs of rules of KUBE-SEP chains; the first pair of each chain."""
-        endpoints, texts = self.table.services.endpoints, []
-        for index, first, name, four, six, second, protocol, port in self._rows(start, end, 1, 2, 3, 4, 5, 6, 7):
-            name = self._chain(name)
-            if name in endpoints:
-                self._refuse(index, texts)
+        names, known = self._shared(columns["chain"]), self.table.services.endpoints
+        addresses = columns["four"] if None not in columns["four"] else [four or six for four, six in zip(columns["four"], columns["six"])]
+        rows = list(zip(addresses, map(_PORTS.__getitem__, columns["port"]), map(_PROTOCOLS.get, columns["protocol"])))
+        fresh, told = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
+        if len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, told)) and not self._mixed(names):
+            known.update(fresh)
+            self.lines.folded(2 * len(names))
+            return
+        for index, (name, row) in enumerate(zip(names, rows)):
+            if name in known:
+                self._refuse(_ENDPOINTS, columns, index)
             else:
-                endpoints[name] = (four or six, int(port), _PROTOCOLS[protocol])
-                texts.append(first)
-                texts.append(second)
-        self.lines.folded(texts)
+                self._write_down(name, _endpoint_texts(name, *(row + tuple(column[index] for column in told))))
+                known[name] = row
 
-    def rules_of_services(self, start, end):
+    def services(self, columns):
         """Rules of KUBE-SVC and KUBE-SVL chains: the balancing, and what has to stand before it."""
-        services, texts, last = self.table.services, [], None
-        known, rules = self.table.chains, None
-        for index, text, name, chance, endpoint, kept in self._rows(start, end, 8, 9, 10, 11, 12):
-            if name != last:
-                last = name
-                name = self._chain(name)
-                rules = services.balancing.get(name)
-            if endpoint:
-                if rules is None:
-                    rules = services.balancing[name] = []
-                # One string in memory for all that speak of a chain.
-                chain = known.get(endpoint)
-                rules.append((float(chance) if chance else None, chain.name if chain else endpoint))
-            elif rules:
-                self._refuse(index, texts)
+        names, others, balancing = columns["chain"], columns["other"], self.table.services.balancing
+        starts = [0] + [index for index, (name, following) in enumerate(zip(names, names[1:]), 1) if name != following]
+        ends = starts[1:] + [len(names)]
+        firsts = [next((index for index in range(start, end) if not others[index]), end) for start, end in zip(starts, ends)]
+        chains, led_to = self._shared([names[start] for start in starts]), self._shared(columns["endpoint"])
+        mixed = set(chains) if any(columns["comment"]) else self._mixed(chains)
+        texts, folded = [], 0
+        for name, start, first, end in zip(chains, starts, firsts, ends):
+            endpoints = tuple(led_to[first:end])
+            if name in mixed or name in balancing or None in endpoints or len(set(endpoints)) < end - first:
+                self._one_by_one(name, columns, range(start, end))
                 continue
-            elif kept:
-                services.affinity.setdefault(name, []).append(known[kept].name if kept in known else kept)
-            else:
-                services.masquerading[name] = services.masquerading.get(name, 0) + 1
-            texts.append(text)
-        self.lines.folded(texts)
+            for index in range(start, first):
+                texts.append("-A %s %s" % (name, others[index]))
+                self.table.services.add_other(name, columns["kept"][index])
+            if endpoints:
+                balancing[name] = _chances(tuple(columns["chance"][first:end])), endpoints
+                folded += len(endpoints)
+        self.lines.note_all(texts)
+        self.lines.folded(len(texts) + folded)
 
-    def jumps(self, start, end):
+    def _one_by_one(self, name, columns, indexes):
+        services = self.table.services
+        for index in indexes:
+            endpoint, chance = columns["endpoint"][index], columns["chance"][index]
+            if endpoint:
+                self._write_down(name, [_balancing_text(name, chance, endpoint, columns["comment"][index])])
+                services.add_balancing(name, float(chance) if chance else None, endpoint)
+            elif name in services.balancing:
+                self._refuse(_SERVICES, columns, index)
+            else:
+                self._write_down(name, ["-A %s %s" % (name, columns["other"][index])])
+                services.add_other(name, columns["kept"][index])
+
+    def jumps(self, columns):
         """Rules of virtual addresses in KUBE-SERVICES, and of node ports in KUBE-NODEPORTS."""
-        services, known, texts = self.table.services, self.table.chains, self.columns[14][start:end]
-        for _index, address, protocol, comment, port, target in self._rows(start, end, 15, 16, 17, 18, 19):
-            name = self._chain("KUBE-SERVICES" if address else "KUBE-NODEPORTS")
-            comment = comment.strip('"') if comment else None
-            services.jumps.append((name, address, _PROTOCOLS[protocol], int(port), known[target].name if target in known else target, comment))
-            if address:
-                services.in_services += 1
-            else:
-                services.in_nodeports += 1
-        self.lines.folded(texts)
+        services, addresses = self.table.services, columns["address"]
+        chains = ["KUBE-SERVICES" if address else "KUBE-NODEPORTS" for address in addresses]
+        for name in dict.fromkeys(chains):
+            self.table.chains.setdefault(name, Chain())
+        services.jumps.extend(zip(
+            chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]), self._shared(columns["target"]),
+            [comment and comment.strip('"').partition(" ")[0] for comment in columns["comment"]]))
+        services.in_nodeports += addresses.count(None)
+        services.in_services += len(addresses) - addresses.count(None)
+        for text in columns["text"]:
+            if self.lines.family_known:
+                break
+            self.lines.tell_family(text)
+        self.lines.note_all(columns["text"])
+        self.lines.folded(len(addresses))
 
-    def _rows(self, start, end, *columns):
-        return zip(range(start, end), *[self.columns[column][start:end] for column in columns])
+    def _shared(self, names):
+        """The same names, each one string in memory for all that speak of the chain, which makes it faster to look for, too."""
+        return list(map(self.lines.names.get, names, names))
 
-    def _refuse(self, index, texts=()):
-        """Reads a row as lines like any others, after C(texts) that were folded before it, which are emptied."""
-        if texts:
-            self.lines.folded(texts)
-            del texts[:]
-        for column in (1, 5, 8, 14):
-            if self.columns[column][index]:
-                self.lines.line(self.columns[column][index])
+    def _mixed(self, names):
+        """Those of these chains that may hold more than what was folded and can be written again: what is added to them is written down."""
+        noted, chains = self.lines.noted, self.table.chains
+        if not self.lines.family_known:
+            return set(names)
+        if noted.isdisjoint(names) and set(map(chains.get, names)) == {BARE}:
+            return ()
+        return set(name for name in names if name in noted or chains.get(name) is not BARE)
 
-    def _chain(self, name):
-        chain = self.table.chains.get(name)
-        if chain is None:
-            chain = self.table.chains[name] = Chain(name)
-        return chain.name
+    def _write_down(self, name, texts):
+        self.table.chains.setdefault(name, Chain())
+        self.lines.tell_family(texts[0])
+        self.lines.note_folded(name)
+        self.lines.note_all(texts)
+        self.lines.folded(len(texts))
+
+
+@functools.lru_cache(maxsize=1024)
+def _chances(texts):
+    """Numbers of texts; most services have as many endpoints as another, and so the same."""
+    return tuple([float(text) if text else None for text in texts])
+
+
+_CHAINS = _Shape(":KUBE-S", _DECLARED, _Folder.declared, lambda row: [":%s - [0:0]" % row["chain"]], only_nat=False)
+_ENDPOINTS = _Shape("-A KUBE-SEP-", _ENDPOINT, _Folder.endpoints, lambda row: _endpoint_texts(
+    row["chain"], row["four"] or row["six"], row["port"], row["protocol"], row["comment"], row["other"], row["recent"]))
+_SERVICES = _Shape("-A KUBE-SV", _SERVICE, _Folder.services, lambda row: [
+    "-A %s %s" % (row["chain"], row["other"]) if row["other"] else _balancing_text(row["chain"], row["chance"], row["endpoint"], row["comment"])])
+_JUMPS = _Shape("-A KUBE-", _JUMP, _Folder.jumps, lambda row: [row["text"]])
+_SHAPES = (_CHAINS, _ENDPOINTS, _SERVICES, _JUMPS)

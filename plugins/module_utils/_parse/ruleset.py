@@ -8,6 +8,7 @@ iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table 
 """
 
 import functools
+import itertools
 
 # What a table without its C(*name) line is called.
 NAMELESS = ""
@@ -23,17 +24,16 @@ def _read_again(text):
 class Rule(object):
     """One rule of a save dump.
 
-    C(chain), C(text) (from C(-A) on, without counters), C(counters) ((packets, bytes) or None), C(target) (None without one),
-    C(goto) (True for C(-g)), C(has_match) (any option or match besides the comment) and C(folded_before): so many rules
-    of its chain that were folded into C(Services) stand before it.
+    C(chain), C(text) (from C(-A) on, without counters), C(target) (None without one), C(goto) (True for C(-g)), C(has_match) (any
+    option or match besides the comment) and C(folded_before): so many rules of its chain that were folded into C(Services) stand
+    before it.
     """
 
-    __slots__ = ("chain", "text", "counters", "target", "goto", "has_match", "folded_before", "_words")
+    __slots__ = ("chain", "text", "target", "goto", "has_match", "folded_before", "_words")
 
-    def __init__(self, chain, text, words, counters=None, folded_before=0, keep_words=True):
+    def __init__(self, chain, text, words, folded_before=0, keep_words=True):
         self.chain = chain
         self.text = text
-        self.counters = counters
         self.target = words.target
         self.goto = words.goto
         self.has_match = bool(words.options or words.matches)
@@ -77,25 +77,30 @@ class Rule(object):
 
 
 class Chain(object):
-    """C(name), C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded."""
+    """C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded."""
 
-    __slots__ = ("name", "policy", "declared", "rules")
+    __slots__ = ("policy", "declared", "rules")
 
-    def __init__(self, name, policy=None, declared=False):
-        self.name = name
+    def __init__(self, policy=None, declared=False):
         self.policy = policy
         self.declared = declared
         self.rules = []
 
     def __repr__(self):
-        return "Chain(%r, %r, %d rules)" % (self.name, self.policy, len(self.rules))
+        return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
+
+
+# Stands for every user chain that is declared and has no rule, or none that was not folded: of 40,000 chains all but 20.
+BARE = Chain(None, True)
+BARE.rules = ()
 
 
 class Services(object):
     """Canonical service rules of kube-proxy's iptables mode, in short.
 
-    C(jumps): [(chain, address or None for a node port, protocol, port, target, comment or None)], of KUBE-SERVICES and KUBE-NODEPORTS;
-    C(balancing): {KUBE-SVC or KUBE-SVL chain: [(probability or None, KUBE-SEP chain)]} in order;
+    C(jumps): [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
+    and KUBE-NODEPORTS;
+    C(balancing): {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
     C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
     C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
     C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing.
@@ -111,48 +116,66 @@ class Services(object):
         self.masquerading = {}
         self.in_services = self.in_nodeports = 0
 
+    def add_balancing(self, chain, chance, endpoint):
+        """Adds one rule to those of a chain, whose lists settle() turns into what the others have."""
+        chances, endpoints = self.balancing.get(chain, ((), ()))
+        if not isinstance(chances, list):
+            chances, endpoints = self.balancing[chain] = list(chances), list(endpoints)
+        chances.append(chance)
+        endpoints.append(endpoint)
+
+    def add_other(self, chain, kept):
+        """Adds a rule that stands before the balancing: to the endpoint that keeps a client, or None for one that masquerades."""
+        if kept:
+            self.affinity.setdefault(chain, []).append(kept)
+        else:
+            self.masquerading[chain] = self.masquerading.get(chain, 0) + 1
+
+    def settle(self):
+        """No rule comes any more."""
+        for chain, (chances, endpoints) in self.balancing.items():
+            if isinstance(chances, list):
+                self.balancing[chain] = tuple(chances), tuple(endpoints)
+
     def rules_in(self, chain):
         """How many rules of a chain were folded."""
         direct = {"KUBE-SERVICES": self.in_services, "KUBE-NODEPORTS": self.in_nodeports}.get(chain, 0)
-        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ())) + len(self.balancing.get(chain, ()))
+        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ())) + len(self.balancing.get(chain, ((), ()))[1])
                 + (2 if chain in self.endpoints else 0))
 
-    def add_references(self, counts):
-        """Adds to C({target: number of rules})."""
-        for jump in self.jumps:
-            counts[jump[4]] = counts.get(jump[4], 0) + 1
-        for rules in self.balancing.values():
-            for _probability, endpoint in rules:
-                counts[endpoint] = counts.get(endpoint, 0) + 1
-        for endpoints in self.affinity.values():
-            for endpoint in endpoints:
-                counts[endpoint] = counts.get(endpoint, 0) + 1
-        masquerading = sum(self.masquerading.values()) + len(self.endpoints)
-        for target, number in (("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))):
-            if number:
-                counts[target] = counts.get(target, 0) + number
+    def led_to(self):
+        """The chains of endpoints that rules of services lead to, one after the other, some of them more than once."""
+        balanced = itertools.chain.from_iterable(endpoints for _chances, endpoints in self.balancing.values())
+        return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
 
     def targets(self):
-        """The chains and extensions that folded rules lead to."""
-        found = set([endpoint for rules in self.balancing.values() for _probability, endpoint in rules])
-        found.update([jump[4] for jump in self.jumps])
-        for endpoints in self.affinity.values():
-            found.update(endpoints)
+        """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller part."""
+        found = set([jump[4] for jump in self.jumps])
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
         if self.endpoints:
             found.add("DNAT")
         return found
 
+    def add_references(self, counts):
+        """Adds to C({target: number of rules})."""
+        for target in itertools.chain([jump[4] for jump in self.jumps], self.led_to()):
+            counts[target] = counts.get(target, 0) + 1
+        masquerading = sum(self.masquerading.values()) + len(self.endpoints)
+        for target, number in (("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))):
+            if number:
+                counts[target] = counts.get(target, 0) + number
+
     def add_rule_counts(self, counts):
         """Adds to C({chain: number of rules}); every chain is there already."""
-        for chain, number in self.masquerading.items():
-            counts[chain] += number
-        for rules_of in (self.affinity, self.balancing):
-            for chain, rules in rules_of.items():
-                counts[chain] += len(rules)
         for chain in self.endpoints:
             counts[chain] += 2
+        for chain, (_chances, endpoints) in self.balancing.items():
+            counts[chain] += len(endpoints)
+        for chain, endpoints in self.affinity.items():
+            counts[chain] += len(endpoints)
+        for chain, number in self.masquerading.items():
+            counts[chain] += number
         for chain, number in (("KUBE-SERVICES", self.in_services), ("KUBE-NODEPORTS", self.in_nodeports)):
             if number:
                 counts[chain] += number
@@ -160,10 +183,10 @@ class Services(object):
 
 class Table(object):
     """C(name) (C(NAMELESS) where its line is lost), C(chains) {name: Chain}, C(committed) (COMMIT seen), C(unread) (lines in it
-    that could not be read), C(services), C(packets) (sum of the packet counters of all rules, or None where none were printed).
+    that could not be read), C(services).
     """
 
-    __slots__ = ("name", "chains", "committed", "unread", "services", "packets", "repeated", "_counts")
+    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "_counts")
 
     def __init__(self, name):
         self.name = name
@@ -171,7 +194,6 @@ class Table(object):
         self.committed = False
         self.unread = 0
         self.services = Services()
-        self.packets = None
         self.repeated = {}
         self._counts = None
 
@@ -180,25 +202,46 @@ class Table(object):
         """Every rule of the table is known. Of a table that is not, nothing may be said to be missing."""
         return self.committed and not self.unread and self.name != NAMELESS
 
+    def own_chain(self, name):
+        """The Chain of that name to put something into; made where it is not there or only C(BARE)."""
+        chain = self.chains.get(name)
+        if chain is None or chain is BARE:
+            chain = self.chains[name] = Chain(None, chain is BARE)
+        return chain
+
     def references(self):
         """C({target: number of rules that jump or go to it}); extensions such as DNAT are targets too."""
         counts = {}
-        for chain in self.chains.values():
-            for rule in chain.rules:
-                if rule.target is not None:
-                    counts[rule.target] = counts.get(rule.target, 0) + 1
+        for rule in self._rules():
+            if rule.target is not None:
+                counts[rule.target] = counts.get(rule.target, 0) + 1
         self.services.add_references(counts)
         return counts
 
-    def targets(self):
-        """What rules jump or go to: the keys of references(), without the counting."""
-        return self.services.targets().union([rule.target for chain in self.chains.values() for rule in chain.rules if rule.target is not None])
+    def targets(self, endpoints=True):
+        """What rules jump or go to: the keys of references(), without the counting; or without the folded ways to C(endpoints)."""
+        found = self.services.targets().union([rule.target for rule in self._rules() if rule.target is not None])
+        if endpoints:
+            found.update(self.services.led_to())
+        return found
+
+    def dangling(self):
+        """The targets that are no chains of the table: extensions, and chains that are missing."""
+        found = self.targets(endpoints=False).difference(self.chains)
+        found.update(itertools.filterfalse(self.chains.__contains__, self.services.led_to()))
+        return found
+
+    def _rules(self):
+        return [rule for chain in self.chains.values() if chain is not BARE for rule in chain.rules]
 
     def rule_counts(self):
         """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""
         if self._counts is None:
-            self._counts = {name: len(chain.rules) for name, chain in self.chains.items()}
+            self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
+            for name, chain in self.chains.items():
+                if chain is not BARE:
+                    self._counts[name] += len(chain.rules)
         return self._counts
 
     def duplicates(self):

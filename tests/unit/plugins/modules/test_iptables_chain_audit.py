@@ -67,5 +67,5 @@ def test_every_key_is_documented(tree):
     rows = dict((key, sections[0][key] or sections[1][key]) for key in ("unread", "rule_sets", "notices", "observations", "owners", "service_rows"))
     for key in rows:
         assert rows[key] and set(rows[key][0]) == set(described[key]["contains"]), key
-    for key in ("digest", "footprint"):
+    for key in ("digest", "footprint", "networks"):
         assert set(section[key]) == set(described[key]["contains"])

@@ -56,7 +56,7 @@ def test_one_damage_gives_its_finding_only(family, backend, seed):
         (lambda text: texts.adding(text, "nat", "-A PREROUTING -p tcp -m tcp --dport 10250 -j DNAT --to-destination :1"), "hostport_capture"),
         (lambda text: texts.without(text, ":KUBE-IPTABLES-HINT - [0:0]"), "hint_missing"),
         (lambda text: texts.adding(text, "nat", ":KUBE-XLB-AAAAAAAAAAAAAAAA - [0:0]"), "other_mode"),
-        (lambda text: texts.instead(text, ":FORWARD ACCEPT", ":FORWARD DROP"), "forward_drop"),
+        (lambda text: texts.dropping(text, "filter", "FORWARD"), "forward_drop"),
     )
     damage, kind = chance.choice(damages)
     rows = of(damage(texts.healthy(family, backend)))

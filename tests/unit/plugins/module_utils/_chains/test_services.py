@@ -98,7 +98,7 @@ def test_endpoints_of_cluster_policies_are_those_of_the_cluster(node):
         row = rows[service.address, service.port, service.protocol]
         assert not service.endpoints or row.cluster == (not service.internal_local)
         wanted = set((endpoint.address, endpoint.port, service.protocol) for endpoint in service.endpoints if endpoint.local or not service.internal_local)
-        assert row.endpoints == wanted
+        assert len(row.endpoints) == len(wanted) and set(row.endpoints) == wanted
         if service.node_port and service.endpoints:
             assert rows["nodeport", service.node_port, service.protocol].cluster == (not service.external_local)
 
@@ -144,6 +144,23 @@ def test_the_digest_is_of_the_lines_the_documentation_names():
     assert digest(rows) == {
         "services": hashlib.sha256(b"ipv4 nodeport 30000 tcp no\nipv6 fd01::1 53 udp yes\n").hexdigest(),
         "endpoints": hashlib.sha256(b"ipv6 fd01::1 53 udp [fd00::5]:53\n").hexdigest(), "service_count": 2, "endpoint_count": 1}
+
+
+def test_the_lines_of_a_digest_are_sorted_as_a_whole():
+    """Addresses, ports and protocols that begin others: Services are sorted, then the endpoints of each."""
+    source = random.Random(kube_audit.seed())
+    keys = [(family, address, port, protocol) for family in ("ipv4", "ipv6", None) for address in ("10.0.0.1", "10.0.0.10", "10.0.0.1a", "nodeport", "fd00::1")
+            for port in (8, 80, 8080) for protocol in ("tcp", "udp", "sctp")]
+    reached = [(address, port, "tcp") for address in ("10.1.0.1", "10.1.0.11", "fd00::5", "fd00::50") for port in (1, 10, 100)]
+    services = [Service(*(key + ("", tuple(source.sample(reached, source.randrange(6))), source.random() < 0.5, source.random() < 0.7)))
+                for key in source.sample(keys, 60)]
+    heads = dict((service, "%s %s %d %s " % service[:4]) for service in services)
+    meant = sorted(heads[service] + ("yes" if service.has_endpoints else "no") for service in services)
+    behind = sorted(heads[service] + ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
+                    for service in services if service.cluster for address, port, _protocol in service.endpoints)
+    wanted = [hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest() for lines in (meant, behind)]
+    told = digest(services)
+    assert [told["services"], told["endpoints"], told["service_count"], told["endpoint_count"]] == wanted + [len(meant), len(behind)]
 
 
 def test_what_is_not_known_has_no_digest():

@@ -241,15 +241,29 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, {"deep": deep}) for de
 """
 
 
-@needs_root
-def test_nftables_mode_means_the_same_as_iptables_mode(tmp_path):
-    cluster = kube_cluster.plain_cluster("ipv4", 30, 3)
-    (tmp_path / "rules").write_text(kube_nft.table(cluster).text(), encoding="utf-8")
+def looks(tmp_path, text):
+    """[section, section with deep] of a node with these nft rules."""
+    (tmp_path / "rules").write_text(text, encoding="utf-8")
     out = subprocess.Popen(["unshare", "-n", sys.executable, "-c", LOOK, str(tmp_path / "rules")], stdout=subprocess.PIPE,
                            env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
-    quick, deep = json.loads(out.decode("utf-8"))
-    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", {}, 30)
+    return json.loads(out.decode("utf-8"))
+
+
+@needs_root
+@pytest.mark.parametrize("services, whole", [(30, True), (1100, False)])
+def test_nftables_mode_means_the_same_as_iptables_mode(services, whole, tmp_path):
+    cluster = kube_cluster.plain_cluster("ipv4", services, 3)
+    quick, deep = looks(tmp_path, kube_nft.table(cluster).text())
+    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", {}, services)
     iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
     assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
-    assert (quick["digest"]["endpoints"], deep["digest"]["endpoints"]) == (None, iptables["endpoints"])
-    assert quick["service_rows"][0]["endpoints"] is None and deep["service_rows"][0]["endpoints"] == 3
+    assert (quick["digest"]["endpoints"], deep["digest"]["endpoints"]) == (iptables["endpoints"] if whole else None, iptables["endpoints"])
+    assert (quick["service_rows"][0]["endpoints"], deep["service_rows"][0]["endpoints"]) == (3 if whole else None, 3)
+
+
+@needs_root
+def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
+    text = kube_nft.table(kube_cluster.every_kind("ipv4")).text() + "insert rule ip kube-proxy filter-forward counter drop\n"
+    quick, deep = looks(tmp_path, text)
+    assert [(row["kind"], row["chain"]) for row in quick["observations"]] == [(row["kind"], row["chain"]) for row in deep["observations"]]
+    assert ("unexpected_drop", "filter-forward") in [(row["kind"], row["chain"]) for row in quick["observations"]]

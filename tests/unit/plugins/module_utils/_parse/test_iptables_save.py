@@ -14,12 +14,10 @@ def test_a_whole_dump():
     assert (rules.family, rules.backend, rules.version, rules.source, rules.notices) == ("ipv4", "nft", "1.8.9", "live", {})
     nat, table = rules.tables["nat"], rules.tables["filter"]
     assert nat.complete and table.complete
-    assert (nat.packets, table.packets) == (16, 0)
     assert table.chains["FORWARD"].policy == "DROP" and nat.chains["KUBE-SERVICES"].policy is None
     rule = nat.chains["PREROUTING"].rules[0]
     assert rule.text == '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES'
-    assert (rule.comment, rule.target, rule.goto, rule.has_match, rule.counters) == (
-        "kubernetes service portals", "KUBE-SERVICES", False, False, (7, 420))
+    assert (rule.comment, rule.target, rule.goto, rule.has_match) == ("kubernetes service portals", "KUBE-SERVICES", False, False)
     rule = nat.chains["KUBE-MARK-MASQ"].rules[0]
     assert (rule.value("--set-xmark"), rule.value("--mark"), rule.arguments) == (
         "0x4000/0x4000", None, [("--set-xmark", ["0x4000/0x4000"], False)])
@@ -33,10 +31,11 @@ def test_a_whole_dump():
                                  "KUBE-SEP-AAAAAAAAAAAAAAAA": 2}
 
 
-def test_without_counters_nothing_is_said_about_packets():
-    rules = parse_save("*nat\n:PREROUTING ACCEPT [1:60]\n-A PREROUTING -j ACCEPT\nCOMMIT\n")
-    assert rules.tables["nat"].packets is None
-    assert rules.tables["nat"].chains["PREROUTING"].rules[0].counters is None
+def test_counters_make_no_difference():
+    text = "*nat\n:PREROUTING ACCEPT [1:60]\n%s-A PREROUTING -j ACCEPT\n%s-A PREROUTING -j ACCEPT\nCOMMIT\n"
+    with_them, without = [parse_save(text % counters).tables["nat"] for counters in (("[7:420] ", "[0:0] "), ("", ""))]
+    assert [rule.text for rule in with_them.chains["PREROUTING"].rules] == [rule.text for rule in without.chains["PREROUTING"].rules]
+    assert with_them.duplicates() == without.duplicates() == [("PREROUTING", "-A PREROUTING -j ACCEPT", 2)]
 
 
 def test_kinds_of_lines():

@@ -12,7 +12,7 @@ import kube_cluster
 import kube_nft
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import nft_kube_tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft_kube_tables import (
-    FIRST, NOT_DEEP, SETS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
+    FIRST, NOT_DEEP, SETS, WHOLE_CHAINS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
 
 CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
 SET_COMMANDS = [["list", kind, "ip", "kube-proxy", name] for kind, name in SETS]
@@ -23,14 +23,14 @@ def small(family="ipv4", layout="1.36", **options):
     return kube_nft.table(kube_cluster.every_kind(family), layout, **options)
 
 
-def asked(answer, deep=False):
-    """(KubeTables, commands that were run)"""
+def asked(answer, deep=False, whole_chains=0):
+    """(KubeTables, commands that were run); a table counts as large, however small it is."""
     commands = []
 
     def noted(arguments):
         commands.append(arguments)
         return answer(arguments)
-    return read_kube_tables(noted, deep), commands
+    return read_kube_tables(noted, deep, whole_chains), commands
 
 
 def content(found):
@@ -77,7 +77,7 @@ def test_deep_knows_the_rules_of_all_chains(family, layout):
     ("timeout", None, "", "timeout"), ("denied", None, "", "denied"), ("absent", None, "", "absent"), ("unparsed", None, "", "unparsed"),
 ])
 def test_no_chains_no_knowledge(status, rc, message, expected):
-    reader = KubeTablesReader()
+    reader = KubeTablesReader(False, 0)
     commands = []
     for arguments in reader.commands():
         commands.append(arguments)
@@ -88,7 +88,7 @@ def test_no_chains_no_knowledge(status, rc, message, expected):
 
 
 def test_a_map_that_could_not_be_read_is_not_absent():
-    table, reader = small(), KubeTablesReader()
+    table, reader = small(), KubeTablesReader(False, 0)
     for arguments in reader.commands():
         if arguments[-1] == "service-ips":
             reader.feed(b"table ip kube-proxy {\n\tmap serv")
@@ -101,8 +101,9 @@ def test_a_map_that_could_not_be_read_is_not_absent():
 
 
 @pytest.mark.parametrize("given, status", [(lambda text: text[:len(text) // 2], "ok"), (lambda text: "", "ok"), (lambda text: text, "unparsed")])
-def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status):
-    table, reader = small(), KubeTablesReader(deep=True)
+@pytest.mark.parametrize("how", [(True, 0), (False,)])
+def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status, how):
+    table, reader = small(), KubeTablesReader(*how)
     for arguments in reader.commands():
         text = kube_nft.answers(table)(arguments)
         reader.feed((given(text) if arguments[1] == "table" else text).encode())
@@ -110,6 +111,16 @@ def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status):
     found = reader.close()
     assert found.deep["ipv4"] and found.deep["ipv4"] != NOT_DEEP
     assert found.tables["ipv4"].chains["masquerading"].rules is None and found.tables["ipv4"].sets["service-ips"].elements
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_a_small_table_is_read_as_a_whole(family):
+    table = small(family)
+    found, commands = asked(kube_nft.answers(table), False, WHOLE_CHAINS)
+    assert commands == [FIRST, ["list", "table", table.family, "kube-proxy"]] and found.deep == {family: None}
+    assert content(found) == content(asked(kube_nft.answers(table), True)[0])
+    assert asked(kube_nft.answers(table), False, len(table.chains))[1] == commands
+    assert asked(kube_nft.answers(table), False, len(table.chains) - 1)[0].deep == {family: NOT_DEEP}
 
 
 def test_too_many_chains_are_not_probed(monkeypatch):
@@ -128,7 +139,7 @@ def test_a_chain_that_came_with_its_element_meanwhile_is_no_fault():
     def answer(arguments):
         looks.append(arguments)
         return kube_nft.answers(before if len(looks) == 1 else after)(arguments)
-    found = read_kube_tables(answer)
+    found = read_kube_tables(answer, False, 0)
     assert looks.count(FIRST) == 2 and leads_nowhere(found.tables["ipv4"]) == {}
     assert found.tables["ipv4"].chains["services"].rules == 3
 
@@ -141,7 +152,7 @@ def test_a_service_that_went_meanwhile_is_no_fault():
     def answer(arguments):
         looks.append(arguments)
         return kube_nft.answers(before if len(looks) == 2 else after)(arguments)
-    found = read_kube_tables(answer)
+    found = read_kube_tables(answer, False, 0)
     assert looks[1][-1] == "cluster-ips" and lost_addresses(found.tables["ipv4"]) == []
 
 
@@ -180,8 +191,8 @@ def test_5000_services_of_the_real_nft(layout):
     with kube_nft.RealNft() as real:
         real.load(kube_nft.table(cluster, layout).text())
         found = read_kube_tables(real.answer)
-        deep = read_kube_tables(real.answer, deep=True)
-    assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == {"ipv4": None}
+        deep = read_kube_tables(real.answer, True)
+    assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == {"ipv4": None} and found.deep == {"ipv4": NOT_DEEP}
     assert len(found.tables["ipv4"].sets["service-ips"].elements) == len(found.tables["ipv4"].sets["cluster-ips"].elements) == 5000
     assert leads_nowhere(found.tables["ipv4"]) == leads_nowhere(deep.tables["ipv4"]) == {}
 
@@ -189,6 +200,6 @@ def test_5000_services_of_the_real_nft(layout):
 @NEEDS_ROOT
 def test_a_node_without_any_rules():
     with kube_nft.RealNft() as real:
-        found = read_kube_tables(real.answer, deep=True)
+        found = read_kube_tables(real.answer, True)
         assert real.answer(FIRST) == ""
     assert (found.status, found.looked, found.tables) == ("absent", True, {})

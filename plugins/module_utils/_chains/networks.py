@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The networks that the addresses of Services and of their endpoints are in, told in a few rows. PRIVATE to the collection."""
+
+import collections
+import ipaddress
+
+from .services import NODE_PORT
+
+NETWORKS_LIMIT = 8
+# Length of a row's network and of the wider one that several are told as where they are many: one node's pods, one cluster's.
+_LENGTHS = {4: (24, 16), 6: (64, 48)}
+# The endpoints of this Service are API servers, which have addresses of nodes (kubernetes pkg/controlplane/reconcilers).
+_API_SERVER = "default/kubernetes:"
+
+
+def networks_of(services):
+    """C({"services": rows, "services_left_out": number, "endpoints": rows, "endpoints_left_out": number}) of [Service]; rows are None
+    where they are not known, as those of endpoints may be in nftables mode. C(services): None where nothing is known."""
+    virtual = endpoints = None, 0
+    if services is not None:
+        virtual = _rows((service.address, service.name) for service in services if service.address != NODE_PORT)
+    if services is not None and all(service.endpoints is not None for service in services):
+        endpoints = _rows((address, service.name) for service in services if not service.name.startswith(_API_SERVER)
+                          for address, _port, _protocol in service.endpoints)
+    return {"services": virtual[0], "services_left_out": virtual[1], "endpoints": endpoints[0], "endpoints_left_out": endpoints[1]}
+
+
+def _rows(named):
+    """C([{"family", "network", "addresses", "name"}]) of (address, name of a Service), the network with the most addresses first."""
+    names = dict(named)
+    # Addresses alike up to their last part are in one network: of 30,000 a few hundred have to be read.
+    starts = [address.rpartition(":" if ":" in address else ".")[0] for address in names]
+    one_of = dict(zip(starts, names))
+    counts, told = collections.Counter(), {}
+    for start, number in collections.Counter(starts).items():
+        network = _network(one_of[start])
+        if network:
+            counts[network] += number
+            told[network] = names[one_of[start]]
+    if len(counts) > NETWORKS_LIMIT:
+        counts, told = _wider(counts, told)
+    rows = [{"family": "ipv%d" % version, "network": "%s/%d" % (kind(first), length), "addresses": number, "name": told[version, first, length]}
+            for (version, first, length), number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:NETWORKS_LIMIT]
+            for kind in [ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address]]
+    return rows, max(0, len(counts) - NETWORKS_LIMIT)
+
+
+def _network(address):
+    """(4 or 6, first address as a number, length), None of what is no address."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    return _cut(found.version, int(found), _LENGTHS[found.version][0])
+
+
+def _cut(version, number, length):
+    rest = (32 if version == 4 else 128) - length
+    return version, number >> rest << rest, length
+
+
+def _wider(counts, names):
+    """The same with every wide network that holds several in place of those."""
+    groups = collections.defaultdict(list)
+    for network in counts:
+        groups[_cut(network[0], network[1], _LENGTHS[network[0]][1])].append(network)
+    together = dict((wide if len(held) > 1 else held[0], held) for wide, held in groups.items())
+    return (dict((network, sum(counts[each] for each in held)) for network, held in together.items()),
+            dict((network, names[max(held)]) for network, held in together.items()))
