@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_cni: which network plugin this node uses. PRIVATE to the collection."""
+"""The section node_cni: which network plugin this node uses, and which networks it is in. PRIVATE to the collection."""
 
 from .. import _host
 from .._parse.cni_config import parse_cni_config
+from ._cluster_ranges import node_networks, service_ranges
 
 DIRECTORY = "/etc/cni/net.d"
 ENDINGS = (".conf", ".conflist", ".json")
@@ -19,11 +20,17 @@ NETWORKS = {
 FILE_NAMES = {"10-kuberouter.conf": "kube-router", "10-kuberouter.conflist": "kube-router"}
 
 
-def collect_cni(host):
+def collect_cni(host, node):
     """The evidence dict. Container runtimes use the first file by name (containernetworking libcni ConfFiles)."""
     status, names = host.list_dir(DIRECTORY)
     files = [name for name in names if name.endswith(ENDINGS)]
-    section = {"schema": 1, "collected": {"net_d": status}, "file": None, "plugins": [], "name": None}
+    section = {
+        "schema": 1, "collected": {"net_d": status, "routes": _host.ABSENT}, "file": None, "plugins": [], "name": None,
+        "node_networks": [], "service_ranges": [], "service_ranges_source": None,
+    }
+    if node["place"] == "live":
+        section["collected"]["routes"], section["node_networks"] = node_networks(host)
+        section["service_ranges"], section["service_ranges_source"] = service_ranges(host)
     if not files:
         return section
     text = host.read_text(DIRECTORY + "/" + files[0])

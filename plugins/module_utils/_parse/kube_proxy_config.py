@@ -5,6 +5,8 @@
 
 Sample:
     kind: KubeProxyConfiguration
+    clusterCIDR: 10.244.0.0/16
+    metricsBindAddress: 127.0.0.1:10249
     mode: "ipvs"
     ipvs:
       scheduler: wrr
@@ -14,28 +16,39 @@ The standard library reads no YAML; the file is written by kubeadm and its like 
 import json
 import re
 
+# (block or empty, key) -> what the value is called here.
+FIELDS = {
+    ("", "mode"): "mode", ("ipvs", "scheduler"): "scheduler", ("", "metricsBindAddress"): "metrics",
+    ("", "clusterCIDR"): "cluster_cidr", ("", "detectLocalMode"): "detect_local_mode",
+    ("iptables", "masqueradeAll"): "masquerade_all", ("nftables", "masqueradeAll"): "masquerade_all_nftables",
+}
 _PAIR = re.compile(r"^(\s*)([A-Za-z]+):\s*(?:\"([^\"]*)\"|'([^']*)'|([^#\s]*))\s*(?:#.*)?$")
+# What kubeadm writes where it leaves a default.
+_NULLS = ("null", "Null", "NULL", "~")
 
 
 def parse_kube_proxy_config(text):
-    """C({"mode": str, "scheduler": str}), empty strings where the file leaves the default; None if it is no such configuration."""
+    """The values of FIELDS as texts, empty where the file leaves the default, and those of the block C(conntrack) as C({key: text});
+    None if it is no such configuration."""
     if "KubeProxyConfiguration" not in text:
         return None
     if text.lstrip().startswith("{"):
         return _from_json(text)
-    mode, scheduler, block = "", "", ""
+    values, block = dict(dict.fromkeys(FIELDS.values(), ""), conntrack={}), ""
     for line in text.splitlines():
         found = _PAIR.match(line)
         if not found:
             continue
-        indent, key, value = found.group(1), found.group(2), found.group(3) or found.group(4) or found.group(5) or ""
+        plain = "" if found.group(5) in _NULLS else found.group(5)
+        indent, key, value = found.group(1), found.group(2), found.group(3) or found.group(4) or plain or ""
         if not indent:
             block = key
-            if key == "mode":
-                mode = value
-        elif block == "ipvs" and key == "scheduler":
-            scheduler = value
-    return {"mode": mode, "scheduler": scheduler}
+        name = FIELDS.get((block if indent else "", key))
+        if name:
+            values[name] = value
+        elif indent and block == "conntrack" and value:
+            values["conntrack"][key] = value
+    return values
 
 
 def _from_json(text):
@@ -43,5 +56,12 @@ def _from_json(text):
         fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    ipvs = fields.get("ipvs") if isinstance(fields.get("ipvs"), dict) else {}
-    return {"mode": str(fields.get("mode") or ""), "scheduler": str(ipvs.get("scheduler") or "")}
+    blocks = dict((block, fields[block] if isinstance(fields.get(block), dict) else {}) for block in ("ipvs", "iptables", "nftables", "conntrack"))
+    blocks[""] = fields
+    values = dict((name, _text(blocks[block].get(key))) for (block, key), name in FIELDS.items())
+    return dict(values, conntrack=dict((key, _text(value)) for key, value in blocks["conntrack"].items() if value is not None))
+
+
+def _text(value):
+    """As it would stand in YAML."""
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)

@@ -10,7 +10,7 @@ import pytest
 import node_tree
 from node_manifests import DEBIAN, merged
 from node_processes import as_nobody
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 
 
 def look(tree):
@@ -33,17 +33,17 @@ def conf(*types):
 ])
 def test_networks(files, name, plugins, tmp_path):
     section = look(node_tree.unpack(merged(DEBIAN, dict(("etc/cni/net.d/" + base, text) for base, text in files.items())), tmp_path))
-    assert (section["name"], section["plugins"], section["collected"]) == (name, plugins, {"net_d": "ok"})
+    assert (section["name"], section["plugins"], section["collected"]) == (name, plugins, {"net_d": "ok", "routes": "absent"})
 
 
 @pytest.mark.parametrize("content", ["garbage", b"\xff\x00", "{}", '{"plugins": []}', node_tree.FIFO, node_tree.sparse(1 << 33), "[" * 100000])
 def test_a_file_that_cannot_be_read(content, tmp_path):
     section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conf": content}), tmp_path))
-    assert (section["name"], section["plugins"], section["collected"]) == (None, [], {"net_d": "unparsed"})
+    assert (section["name"], section["plugins"], section["collected"]) == (None, [], {"net_d": "unparsed", "routes": "absent"})
 
 
 def test_no_network(tmp_path):
-    assert look(node_tree.unpack(DEBIAN, tmp_path))["collected"] == {"net_d": "absent"}
+    assert look(node_tree.unpack(DEBIAN, tmp_path))["collected"] == {"net_d": "absent", "routes": "absent"}
     assert look(node_tree.unpack({"etc/cni/net.d": node_tree.DIRECTORY}, tmp_path))["name"] is None
 
 
@@ -54,7 +54,7 @@ def test_what_may_not_be_read(closed):
     manifest[closed] = node_tree.mode(0o000, manifest.get(closed, node_tree.DIRECTORY))
     node_tree.unpack(manifest, folder)
     section = as_nobody(lambda: look(folder))
-    assert (section["name"], section["collected"]) == (None, {"net_d": "denied"})
+    assert (section["name"], section["collected"]) == (None, {"net_d": "denied", "routes": "absent"})
 
 
 def test_many_and_long_names_are_cut(tmp_path):

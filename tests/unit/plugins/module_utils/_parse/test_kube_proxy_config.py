@@ -24,7 +24,42 @@ HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfigurati
     ('{"kind": "KubeProxyConfiguration", "mode": null, "ipvs": []}', "", ""),
 ])
 def test_mode_and_scheduler(text, mode, scheduler):
-    assert parse_kube_proxy_config(text) == {"mode": mode, "scheduler": scheduler}
+    fields = parse_kube_proxy_config(text)
+    assert (fields.pop("mode"), fields.pop("scheduler")) == (mode, scheduler) and not any(fields.values())
+
+
+@pytest.mark.parametrize("text, cidr, local, iptables, nftables", [
+    (HEAD + "clusterCIDR: 10.244.0.0/16\ndetectLocalMode: ClusterCIDR\niptables:\n  masqueradeAll: true\n",
+     "10.244.0.0/16", "ClusterCIDR", "true", ""),
+    (HEAD + 'clusterCIDR: "10.244.0.0/16,fd00:10:244::/56" # both\nnftables:\n  masqueradeAll: true\niptables:\n  masqueradeAll: false\n',
+     "10.244.0.0/16,fd00:10:244::/56", "", "false", "true"),
+    (HEAD + "clusterCIDR: fd00:10:244::/56\nwinkernel:\n  masqueradeAll: true\n  clusterCIDR: 10.0.0.0/8\n", "fd00:10:244::/56", "", "", ""),
+    ('{"kind": "KubeProxyConfiguration", "clusterCIDR": "10.244.0.0/16", "iptables": {"masqueradeAll": true}, "nftables": {"masqueradeAll": false}}',
+     "10.244.0.0/16", "", "true", "false"),
+])
+def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptables, nftables):
+    fields = parse_kube_proxy_config(text)
+    assert (fields["cluster_cidr"], fields["detect_local_mode"]) == (cidr, local)
+    assert (fields["masquerade_all"], fields["masquerade_all_nftables"]) == (iptables, nftables)
+
+
+@pytest.mark.parametrize("text, conntrack", [
+    (HEAD + "conntrack:\n  maxPerCore: null\n  min: 131072\n  tcpBeLiberal: false\n  tcpEstablishedTimeout: 24h0m0s\n  udpTimeout: ~\nmode: \"\"\n",
+     {"min": "131072", "tcpBeLiberal": "false", "tcpEstablishedTimeout": "24h0m0s"}),
+    (HEAD + "conntrack: null\niptables:\n  min: 1\n", {}),
+    ('{"kind": "KubeProxyConfiguration", "conntrack": {"maxPerCore": 0, "min": null, "tcpBeLiberal": true}}', {"maxPerCore": "0", "tcpBeLiberal": "true"}),
+])
+def test_connection_tracking(text, conntrack):
+    assert parse_kube_proxy_config(text)["conntrack"] == conntrack
+
+
+@pytest.mark.parametrize("text, metrics", [
+    (HEAD + 'metricsBindAddress: "0.0.0.0:10249"\nmode: ipvs\n', "0.0.0.0:10249"), (HEAD + "metricsBindAddress: ''\n", ""),
+    (HEAD + "metricsBindAddress: [::1]:10249 # loopback\n", "[::1]:10249"), (HEAD + "conntrack:\n  metricsBindAddress: 1.2.3.4:1\n", ""),
+    ('{"kind": "KubeProxyConfiguration", "metricsBindAddress": "127.0.0.1:20249"}', "127.0.0.1:20249"),
+])
+def test_where_metrics_are_offered(text, metrics):
+    assert parse_kube_proxy_config(text)["metrics"] == metrics
 
 
 @pytest.mark.parametrize("text", ["", "kind: KubeletConfiguration\nmode: ipvs\n", '{"kind": "KubeProxyConfiguration"', "\x7fELF"])
@@ -42,4 +77,5 @@ def test_nesting_without_end():
 def test_any_text_is_read_without_an_exception(text):
     for whole in (text, HEAD + text, '{"KubeProxyConfiguration": 1, ' + text[1:]):
         answer = parse_kube_proxy_config(whole)
-        assert answer is None or all(isinstance(value, str) for value in answer.values())
+        conntrack = answer.pop("conntrack") if answer else {}
+        assert answer is None or all(isinstance(value, str) for value in list(answer.values()) + list(conntrack.values()))

@@ -1,0 +1,56 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which networks the node is in, and which range its API server gives Services addresses of. PRIVATE to the collection."""
+
+import re
+
+from .. import _host
+from .._parse.proc_net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from ._processes import find_processes
+
+NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
+# Some 30,000 routes, as of a node that learns those of all others.
+ROUTES_LIMIT = 4 * 1024 * 1024
+# Link-local and multicast, which are behind every interface.
+_EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
+# Program that is or contains the API server -> (its flag, files it takes arguments from).
+_API_SERVERS = {
+    "kube-apiserver": ("service-cluster-ip-range", ()),
+    "k3s-server": ("service-cidr", ("/etc/rancher/k3s/config.yaml",)),
+    "kubelite": ("service-cluster-ip-range", ("/var/snap/microk8s/current/args/kube-apiserver",)),
+}
+
+
+def node_networks(host):
+    """(status, [{"family", "network", "interface"}]): what is directly behind the interfaces that default routes go out of. Bridges and
+    tunnels of pods have none."""
+    found, statuses = [], []
+    for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route), ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
+        text = host.read_text(path, ROUTES_LIMIT)
+        # A kernel without IPv6 has no file of it.
+        statuses += [text.status] if text.status != _host.ABSENT or family == "ipv4" else []
+        routes = parse(text.text) if text.ok else []
+        ways = set(route.interface for route in routes if route.network is None)
+        found += [{"family": family, "network": route.network, "interface": route.interface}
+                  for route in routes if route.network and route.interface in ways and not route.network.startswith(_EVERYWHERE)]
+    return next((status for status in statuses if status != _host.OK), _host.OK), found[:NETWORKS_LIMIT]
+
+
+def service_ranges(host):
+    """([range], what says so or None) of an API server that runs here."""
+    for process in find_processes(host, _API_SERVERS)[1]:
+        flag, files = _API_SERVERS[process.name]
+        told = [(process.option(flag), "--%s of %s" % (flag, process.name))]
+        told += [(_given(host.read_text(path).text, flag), "%s in %s" % (flag, path)) for path in files]
+        for text, source in told:
+            ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
+            if ranges:
+                return ranges[:RANGES_LIMIT], source
+    return [], None
+
+
+def _given(text, flag):
+    """Value of an argument in a file of them, or of that key of a configuration in YAML; None where there is none."""
+    found = re.search(r"^[ \t]*(?:--)?%s[ \t]*[=: \t][ \t]*[\"']?([0-9a-fA-F.:/, ]+)" % re.escape(flag), text, re.M)
+    return found.group(1) if found else None

@@ -1,0 +1,160 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ranges of a cluster as the policy or the node tells them, put beside each other. PRIVATE to the collection."""
+
+import collections
+
+from ._ranges import family_of, is_in, range_of, ranges_in, shared
+
+POLICY = ("pod_ranges", "service_ranges", "node_ranges")
+# C(ranges): [(netaddr.IPNetwork, who says so)]; C(doubt): why there may be others, or an empty text.
+_Side = collections.namedtuple("_Side", ("what", "ranges", "doubt"))
+# Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and eBPF host routing).
+_WITHOUT_KUBE_PROXY = ("cilium",)
+
+
+def check_policy(values):
+    """Refuse what is no range. Raises BadInput."""
+    for name in POLICY:
+        ranges_in("node_policy_" + name, values[name])
+
+
+def ranges_of(evidence, values, facts):
+    """What checks ask of the ranges of one host; C(facts) as _resolve.facts_of() tells them.
+
+    Each of C(pods_and_services), C(pods_and_nodes), C(services_and_nodes) and C(cluster_cidr) is C({"judged", "offenders", "doubts"}):
+    whether both sides are known or may be, what is wrong, and what could not be looked at.
+    """
+    pods, services, nodes = _pods(evidence, values), _services(evidence, values), _nodes(evidence, values)
+    seen = [] if services.ranges or services.doubt else _seen(evidence, "services")
+    # Where pods have addresses of the nodes' network, Services outside of the cluster may, too.
+    together = facts["cni"] in values["shared_range_cnis"]
+    return {
+        "pods_and_services": _with_seen(_compared(pods, services), pods, [] if together else seen or [], evidence),
+        "pods_and_nodes": _not_judged() if together else _compared(pods, nodes),
+        "services_and_nodes": _compared(services, nodes),
+        "cluster_cidr": _cluster_cidr(evidence, values, facts, nodes),
+    }
+
+
+def _pods(evidence, values):
+    if values["pod_ranges"]:
+        return _of_policy("pods", "pod_ranges", values)
+    proxy = evidence.get("node_kube_proxy")
+    if proxy is None:
+        return _Side("pods", [], "node_kube_proxy was not collected")
+    if proxy.get("cluster_cidr") is None:
+        # What contains kube-proxy may have its range from another node.
+        unread = proxy.get("running") is None or (proxy["running"] and proxy.get("runs_in") != "embedded")
+        return _Side("pods", [], "with which clusterCIDR kube-proxy runs could not be read" if unread else "")
+    return _told("pods", proxy["cluster_cidr"], "clusterCIDR of kube-proxy")
+
+
+def _services(evidence, values):
+    if values["service_ranges"]:
+        return _of_policy("Services", "service_ranges", values)
+    cni = evidence.get("node_cni")
+    if cni is None:
+        return _Side("Services", [], "node_cni was not collected")
+    return _told("Services", cni.get("service_ranges") or [], cni.get("service_ranges_source"))
+
+
+def _nodes(evidence, values):
+    if values["node_ranges"]:
+        return _of_policy("nodes", "node_ranges", values)
+    cni = evidence.get("node_cni")
+    if cni is None:
+        return _Side("nodes", [], "node_cni was not collected")
+    status = (cni.get("collected") or {}).get("routes")
+    found = _told("nodes", [row["network"] for row in cni.get("node_networks") or []], "this node is in it")
+    return found._replace(doubt=found.doubt or ("" if status in ("ok", "absent") else "the routes of the node are %s" % status))
+
+
+def _of_policy(what, name, values):
+    return _Side(what, [(found, "node_policy_" + name) for found in ranges_in(name, values[name])], "")
+
+
+def _told(what, texts, source):
+    parsed = [(range_of(text), source) for text in texts]
+    return _Side(what, [row for row in parsed if row[0] is not None],
+                 "%s is no range of addresses" % source if any(found is None for found, _source in parsed) else "")
+
+
+def _seen(evidence, key):
+    """Rows of node_iptables_chains.networks with their C(range); None where they are not known."""
+    rows = ((evidence.get("node_iptables_chains") or {}).get("networks") or {}).get(key)
+    return None if rows is None else [dict(row, range=range_of(row["network"])) for row in rows if range_of(row["network"]) is not None]
+
+
+def _not_judged():
+    return {"judged": False, "offenders": [], "doubts": []}
+
+
+def _compared(first, second):
+    if not (first.ranges or first.doubt) or not (second.ranges or second.doubt):
+        return _not_judged()
+    offenders = [{"subject": "%s %s and %s %s" % (first.what, one, second.what, other), "range": str(shared(one, other)),
+                  "because": "%s; %s" % (source, other_source)}
+                 for one, source in first.ranges for other, other_source in second.ranges if shared(one, other) is not None]
+    doubts = [{"subject": "the ranges of %s" % side.what, "evidence": side.doubt} for side in (first, second) if side.doubt]
+    return {"judged": True, "offenders": offenders, "doubts": doubts}
+
+
+def _with_seen(answer, pods, seen, evidence):
+    """The same with the addresses that Services have, where nobody tells their range."""
+    if answer["judged"] or not pods.ranges:
+        return answer
+    offenders = [{"subject": "pods %s and Services in %s" % (one, row["network"]), "range": row["network"],
+                  "because": "%s; kube-proxy serves %s there" % (source, _shown(row))}
+                 for one, source in pods.ranges for row in seen if is_in(row["range"], one)]
+    doubts = [] if seen or not _unread(evidence) else [{"subject": "the addresses of Services", "evidence": _unread(evidence)}]
+    return {"judged": bool(seen or doubts), "offenders": offenders, "doubts": doubts}
+
+
+def _shown(row):
+    return "%d addresses, as of %s" % (row["addresses"], row["name"] or "a Service")
+
+
+def _unread(evidence):
+    """Why the rules are not known, or an empty text; in ipvs mode Services are not in rules, which is no reason."""
+    section = evidence.get("node_iptables_chains")
+    if section is None:
+        return "node_iptables_chains was not collected"
+    return "; ".join(sorted({row["evidence"] for row in section.get("unread") or []})[:3])
+
+
+def _cluster_cidr(evidence, values, facts, nodes):
+    """Whether pods are in the range that kube-proxy takes for theirs (clusterCIDR, where it tells pods by their range)."""
+    proxy = evidence.get("node_kube_proxy") or {}
+    told = _told("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
+    if not told.ranges or proxy.get("detect_local_mode") not in (None, "", "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
+        return _not_judged()
+    around, families = [found for found, _source in told.ranges], {family_of(found) for found, _source in told.ranges}
+    if values["pod_ranges"]:
+        outside = [found for found in ranges_in("pod_ranges", values["pod_ranges"]) if family_of(found) in families
+                   and not any(is_in(found, other) for other in around)]
+        return {"judged": True, "doubts": [], "offenders": [_outsider(str(found), "node_policy_pod_ranges", around) for found in outside]}
+    return _seen_outside(evidence, nodes, around, families)
+
+
+def _seen_outside(evidence, nodes, around, families):
+    """The same by the endpoints: those of pods with the node's network have its addresses, and others may be no pods at all; so only a
+    family of which not a single endpoint is in the range is told."""
+    rows = _seen(evidence, "endpoints")
+    if rows is None:
+        reason = _unread(evidence)
+        return {"judged": bool(reason), "offenders": [], "doubts": [{"subject": "the endpoints", "evidence": reason}] if reason else []}
+    strangers = [row for row in rows if row["family"] in families and not any(shared(row["range"], found) for found, _source in nodes.ranges)]
+    inside = {row["family"] for row in rows if any(shared(row["range"], other) for other in around)}
+    outside = [row for row in strangers if row["family"] not in inside]
+    left_out = evidence["node_iptables_chains"]["networks"]["endpoints_left_out"]
+    doubt = nodes.doubt or ("%d networks of endpoints are not among those told" % left_out if left_out else "") if outside else ""
+    if doubt:
+        return {"judged": True, "offenders": [],
+                "doubts": [{"subject": "whether %s is of pods" % row["network"], "evidence": doubt} for row in outside]}
+    return {"judged": True, "doubts": [], "offenders": [_outsider(row["network"], _shown(row), around) for row in outside]}
+
+
+def _outsider(network, because, around):
+    return {"subject": "pods in %s" % network, "because": because, "cidr": ", ".join(str(found) for found in around)}

@@ -1,0 +1,83 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranges of addresses: which overlap, and what is in none. PRIVATE to the collection.
+
+A range is written as C(10.244.0.0/16); bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 never meet.
+"""
+
+import functools
+import itertools
+import re
+import sys
+
+from ..module_utils._errors import BadInput
+from ._options import checked
+
+try:
+    import netaddr
+except ImportError:
+    netaddr = None
+
+# netaddr takes 10.1 and 0x0a as addresses, too.
+_PART = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_RANGE = re.compile(r"(?:%s(?:\.%s){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)(/\d{1,3})?\Z" % (_PART, _PART))
+_LIST = {"type": "list", "elements": "str"}
+
+
+def ranges_in(name, texts, with_length=True):
+    """[netaddr.IPNetwork] of a list of texts; C(with_length): each must say how many bits count. Raises BadInput that names C(name)."""
+    if netaddr is None:
+        raise BadInput("The Python package netaddr is missing on the controller; install it for %s" % sys.executable)
+    return [_range(name, text, with_length) for text in checked(name, texts, _LIST) or []]
+
+
+def _range(name, text, with_length):
+    found = range_of(text)
+    if found is None or (with_length and "/" not in text):
+        raise BadInput("%s: %r is no range of addresses; write it as 10.244.0.0/16 or fd00:10:244::/56" % (name, text[:60]))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def range_of(text):
+    """The netaddr.IPNetwork of a range, or of one address; None if it is none."""
+    if not _RANGE.match(text):
+        return None
+    try:
+        return netaddr.IPNetwork(text).cidr
+    except (netaddr.AddrFormatError, ValueError):
+        return None
+
+
+def family_of(found):
+    return "ipv%d" % found.version
+
+
+def is_in(found, other):
+    """True if every address of C(found) is in C(other)."""
+    return found.version == other.version and found in other
+
+
+def shared(found, other):
+    """What two ranges share, which is the smaller of them; None if nothing."""
+    return found if is_in(found, other) else other if is_in(other, found) else None
+
+
+def overlapping(named):
+    """[{"first", "first_range", "second", "second_range", "family", "range"}] of C({name: [range]}), each pair of names once."""
+    if not isinstance(named, dict):
+        raise BadInput("needs a dictionary of lists of ranges, not %s" % type(named).__name__)
+    parsed = [(name, ranges_in(name, texts)) for name, texts in named.items()]
+    return [{"first": first, "first_range": str(one), "second": second, "second_range": str(other), "family": family_of(one),
+             "range": str(shared(one, other))}
+            for (first, ones), (second, others) in itertools.combinations(parsed, 2) for one in ones for other in others if shared(one, other)]
+
+
+def outside(texts, ranges):
+    """Those of a list of addresses and ranges that are not, with all their addresses, in one of C(ranges); unchanged and in their order."""
+    if not isinstance(texts, (list, tuple)):
+        raise BadInput("needs a list of addresses or ranges, not %s" % type(texts).__name__)
+    around = ranges_in("ranges", ranges)
+    parsed = ranges_in("input", texts, with_length=False)
+    return [text for text, found in zip(texts, parsed) if not any(is_in(found, other) for other in around)]

@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""bake.yml, really run: on the tree of an image, and on this machine as a builder that has booted its image."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import hook_nodes
+import node_tree
+import pytest
+from node_manifests import merged, node
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+OWN = "etc/modules-load.d/kubenode-netfilter.conf"
+CRON = "MAILTO=root\n0 3 * * * root iptables -t nat -F\n5 4 * * * root /usr/bin/true\n"
+SYSCTLS = "".join("net.%s = 1\n" % key for key in ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables",
+                                                 "bridge.bridge-nf-call-ip6tables"))
+BLOCK = "# hardening\ninstall nf_conntrack /bin/true\noptions loop max_loop=8\n"
+# A Debian that runs cron, without the links of a merged /usr.
+IMAGE = merged(
+    hook_nodes.SYSTEMD, dict.fromkeys(("lib", "sbin", "bin")), hook_nodes.CRON_DEBIAN,
+    node("6.1.0-49-amd64", modules=[name for name in _policy.default_policy().module_names if name != "ip_tables"]),
+    {"etc/cron.d/firewall": CRON, "etc/modprobe.d/site.conf": BLOCK, "etc/sysctl.d/90-site.conf": SYSCTLS,
+     "usr/sbin/xtables-nft-multi": node_tree.executable()},
+    dict(("usr/sbin/%s%s" % (name, what), node_tree.link("xtables-nft-multi")) for name in ("iptables", "ip6tables") for what in ("", "-save", "-restore")))
+BUILDER = ("/" + OWN, "/etc/cron.d/firewall", "/var/lib/kubenode-netfilter")
+
+
+def bake(tmp_path, *arguments, **variables):
+    """(exit status, output, what node_report wrote) of one run."""
+    given = dict({"node_report_folder": str(tmp_path / "report"), "ansible_python_interpreter": sys.executable,
+                  "node_policy_proxy_mode": "iptables", "node_policy_kubernetes_version": "1.33", "node_policy_cni": "none"}, **variables)
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bake.yml"), "-i", str(TOP / "tests/tools/localhost.yml"),
+         "--extra-vars", json.dumps(given)] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        universal_newlines=True, check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+    report = tmp_path / "report" / "nodes" / "localhost.json"
+    return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+
+
+def files(root):
+    """{path: content} of a tree, without what the collection keeps for an undo."""
+    found = {}
+    for folder, _folders, names in os.walk(root):
+        for name in names:
+            path = pathlib.Path(folder) / name
+            if not path.is_symlink() and "var/lib/kubenode-netfilter" not in folder:
+                found[str(path.relative_to(root))] = path.read_bytes()
+    return found
+
+
+def failing(report):
+    return {(row["check"], row["subject"]) for row in report["findings"] if row["status"] == "fail"}
+
+
+def changed(output):
+    return int(re.search(r"^localhost .*changed=(\d+)", output, re.M).group(1))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return node_tree.unpack(IMAGE, tmp_path / "image")
+
+
+def test_the_tree_of_an_image(tree, tmp_path):
+    before, builder = files(tree), [os.path.exists(path) for path in BUILDER]
+    code, said, report = bake(tmp_path, "--check", node_assess_root=tree)
+    assert code == 2, said
+    assert {("KMOD002", "nf_conntrack"), ("HOOK001", "/etc/cron.d/firewall")} <= failing(report), said
+    assert files(tree) == before, "--check changes nothing"
+
+    code, said, report = bake(tmp_path, node_assess_root=tree)
+    assert (code, failing(report)) == (0, set()), said
+    after = files(tree)
+    assert set(path for path in after if after[path] != before.get(path)) == {OWN, "etc/cron.d/firewall", "etc/modprobe.d/site.conf"}
+    assert "nf_conntrack" in after[OWN].decode().split()
+    assert b"-F" not in re.sub(b"#.*", b"", after["etc/cron.d/firewall"]) and b"/usr/bin/true" in after["etc/cron.d/firewall"]
+    assert not re.search(b"^install", after["etc/modprobe.d/site.conf"], re.M) and b"max_loop=8" in after["etc/modprobe.d/site.conf"]
+
+    code, said, report = bake(tmp_path, node_assess_root=tree)
+    assert (code, changed(said), failing(report), files(tree)) == (0, 0, set(), after), said
+    assert [os.path.exists(path) for path in BUILDER] == builder
+
+
+def test_only_what_is_safe_where_that_is_asked_for(tree, tmp_path):
+    code, said, report = bake(tmp_path, node_assess_root=tree, bake_fix="safe")
+    assert code == 2 and {("KMOD002", "nf_conntrack"), ("HOOK001", "/etc/cron.d/firewall")} <= failing(report), said
+    assert (pathlib.Path(tree) / OWN).exists() and (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON
+
+
+def test_a_builder_that_has_booted_its_image_is_judged_as_one(tmp_path):
+    code, said, report = bake(tmp_path, "--check", node_gate_mode="warn")
+    assert code == 0, said
+    assert report["summary"]["place"] == "image"
+    # Nothing of this machine's running kernel and rules counts.
+    assert {row["status"] for row in report["findings"] if row["check"].startswith(("XLOCK", "CHAIN"))} == {"skip"}
