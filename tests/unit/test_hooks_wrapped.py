@@ -40,6 +40,7 @@ HARMLESS = [
     "arr=('iptables -F' \"it's\")", "logger -t fw systemctl restart iptables", "cat <<'TEXT' > /root/notes\niptables -F\nnft flush ruleset\nTEXT",
     "cat <<-TEXT\n\t$(date) iptables -X\n\tTEXT", "case $x in (a) echo a;; *) ;; esac", "echo it\\'s; echo \"a # b\" # iptables -X",
     ": <<'NOT'\niptables -F\nNOT", "iptables -A INPUT -m comment --comment 'iptables -F' -j ACCEPT", "HINT=\"iptables -F\"", "", "   ",
+    "cat <<TEXT\n$(cat <<IN\nx\nIN\n)\n$(cat <<IN\nx\nIN\n)\nTEXT",
     "for ((i = 0; i < 3; i++)); do echo $i; done", "echo `date` $(hostname) >(cat)", "ip netns exec blue iptables -F", "systemctl status iptables",
     "printf '%s\\n' \"$(cat <<IN\n iptables -F\nIN\n)\"", "iptables -Z; iptables -C FORWARD -j ACCEPT", "z=$'it\\'s'; echo \"${z//\\'/x}\"",
     "function unused_2\n{\n  nft flush ruleset\n}", "local_x=1 other=2 true", "echo one \\\n  iptables -F",
@@ -95,6 +96,7 @@ FORMS = [
 
 LEAVES = st.one_of(
     st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(PREFIXES), st.sampled_from(FORMS), st.sampled_from(SUFFIXES), st.booleans()),
+    st.tuples(st.just("here"), st.sampled_from(["", " || true", " >/dev/null 2>&1", " # tail", "; echo done"]), st.sampled_from(["sudo ", "", "x=1 "])),
     st.tuples(st.just("harmless"), st.sampled_from(HARMLESS)))
 BLOCKS = ["if", "else", "case", "for", "while", "function", "function later", "subshell", "group", "heredoc", "pipe", "trap", "case in case", "elif"]
 TREES = st.recursive(LEAVES, lambda inner: st.tuples(st.just("block"), st.sampled_from(BLOCKS), st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
@@ -134,15 +136,22 @@ def write_block(text, kind, inner):
     text.add(openings[kind])
     if kind == "heredoc":
         text.add("LOG=/dev/null")
-    write(text, inner, "heredoc" if kind == "heredoc" else "")
+    write(text, inner)
     text.add(":" if kind != "heredoc" else "true")
     text.add(closings[kind])
 
 
-def write(text, elements, _within=""):
+def write_here(text, suffix, prefix):
+    """A hook that is a here-document."""
+    text.hook("", "%siptables-restore <<RULES" % prefix, "%s\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\nRULES" % suffix, "restore", ("nat",))
+
+
+def write(text, elements):
     for element in elements:
         if element[0] == "hook":
             write_hook(text, *element[1:])
+        elif element[0] == "here":
+            write_here(text, *element[1:])
         elif element[0] == "harmless":
             text.add(element[1])
         else:

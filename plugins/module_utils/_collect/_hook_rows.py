@@ -70,6 +70,10 @@ class Rows(object):
             "fix": _fix(kind, owner, path, way),
         }
 
+    def may_run(self, path):
+        """Whether one of the ways that lead to what stands at C(path) is not known to be dead."""
+        return any(row["live"] is not False for row in self._rows.values() if row["path"] == path)
+
     def of_unit(self, unit, phases):
         """The rows that starting, stopping or reloading a unit runs through."""
         return [row for row in self._rows.values() if row["unit"] == unit and set(phases).intersection(row["triggers"])]

@@ -153,7 +153,7 @@ class _Look(object):
 
     def _trace_by_hand(self, found):
         tracer, script = self._tracing(), self._scripts.of(found.path)
-        if script is None or script.path in tracer.reached:
+        if script is None or (script.path in tracer.reached and self._rows.may_run(script.path)):
             return
         if _is_script(found):
             tracer.script(Way("script", (BY_HAND,), None, "nothing here runs it by itself; somebody may", None, (), ()), script)

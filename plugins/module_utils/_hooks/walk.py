@@ -168,7 +168,7 @@ class Walker(Streams):
                     continue
                 if not all_ended:
                     return self.walk(nodes)
-            exact = None not in texts and not any(_GLOBS & set(text) for text in texts)
+            exact = texts and None not in texts and not any(_GLOBS & set(text) for text in texts)
             before = self.values.values.get(name)
             if exact and name:
                 self.values.values[name] = tuple(texts[:VALUES_LIMIT])

@@ -23,6 +23,7 @@ _TOOL = re.compile(
     r"(?:\S*/)?(?:(?:ip|ip6|arp|eb|x|ip\{\S*\})tables(?:-[\w-]+)?|nft|ipset|ipvsadm(?:-\w+)?|systemctl|service|rc-service|invoke-rc\.d|ufw|firewall-cmd|"
     r"netfilter-persistent|modprobe|rmmod|update-alternatives|kube-proxy|ip6?tables\.init|conntrack)\Z|\$\{?\w*(?:ipt|tables|nft)\w*\}?[\w-]*\Z",
     re.IGNORECASE)
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})\Z")
 _PLAIN = re.compile(r"\[?[\w./-]{1,60}\]?\Z")
 _OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]*\Z|\d{1,4}[smh]?\Z")
 _SHOWN = frozenset(
@@ -51,18 +52,23 @@ def masked_text(command, limit=LIMIT):
             shown.append(piece)
         else:
             # What nft is told is one word in quotes.
-            shown.append(piece if number and pieces[number - 1][-1] in "\"'" and _NFT.search(pieces[number - 2]) else _piece(piece, starts))
+            shown.append(piece if number and pieces[number - 1][-1] in "\"'" and _NFT.search(pieces[number - 2]) else
+                         _piece(piece, starts, len(pieces) == 1))
     line = " ".join("".join(shown).replace(_QUOTES[0], '"').replace(_QUOTES[1], "'").split())
     # The blank keeps the first word from being read as a lone assignment.
     return masked_command([" " + line], limit)
 
 
-def _piece(piece, starts):
-    """What is shown of the words between two dividers; C(starts): a command begins with them."""
+def _piece(piece, starts, alone=False):
+    """What is shown of the words between two dividers; C(starts): a command begins with them; C(alone): they are the whole command."""
     words = piece.split()
     if not words:
         return piece
-    tool = next((number for number, word in enumerate(words) if _TOOL.match(word.strip("".join(_QUOTES)))), len(words))
+    bare = [word.strip("".join(_QUOTES)) for word in words]
+    tool = next((number for number, word in enumerate(bare) if _TOOL.match(word)), len(words))
+    if alone and _VARIABLE.match(bare[0]):
+        # It was told because of what the variable holds: a tool of the firewall.
+        tool = 0
     before = [_word(word, starts and not number) for number, word in enumerate(words[:tool])]
     if starts and tool == len(words) and words[0] in _FILTERS:
         before = words

@@ -9,6 +9,7 @@ Sample:
     EOF
 """
 
+import bisect
 import re
 
 from .shell_tree import Assignment, Redirect, Simple, Word
@@ -99,8 +100,10 @@ class SimpleReader(WordReader):
         redirect = Redirect(found.start(), found.group(1) or "", found.group(2) or found.group(3), self.word())
         if redirect.operator in ("<<", "<<-"):
             self.awaited.append(redirect)
-            self.here_documents.append(redirect)
-            self.here_starts.append(redirect.start)
+            # Those of a substitution in another one's body are met when that is read, after those below it.
+            place = bisect.bisect(self.here_starts, redirect.start)
+            self.here_documents.insert(place, redirect)
+            self.here_starts.insert(place, redirect.start)
         return redirect
 
     def test(self, start):
