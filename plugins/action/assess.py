@@ -96,6 +96,7 @@ class ActionModule(ActionBase):
         module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
         module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks)
         module_arguments["modules"] = policy.module_names
+        module_arguments["hook_directories"] = policy.values["hook_directories"]
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
             with deadline(seconds):

@@ -42,7 +42,7 @@ options:
       - By default what the checks that run need.
     type: list
     elements: str
-    choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, ipvs, kubelet, kube_proxy, cni]
+    choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, flush_hooks, conntrack, ipvs, kubelet, kube_proxy, cni]
   root:
     description: Path of the system tree to look at on the node, such as an unpacked image. By default the node itself.
     type: str

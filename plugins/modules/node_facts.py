@@ -22,7 +22,7 @@ options:
     description: Sections to collect. The default is all of them.
     type: list
     elements: str
-    choices: [cni, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy, kubelet, xtables_lock]
+    choices: [cni, conntrack, flush_hooks, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy, kubelet, xtables_lock]
   modules:
     description: Kernel modules to look for, see O(kubenode.netfilter.kernel_modules_facts#module:name).
     type: list
@@ -30,6 +30,10 @@ options:
   kernel:
     description: Release to judge for, see O(kubenode.netfilter.kernel_modules_facts#module:kernel).
     type: str
+  hook_directories:
+    description: Directories to search for scripts that people run, see O(kubenode.netfilter.flush_hooks_facts#module:directories).
+    type: list
+    elements: str
 seealso:
   - module: kubenode.netfilter.host_facts
   - module: kubenode.netfilter.kernel_modules_facts
@@ -37,6 +41,9 @@ seealso:
   - module: kubenode.netfilter.iptables_backend_facts
   - module: kubenode.netfilter.xtables_lock_facts
   - module: kubenode.netfilter.ipvs_facts
+  - module: kubenode.netfilter.flush_hooks_facts
+  - module: kubenode.netfilter.kubelet_facts
+  - module: kubenode.netfilter.conntrack_facts
   - module: kubenode.netfilter.assess
 """
 
@@ -81,36 +88,57 @@ ansible_facts:
       returned: when C(xtables_lock) is asked for
       type: dict
       sample: {schema: 1, matters: false, holder: null}
+    node_flush_hooks:
+      description: See RV(kubenode.netfilter.flush_hooks_facts#module:ansible_facts.node_flush_hooks).
+      returned: when C(flush_hooks) is asked for
+      type: dict
+      sample: {schema: 1, hook_count: 0, hooks: []}
+    node_conntrack:
+      description: See RV(kubenode.netfilter.conntrack_facts#module:ansible_facts.node_conntrack).
+      returned: when C(conntrack) is asked for
+      type: dict
+      sample: {schema: 1, max: 131072, count: 20480, used_percent: 15.6}
     node_ipvs:
       description: See RV(kubenode.netfilter.ipvs_facts#module:ansible_facts.node_ipvs).
       returned: when C(ipvs) is asked for
       type: dict
       sample: {schema: 1, virtual_servers: 0}
     node_kubelet:
-      description: Which program is the kubelet.
+      description: See RV(kubenode.netfilter.kubelet_facts#module:ansible_facts.node_kubelet).
       returned: when C(kubelet) is asked for
       type: dict
-      contains:
-        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {processes: ok, version: ok}}
-        running: {description: Whether one runs; null where processes may not be seen., type: bool, returned: always, sample: true}
-        distribution: {description: 'V(kubelet), V(k3s), V(rke2), V(k0s), V(microk8s) or null.', type: str, returned: always, sample: kubelet}
-        installed: {description: Path of the program or null., type: str, returned: always, sample: /usr/bin/kubelet}
-        version: {description: Its version or null., type: str, returned: always, sample: 1.31.2}
-        version_source: {description: Who said so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+      sample: {schema: 1, running: true, distribution: kubelet, version: 1.31.2}
     node_kube_proxy:
       description: Where kube-proxy runs, in which mode, and which programs it finds.
       returned: when C(kube_proxy) is asked for
       type: dict
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {processes: ok, config: ok}}
+        collected: {description: Status of each source., type: dict, returned: always, sample: {processes: ok, config: ok, version: ok}}
         running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always, sample: true}
         runs_in: {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str, returned: always, sample: container}
         mode: {description: 'V(iptables), V(ipvs), V(nftables) or null.', type: str, returned: always, sample: iptables}
         mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         ipvs_scheduler: {description: Scheduler in ipvs mode., type: str, returned: always, sample: null}
-        version: {description: Its version where it can be told without running it., type: str, returned: always, sample: null}
+        version:
+          description: Its version, as its metrics on the loopback interface tell; null where they do not.
+          type: str
+          returned: always
+          sample: 1.31.2
+        cluster_cidr:
+          description: Ranges of pods it is told; null where its settings could not be read.
+          type: list
+          elements: str
+          returned: always
+          sample: [10.244.0.0/16]
+        detect_local_mode: {description: How it tells local traffic; null is its default., type: str, returned: always, sample: null}
+        masquerade_all: {description: Whether it masquerades all traffic to Services., type: bool, returned: always, sample: false}
+        conntrack:
+          description: The settings of connection tracking that are set, as numbers and seconds; null where they could not be read.
+          type: dict
+          returned: always
+          sample: {maxPerCore: 32768, tcpEstablishedTimeout: 86400}
+        conntrack_by: {description: 'Who applies them: V(kube-proxy), V(k3s) or null.', type: str, returned: always, sample: kube-proxy}
         tools:
           description: For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.
           type: dict
@@ -118,12 +146,12 @@ ansible_facts:
           sample: {iptables: present, conntrack: absent}
         tools_root: {description: That root as the node sees it., type: str, returned: always, sample: /proc/2211/root}
     node_cni:
-      description: The network plugin of this node.
+      description: The network plugin of this node, and the networks around it.
       returned: when C(cni) is asked for
       type: dict
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {net_d: ok}}
+        collected: {description: Status of each source., type: dict, returned: always, sample: {net_d: ok, routes: ok}}
         file: {description: The configuration in force or null., type: str, returned: always, sample: /etc/cni/net.d/10-flannel.conflist}
         plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always, sample: [flannel, portmap]}
         name:
@@ -133,6 +161,28 @@ ansible_facts:
           type: str
           returned: always
           sample: flannel
+        node_networks:
+          description:
+            - What is right behind the interfaces that default routes go out of, at most eight networks. Only a live node has any, and
+              bridges and tunnels of pods are not among them.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            network: {description: The network., type: str, returned: always, sample: 192.0.2.0/24}
+            interface: {description: The interface., type: str, returned: always, sample: eth0}
+        service_ranges:
+          description: Ranges that an API server on this node gives Services addresses of; empty where none runs here or it does not tell.
+          type: list
+          elements: str
+          returned: always
+          sample: [10.96.0.0/12]
+        service_ranges_source:
+          description: What says so or null.
+          type: str
+          returned: always
+          sample: --service-cluster-ip-range of kube-apiserver
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -148,10 +198,12 @@ def main():
         gather_subset={"type": "list", "elements": "str", "choices": list(SECTIONS)},
         modules={"type": "list", "elements": "str"},
         kernel={"type": "str"},
+        hook_directories={"type": "list", "elements": "str"},
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     _look.exit_with_facts(module, lambda host, node: collect_from(
-        host, node, module.params["gather_subset"] or SECTIONS, module.params["modules"], module.params["kernel"]))
+        host, node, module.params["gather_subset"] or SECTIONS, module.params["modules"], module.params["kernel"],
+        module.params["hook_directories"]))
 
 
 if __name__ == "__main__":

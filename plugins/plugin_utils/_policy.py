@@ -12,16 +12,19 @@ import re
 
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
-from . import _catalogue, _waivers
+from ..module_utils._parse.search_directories import checked_directories
+from . import _catalogue, _cluster_ranges, _conntrack_need, _waivers
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
 EXPORTED = ("node_assess_findings", "node_assess_required_modules", "node_assess_summary")
-PLAYBOOK_OPTIONS = {
-    "preflight_fix": {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]},
-    "preflight_hosts": {"type": "raw"},
+_FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
+# Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.
+PLAYBOOKS = {
+    "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}},
+    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}},
 }
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
 _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
@@ -92,6 +95,9 @@ def _build(overrides):
     # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
     merged.update({name: value for name, value in overrides.items() if value is not None})
     values = {name[len(PREFIX):]: checked(name, value, spec[name]) for name, value in merged.items()}
+    checked_directories(values["hook_directories"], "node_policy_hook_directories")
+    _conntrack_need.check_policy(values)
+    _cluster_ranges.check_policy(values)
     requirements = list(values["module_requirements"])
     for index, row in enumerate(requirements):
         _check_requirement("node_policy_module_requirements[%d]" % index, row)
@@ -171,7 +177,8 @@ def check_role_variables(variables):
     """
     for role in tunable_roles():
         _check_prefixed(role + "_", options_of(role), variables)
-    _check_prefixed("preflight_", PLAYBOOK_OPTIONS, variables)
+    for prefix, options in PLAYBOOKS.items():
+        _check_prefixed(prefix, options, variables)
 
 
 def _check_prefixed(prefix, options, variables):
@@ -186,4 +193,4 @@ def _check_prefixed(prefix, options, variables):
 
 def prefixes():
     """The beginnings of all variable names the collection owns."""
-    return (PREFIX, "preflight_") + tuple(role + "_" for role in tunable_roles())
+    return (PREFIX,) + tuple(PLAYBOOKS) + tuple(role + "_" for role in tunable_roles())

@@ -8,7 +8,7 @@ by whom is data in roles/node_policy.
 """
 
 from ..module_utils import _names, _versions
-from . import _resolve
+from . import _cluster_ranges, _conntrack_need, _resolve
 from ._modules_join import best_row, joined
 from ._policy import alternatives
 
@@ -25,6 +25,8 @@ def resolve(evidence, policy):
     answer = {
         "mode": mode, "mode_because": because, "mode_possible": possible, "mode_problem": problem,
         "advice": _advice(policy, facts), "modules": modules, "tools": _tools(evidence, policy, facts, mode),
+        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts),
+        "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
     for name in ("backend", "cni", "kubernetes"):
         answer[name], answer[name + "_because"] = facts[name], facts[name + "_because"]

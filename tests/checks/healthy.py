@@ -14,6 +14,16 @@ MODULE = {
     "persisted_by": [{"file": "/etc/modules-load.d/kubenode-netfilter.conf", "line": 3}],
     "at_boot": "loaded", "at_boot_cause": "", "state_next_boot": "loadable", "lacking_on": [],
 }
+
+
+def _key(name, module, now, **fields):
+    """A row of node_conntrack.keys that stays as it is."""
+    row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now, "owner": None, "survives": True,
+           "assigned": None, "assigned_by": None, "overruled": False, "late": False, "kube_proxy_decides": False, "missing": False,
+           "reason": "the default of the kernel"}
+    return dict(row, **fields)
+
+
 SECTIONS = {
     "node_host": {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "root": "/",
@@ -48,6 +58,13 @@ SECTIONS = {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
         "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
         "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
+        "networks": {
+            "services": [{"family": "ipv4", "network": "10.96.0.0/24", "addresses": 31, "name": "shop/web:http"},
+                         {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}], "services_left_out": 0,
+            "endpoints": [{"family": "ipv4", "network": "10.244.0.0/16", "addresses": 97, "name": "kube-system/kube-dns:dns"},
+                          {"family": "ipv6", "network": "fd00:10:244:1::/64", "addresses": 8, "name": "shop/web:http"},
+                          {"family": "ipv4", "network": "192.0.2.0/24", "addresses": 3, "name": "monitoring/node-exporter:https"}],
+            "endpoints_left_out": 0},
     },
     "node_ipvs": {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False, "virtual_servers": 0,
@@ -56,16 +73,58 @@ SECTIONS = {
         "leftover_because": "there is nothing of IPVS",
     },
     "node_kubelet": {
-        "schema": 1, "collected": {"processes": "ok", "version": "ok"}, "running": True, "version": "1.33.2", "version_source": "kubelet --version",
-        "distribution": "kubelet", "installed": "/usr/bin/kubelet",
+        "schema": 1, "collected": dict.fromkeys(("config", "journal", "processes", "rules", "unit", "version"), "ok"), "running": True,
+        "version": "1.33.2", "version_source": "kubelet --version", "version_doubt": None, "distribution": "kubelet", "installed": "/usr/bin/kubelet",
+        "pid": 790, "started_seconds_ago": 86340.5,
+        "unit": {"name": "kubelet.service", "active_seconds": 86341.0, "restarts": 0, "kill_mode": "control-group", "stops": [], "units": [],
+                 "containers": "keep_running", "effect": "containers keep running"},
+        "config": {"file": "/var/lib/kubelet/config.yaml", "directory": None, "drop_ins": []},
+        "settings": {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True, "iptables_masquerade_bit": 14,
+                     "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"},
+        "initialisation": {"expected": True, "because": "kubelet makes its chains once, at its start", "failed": [], "families": [
+            {"family": family, "state": "done", "because": "its canary and its hint are there", "hint": True, "canary": True, "log_line": None,
+             "restart": "systemctl restart kubelet.service", "effect": "containers keep running"} for family in ("ipv4", "ipv6")]},
     },
     "node_kube_proxy": {
-        "schema": 1, "collected": {"processes": "ok", "config": "ok"}, "running": True, "runs_in": "container", "mode": "iptables",
+        "schema": 1, "collected": {"processes": "ok", "config": "ok", "version": "absent"}, "running": True, "runs_in": "container", "mode": "iptables",
         "mode_source": "mode in /var/lib/kube-proxy/config.conf", "version": None, "ipvs_scheduler": None, "tools_root": "/proc/812/root",
+        "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None, "masquerade_all": False, "conntrack": {},
+        "conntrack_by": "kube-proxy",
         "tools": {tool: "present" for tool in (
             "conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")},
     },
-    "node_cni": {"schema": 1, "collected": {"net_d": "ok"}, "plugins": ["bridge"], "name": "other"},
+    "node_cni": {
+        "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other", "service_ranges": [], "service_ranges_source": None,
+        "node_networks": [{"family": "ipv4", "network": "192.0.2.0/24", "interface": "eth0"},
+                          {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
+    },
+    "node_conntrack": {
+        "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent"},
+        "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6, "max_per_bucket": 2.0,
+        "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3}, "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
+        "kernel_log": {"table_full": None, "since": None}, "entry_bytes": 320, "entry_bytes_from": "the kernel", "total_bytes": 42467328,
+        "memory_percent": 0.5, "timeouts": {}, "rates": None, "consumers": None, "missing_keys": [], "unread": [],
+        "hashsize": {"now": 65536, "option": None, "option_by": None},
+        "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None, "min": None, "writes": "exactly",
+                       "value": 131072, "capped": False},
+        "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
+        "keys": [
+            _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144, owner="kube-proxy (conntrack.maxPerCore and conntrack.min)",
+                 kube_proxy_decides=True, reason="kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word"),
+            _key("net.netfilter.nf_conntrack_tcp_timeout_established", "nf_conntrack", 86400, at_boot=432000,
+                 owner="kube-proxy (conntrack.tcpEstablishedTimeout)", kube_proxy_decides=True),
+            _key("net.bridge.bridge-nf-call-iptables", "br_netfilter", 1), _key("net.bridge.bridge-nf-call-ip6tables", "br_netfilter", 1),
+            _key("net.ipv4.ip_forward", None, 1, assigned=1, assigned_by="/etc/sysctl.d/k8s.conf:1", owner="/etc/sysctl.d/k8s.conf:1"),
+            _key("net.ipv6.conf.all.forwarding", None, 0)],
+    },
+    "node_flush_hooks": {
+        "schema": 1, "collected": dict(dict.fromkeys(("systemd", "cron", "udev", "logrotate", "directories", "init", "package_hooks"), "ok"),
+                                       **dict.fromkeys(("cloud_init", "ifupdown", "network_manager", "networkd_dispatcher", "rc_local",
+                                                        "saved_rules"), "absent")),
+        "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [], "saved_left_out": 0,
+        "unordered": [], "waiting": [], "firewalld": None, "ufw": None,
+        "scanned": {"files": 412, "bytes": 391234, "skipped": [], "skipped_count": 0, "other_languages": []},
+    },
     "node_xtables_lock": {
         "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok"}, "path": "/run/xtables.lock", "kind": "file",
         "path_source": "the default of iptables", "device": "00:19", "inode": 1467, "matters": False, "doubt": None, "holder": None,
@@ -109,7 +168,10 @@ STATES = {
 
 
 def healthy(names, modules=None, changes=None):
-    """All sections for C(names); C(modules) is {name or "*": state words}, C(changes) is merged over the sections (null removes)."""
+    """All sections for C(names); C(modules) is {name or "*": state words}, C(changes) is merged over the sections (null removes).
+
+    C(node_conntrack.of_keys) are changes of rows by the names of their keys.
+    """
     evidence = copy.deepcopy(SECTIONS)
     rows = []
     for name in names:
@@ -119,7 +181,10 @@ def healthy(names, modules=None, changes=None):
                 row.update(copy.deepcopy(STATES[word]))
         rows.append(row)
     evidence["node_kernel_modules"]["modules"] = rows
-    return merged(evidence, changes or {})
+    evidence = merged(evidence, changes or {})
+    for row in evidence.get("node_conntrack", {}).get("keys", ()):
+        row.update(evidence["node_conntrack"].get("of_keys", {}).get(row["key"], {}))
+    return evidence
 
 
 def merged(base, changes):

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence stays small, whatever the node holds: examples instead of everything. PRIVATE to the collection.
 
-All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the modules most of the
-rest; where there is more of both, the modules give way.
+All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the hooks up to 12 KB where
+they are not alone (_hooks_fit), connection tracking up to 10 KB, the modules most of the rest; where there is more of all, the modules
+give way.
 """
 
 import json
@@ -14,7 +15,10 @@ ALL_LIMIT = 63 * 1024
 MODULES_LIMIT = 56 * 1024
 OTHERS_LIMIT = 16 * 1024
 # Sections that see to their size themselves.
-_FITTED = ("node_kernel_modules", "node_iptables_chains")
+_FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack")
+CONNTRACK_LIMIT = 10 * 1024
+HOOKS_LIMIT = 12 * 1024
+HOOKS_ALONE_LIMIT = 40 * 1024
 BLOCKS_LIMIT = 3
 # Characters of a text; JSON writes one that is not ASCII in six bytes or more.
 _PLAIN = re.compile(r"[ -~]*\Z")
@@ -41,6 +45,12 @@ def fitted(sections):
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)
     found = dict(sections, **others)
+    if "node_conntrack" in found:
+        section = presentable(found["node_conntrack"])
+        found["node_conntrack"] = section if _size(section) <= CONNTRACK_LIMIT else presentable(section, narrow=True)
+    if "node_flush_hooks" in found:
+        from ._hooks_fit import fitted_hooks
+        found["node_flush_hooks"] = fitted_hooks(presentable(found["node_flush_hooks"]), HOOKS_LIMIT if len(found) > 1 else HOOKS_ALONE_LIMIT)
     if "node_kernel_modules" in found and _size(found) > ALL_LIMIT:
         modules = found.pop("node_kernel_modules")
         found["node_kernel_modules"] = fitted_modules(modules, ALL_LIMIT - _size(found))

@@ -38,8 +38,8 @@ def collect_host(host, identity):
         container_runtimes=_runtimes(host),
         immutable=immutable_by is not None,
         immutable_by=immutable_by,
-        memory_bytes=_memory(host) if live else None,
-        cpu_count=_cpus(host) if live else None,
+        memory_bytes=read_memory(host) if live else None,
+        cpu_count=read_cpus(host) if live else None,
         ipv6=_ipv6(host) if live else None,
         tools=dict((tool, host.find_binary(tool)) for tool in TOOLS),
     )
@@ -59,13 +59,13 @@ def _uptime(host):
     return int(found.group(1)) if found else None
 
 
-def _cpus(host):
+def read_cpus(host):
     """Processors that are online (/proc/stat has a line for each)."""
     lines = host.read_text("/proc/stat").text.splitlines()
     return sum(1 for line in lines if line.startswith("cpu") and line[3:4].isdigit()) or None
 
 
-def _memory(host):
+def read_memory(host):
     found = re.search(r"^MemTotal:\s+(\d{1,15}) kB$", host.read_text("/proc/meminfo").text, re.M)
     return int(found.group(1)) * 1024 if found else None
 

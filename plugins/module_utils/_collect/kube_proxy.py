@@ -7,12 +7,17 @@ import re
 
 from .. import _host, _host_container
 from .._parse.kube_proxy_config import parse_kube_proxy_config
+from ._kube_proxy_settings import settings_of_process, settings_of_texts
 from ._processes import find_processes
 
 MODES = ("iptables", "ipvs", "nftables")
 # Programs that run kube-proxy inside their own process.
 EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")
+# Its metrics tell its version; they are asked for on the loopback interface, where it offers them by default.
+METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
+_VERSION = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
+_WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})\Z")
 # Where the embedding programs take the arguments of kube-proxy from.
 EMBEDDED_ARGUMENTS = ("/etc/rancher/k3s/config.yaml", "/var/snap/microk8s/current/args/kube-proxy")
 
@@ -22,8 +27,10 @@ def collect_kube_proxy(host, node):
     live = node["place"] == "live"
     status, processes = find_processes(host, ("kube-proxy",) + EMBEDDING) if live else (_host.ABSENT, [])
     section = {
-        "schema": 1, "collected": {"processes": status, "config": _host.ABSENT}, "running": None if live and status != _host.OK else bool(processes),
+        "schema": 1, "collected": {"processes": status, "config": _host.ABSENT, "version": _host.ABSENT},
+        "running": None if live and status != _host.OK else bool(processes),
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
+        "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
         "tools": dict((tool, "unknown") for tool in TOOLS), "tools_root": None,
     }
     own = next((process for process in processes if process.name == "kube-proxy"), None)
@@ -50,15 +57,18 @@ def _own_process(host, process, section):
         # Its root may not be compared with this one: whose tools it uses cannot be told.
         text = _host.Text(_host.DENIED if path else _host.ABSENT)
     section["collected"]["config"] = text.status
-    _mode_of(process, path, text, section)
+    # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
+    config = parse_kube_proxy_config(text.text) if text.ok else None
+    _mode_of(process, path, config, section)
+    section.update(settings_of_process(process, path, config))
+    _ask_version(host, (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or "", section)
 
 
-def _mode_of(process, path, text, section):
+def _mode_of(process, path, config, section):
     if path:
-        # With --config the flag --proxy-mode is ignored (kubernetes cmd/kube-proxy/app/options.go).
-        config = parse_kube_proxy_config(text.text) if text.ok else None
         if config is None:
-            section["collected"]["config"] = _host.UNPARSED if text.ok else text.status
+            if section["collected"]["config"] == _host.OK:
+                section["collected"]["config"] = _host.UNPARSED
             return
         mode, source, scheduler = config["mode"], "mode in %s" % path, config["scheduler"]
     else:
@@ -74,9 +84,26 @@ def _set_mode(section, mode, source, scheduler):
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None
 
 
+def _ask_version(host, bound, section):
+    """Its version, by its own metrics on the loopback interface: whoever runs it in a container lets nobody ask its program."""
+    if not host.commands:
+        return
+    from .. import _host_http
+    found = _WITH_PORT.match(bound)
+    address, port = ((found.group(1) or found.group(2), int(found.group(3))) if found else (bound, METRICS_PORT))
+    for candidate in (("127.0.0.1", "::1") if address in ("", "0.0.0.0", "::") else (address,)):
+        status, version = _host_http.find_local(candidate, port, "/metrics", _VERSION, METRICS_SECONDS, METRICS_LIMIT)
+        section["collected"]["version"] = status
+        if version:
+            section["version"] = version.group(1).decode("ascii")
+        if status != _host.ABSENT:
+            return
+
+
 def _embedded(host, process, section):
     section["runs_in"] = "embedded"
     texts = [" ".join(process.arguments)] + [host.read_text(path).text for path in EMBEDDED_ARGUMENTS]
+    section.update(settings_of_texts(texts, "kube-proxy" if process.name == "kubelite" else "k3s"))
     found = [re.search(r"proxy-mode[=\s]+[\"']?([a-z]+)", text) for text in texts]
     mode = next((match.group(1) for match in found if match), None)
     _set_mode(section, mode, "proxy-mode among the arguments of %s" % process.name, None)

@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All sections of one node in one look. PRIVATE to the collection."""
 
-from ._bounds import fitted
 from ._rule_sets import rules_of
-from ._tree import open_tree
 from .cni import collect_cni
 from .host import collect_host
 from .iptables_backend import collect_iptables_backend
@@ -16,6 +14,18 @@ from .kube_proxy import collect_kube_proxy
 from .kubelet import collect_kubelet
 from .xtables_lock import collect_xtables_lock
 
+
+def _collect_flush_hooks(look):
+    from .flush_hooks import DIRECTORIES, collect_flush_hooks
+    return collect_flush_hooks(look.host, look.node, DIRECTORIES if look.hook_directories is None else look.hook_directories)
+
+
+def _collect_conntrack(look):
+    from .conntrack import collect_conntrack
+    modules = look.section("kernel_modules") if "kernel_modules" in look.asked else None
+    return collect_conntrack(look.host, look.node, look.section("kube_proxy"), lambda: look.section("kubelet")["version"], modules)
+
+
 # Section -> what collects it from an open tree (_Look).
 COLLECTORS = {
     "host": lambda look: collect_host(look.host, look.node),
@@ -23,10 +33,12 @@ COLLECTORS = {
     "iptables_backend": lambda look: collect_iptables_backend(look.host, look.node, rules_of(look.host, look.node)),
     "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"), look.section("kubelet")),
     "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node),
+    "flush_hooks": _collect_flush_hooks,
+    "conntrack": _collect_conntrack,
     "ipvs": lambda look: collect_ipvs(look.host, look.node, look.section("kube_proxy")),
     "kubelet": lambda look: collect_kubelet(look.host, look.node),
     "kube_proxy": lambda look: collect_kube_proxy(look.host, look.node),
-    "cni": lambda look: collect_cni(look.host),
+    "cni": lambda look: collect_cni(look.host, look.node),
 }
 SECTIONS = tuple(sorted(COLLECTORS))
 
@@ -34,11 +46,13 @@ SECTIONS = tuple(sorted(COLLECTORS))
 class _Look(object):
     """One look at a node: a section that others rest on is collected once, whether or not it was asked for itself."""
 
-    def __init__(self, host, node, modules, kernel):
+    def __init__(self, host, node, sections, modules, kernel, hook_directories):
         self.host = host
         self.node = node
+        self.asked = sections
         self.modules = modules
         self.kernel = kernel
+        self.hook_directories = hook_directories
         self._done = {}
 
     def section(self, name):
@@ -47,13 +61,7 @@ class _Look(object):
         return self._done[name]
 
 
-def collect_from(host, node, sections, modules=None, kernel=None):
+def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
     """C({"node_<section>": evidence}) for the sections asked for; C(node) is what open_tree() told. Raises BadInput."""
-    look = _Look(host, node, modules, kernel)
+    look = _Look(host, node, sections, modules, kernel, hook_directories)
     return dict(("node_" + section, look.section(section)) for section in sections)
-
-
-def collect_sections(sections, root="/", place=None, modules=None, kernel=None):
-    """The same for a tree that is still to be opened, as it is returned to the user."""
-    host, node = open_tree(root, place)
-    return fitted(collect_from(host, node, sections, modules, kernel))

@@ -44,6 +44,8 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is no kernel module name"),
     ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]}, "node_policy_extra_modules[0] needs either name or any_of"),
     ({"node_policy_extra_modules": [{"nam": "a"}]}, "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
+    ({"node_policy_hook_directories": ["opt"]}, "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
+    ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
     ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]}, "node_policy_waivers[0]: the check KMOD999 is not known"),
     ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
     ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0] lacks owner"),
@@ -78,6 +80,8 @@ def test_a_variable_set_to_nothing_means_the_default():
     ({"node_gate_severity": "worst"}, "node_gate_severity is 'worst', but must be one of"),
     ({"harden_kernel_modules_load": "perhaps"}, "harden_kernel_modules_load must be true or false"),
     ({"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+    ({"bake_fix": "all"}, "bake_fix is 'all', but must be one of"),
+    ({"bake_fixes": "safe"}, "The variable bake_fixes is not known; did you mean bake_fix?"),
 ])
 def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:

@@ -10,10 +10,13 @@ import sys
 
 import pytest
 
+import loopback
 import node_tree
+from fake_tools import LIVE, unpacked
 from node_manifests import DEBIAN, merged, process, running
 from node_processes import needs_mounts, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.kube_proxy import collect_kube_proxy
+from node_sections import collect_sections
 
 TOOLS = {"usr/sbin/iptables": node_tree.executable(), "usr/sbin/conntrack": node_tree.executable(), "usr/sbin/nft": "not executable"}
 CONFIG = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: %s\nipvs:\n  scheduler: %s\n"
@@ -44,6 +47,24 @@ def test_a_process_of_the_node(arguments, mode, source, scheduler, tmp_path):
     assert (section["mode"], section["mode_source"], section["ipvs_scheduler"]) == (mode, source, scheduler)
     assert (section["running"], section["runs_in"], section["tools_root"]) == (True, "host", "/")
     assert (section["tools"]["iptables"], section["tools"]["conntrack"], section["tools"]["nft"]) == ("present", "present", "absent")
+
+
+LOCAL = "kind: KubeProxyConfiguration\nclusterCIDR: 10.1.0.0/16,fd00:1::/56\ndetectLocalMode: %s\nmode: %s\n%s:\n  masqueradeAll: true\n"
+
+
+@pytest.mark.parametrize("arguments, content, cidr, local, everything", [
+    ((), None, [], None, False),
+    (("--cluster-cidr=10.244.0.0/16", "--detect-local-mode=NodeCIDR", "--masquerade-all"), None, ["10.244.0.0/16"], "NodeCIDR", True),
+    (("--masquerade-all", "--cluster-cidr=10.244.0.0/16", "--masquerade-all=false"), None, ["10.244.0.0/16"], None, False),
+    (("--config=/c", "--cluster-cidr=10.244.0.0/16"), LOCAL % ("ClusterCIDR", "iptables", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], "ClusterCIDR", True),
+    (("--config=/c",), LOCAL % ("''", "ipvs", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
+    (("--config=/c",), LOCAL % ("''", "nftables", "nftables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
+    (("--config=/c", "--masquerade-all"), LOCAL % ("''", "nftables", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], None, False),
+    (("--config=/c", "--masquerade-all"), "junk", None, None, None),
+])
+def test_whom_it_takes_for_a_pod_and_what_it_masquerades(arguments, content, cidr, local, everything, tmp_path):
+    section = look(merged(proxy(*arguments), {"c": content}), tmp_path)
+    assert (section["cluster_cidr"], section["detect_local_mode"], section["masquerade_all"]) == (cidr, local, everything)
 
 
 @pytest.mark.parametrize("content, status", [("no configuration", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "absent"), (b"\xff\x00", "unparsed")])
@@ -84,10 +105,40 @@ def test_a_zombie_is_not_running(tmp_path):
     assert look(proxy(state="Z"), tmp_path)["running"] is False
 
 
+def version(tmp_path, *arguments, **files):
+    """(version, status of it) that a kube-proxy with these arguments tells; C(config) is its KubeProxyConfiguration."""
+    section = collect_kube_proxy(unpacked(tmp_path, DEBIAN, proxy(*arguments), {"c": files.get("config")}), LIVE)
+    return section["version"], section["collected"]["version"]
+
+
+@pytest.mark.parametrize("bound", ["127.0.0.1:%d", "0.0.0.0:%d", ":%d", "[::]:%d"])
+def test_its_metrics_tell_its_version(bound, tmp_path):
+    with loopback.serving(loopback.metrics("1.31.2-eks-1a2b3c")) as server:
+        bound = bound % server.port
+        assert version(tmp_path / "flag", "--metrics-bind-address=" + bound) == ("1.31.2", "ok")
+        config = CONFIG % ("iptables", "") + 'metricsBindAddress: "%s"\n' % bound
+        assert version(tmp_path / "config", "--config=/c", "--metrics-bind-address=127.0.0.1:1", config=config) == ("1.31.2", "ok")
+
+
+def test_nobody_tells_its_version(tmp_path):
+    port = loopback.free_port()
+    assert version(tmp_path / "a", "--metrics-bind-address=127.0.0.1:%d" % port) == (None, "absent")
+    # Only the loopback interface is asked.
+    assert version(tmp_path / "b", "--metrics-bind-address=192.0.2.1:%d" % port) == (None, "denied")
+    with loopback.serving("HTTP/1.0 200 OK\r\n\r\n", "# nothing\n") as server:
+        assert version(tmp_path / "c", "--metrics-bind-address=127.0.0.1:%d" % server.port) == (None, "unparsed")
+
+
+def test_a_tree_is_not_asked(tmp_path):
+    with loopback.serving(loopback.metrics("1.31.2")) as server:
+        section = look(proxy("--metrics-bind-address=127.0.0.1:%d" % server.port), tmp_path)
+        assert (section["version"], section["collected"]["version"], server.asked) == (None, "absent", [])
+
+
 # In a pid namespace of its own nobody else's kube-proxy is seen.
 SCRIPT = """\
 import json, os, sys, time
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import collect_sections
+from node_sections import collect_sections
 root, arguments = sys.argv[1], sys.argv[2:]
 receiver, sender = os.pipe()
 child = os.fork()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import node_tree
 from node_manifests import DEBIAN, WHOLE, kernel, merged, node, process, running
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _module_data
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import SECTIONS, collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import SECTIONS
+from node_sections import collect_sections
 
 NAMES = sorted(set(_module_data.DEFAULT_MODULES) | set("xt_extension_%02d" % number for number in range(60)))[:90]
 RELEASES = ["6.%d.0-%d-cloud-amd64" % (number, 40 + number) for number in range(10)]
@@ -48,6 +49,9 @@ TREES = {
         ("etc/modules-load.d/%s%d.conf" % (LONG, number), "".join(name + "\n" for name in NAMES)) for number in range(100))),
     "a proxy with arguments without end": merged(
         many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]), process(6, "kubelet", ["x" * 100000])),
+    "sysctls with names and values without end": merged(many_kernels(NAMES), dict(
+        ("etc/sysctl.d/%s%d.conf" % (LONG, number), "".join("net.netfilter.nf_conntrack_%s = %s\n" % (key, WIDE.strip()) for key in (
+            "max", "buckets", "tcp_timeout_established", "*"))) for number in range(100))),
     "deep module paths": many_kernels(NAMES, folder="/".join(["deep" * 20] * 10)),
     "names that are no text": merged(many_kernels(NAMES), {
         b"etc/modprobe.d/\xff\xfe.conf".decode("utf-8", "surrogateescape"): "nonsense\nblacklist ip_vs\ninstall ip_tables /bin/x\n",

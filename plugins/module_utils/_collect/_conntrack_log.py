@@ -1,0 +1,31 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel's log says about a full table. PRIVATE to the collection.
+
+The line is rate limited (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a ring, so that none proves nothing.
+"""
+
+import re
+
+from .. import _host
+
+LIMIT = 16 * 1024 * 1024
+SECONDS = 2.0
+_LINE = re.compile(br"(?:\[\s*(\d{1,12})\.\d+\])?.*\bnf_conntrack: .*table full")
+_LINE_LIMIT = 4096
+
+
+def table_full_lines(host, since_uptime_seconds):
+    """(status, how many lines from that time on say that the table is full)."""
+    count, rest = [0], [b""]
+
+    def consume(block):
+        lines = (rest[0] + block).split(b"\n")
+        rest[0] = lines.pop()[-_LINE_LIMIT:]
+        found = [_LINE.match(line[:_LINE_LIMIT]) for line in lines]
+        count[0] += sum(1 for match in found if match and int(match.group(1) or 0) >= since_uptime_seconds)
+
+    done = host.stream(["dmesg"], consume, SECONDS, LIMIT)
+    status = _host.DENIED if done.status == _host.OK and done.rc != 0 else done.status
+    return status, count[0] if status == _host.OK else None

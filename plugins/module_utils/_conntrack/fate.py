@@ -1,0 +1,65 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What becomes of a sysctl at the next boot and at kube-proxy's next start, and who has the last word. PRIVATE to the collection."""
+
+import re
+from collections import namedtuple
+
+from . import kube_proxy
+from .keys import BUCKETS
+from .kernel_default import rounded_buckets
+
+# What a sysctl.d directory says of a key; where: C(path:line).
+Assignment = namedtuple("Assignment", "value where")
+# What a program writes later. apply: value of before (None: not known) -> value it leaves (None: cannot be told); sure: whether the key is
+# there by then for certain, even where its module is loaded late.
+Write = namedtuple("Write", "key by apply sure")
+# value: int or text, None where nobody can tell; by: who says so, None where the default of the kernel stands.
+Stage = namedtuple("Stage", "value by")
+
+
+def number(text):
+    """The value of a sysctl as an int where it is one, else the text."""
+    text = text.strip()
+    return int(text) if re.match(r"-?[0-9]{1,18}\Z", text) else text[:64]
+
+
+def at_boot(key, early, assignment, default, writes):
+    """The C(Stage) before kube-proxy starts.
+
+    C(early) is whether the key is there when sysctl.d is read (None: cannot be told), C(default) the C(Stage) of the kernel and of options
+    of its modules.
+    """
+    stage = default
+    if assignment is not None and early is not False:
+        stage = Stage(_stored(key, assignment.value) if early else None, assignment.where)
+    for write in writes:
+        if write.key == key:
+            stage = Stage(write.apply(stage.value) if early or write.sure else None, write.by)
+    return stage
+
+
+def after_kube_proxy(stage, wish, by, fields):
+    """The C(Stage) once kube-proxy, or who sets its limits (C(by)), has started."""
+    value = kube_proxy.after_its_start(stage.value, wish)
+    if wish.way == kube_proxy.LEAVES or (value is not None and value == stage.value and wish.value != value):
+        return stage
+    return Stage(value, "%s (%s)" % (by, fields))
+
+
+def overruled(assignment, key, final):
+    """Whether a line of sysctl.d is there for nothing; None where that cannot be told."""
+    if assignment is None:
+        return False
+    return None if final.value is None else final.value != _stored(key, assignment.value)
+
+
+def survives(now, final):
+    """Whether the value of now is that of the final stage; None where one of both is not known."""
+    return None if now is None or final.value is None else now == final.value
+
+
+def _stored(key, text):
+    value = number(text)
+    return rounded_buckets(value) if key == BUCKETS and isinstance(value, int) and value > 0 else value

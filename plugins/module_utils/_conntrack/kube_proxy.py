@@ -1,0 +1,107 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kube-proxy writes to the sysctls of connection tracking when it starts, by version. PRIVATE to the collection.
+
+Sources: kubernetes cmd/kube-proxy/app/server_linux.go and conntrack.go up to 1.31, pkg/proxy/conntrack/sysctls.go since, PR 103174 (raises
+only, from 1.23), PR 120448 (writes exactly, from 1.29), PR 137002 (upper bound, from 1.36) and PR 142035 (the limit raises only, from 1.38);
+k3s pkg/agent/syssetup/setup.go.
+"""
+
+from collections import namedtuple
+
+from .. import _versions
+
+MAX_PER_CORE = 32768
+MIN = 131072
+CAP = 1048576
+# kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
+SKEW = 3
+
+LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
+_RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
+
+# value: what it aims at, None where it leaves the key alone or that is not known; way: leaves, raises (never lowers), exactly (lowers
+# too), unknown; capped: whether the bound made the value less than what is configured.
+Wish = namedtuple("Wish", "value way capped")
+NOTHING = Wish(None, LEAVES, False)
+
+
+def versions_of(kube_proxy, kubelet, embedded):
+    """Versions that kube-proxy may have, [] if nobody tells; without its own word those that go with kubelet's."""
+    if _versions.numbers(kube_proxy):
+        return [kube_proxy]
+    numbers = _versions.numbers(kubelet)
+    if len(numbers) < 2:
+        return []
+    return [kubelet] if embedded else ["%d.%d" % (numbers[0], numbers[1] - older) for older in range(SKEW + 1)]
+
+
+def limit_wish(versions, cpus, settings, by):
+    """The C(Wish) about nf_conntrack_max of one of C(versions) on a node with C(cpus).
+
+    C(settings) are the fields of its configuration ({} for its defaults), None where they are not known; C(by) is who writes (kube-proxy
+    or k3s).
+    """
+    if settings is None or not cpus:
+        return Wish(None, UNKNOWN, False)
+    per_core = settings.get("maxPerCore", MAX_PER_CORE)
+    if per_core <= 0:
+        return NOTHING  # min counts for nothing then, in all versions.
+    scaled = per_core * cpus
+    wanted = max(scaled, settings.get("min", MIN))
+    if by == "k3s":
+        return Wish(wanted, EXACTLY, False)
+    return _agreed([_limit_of(version, scaled, wanted) for version in versions], wanted if scaled <= CAP else None)
+
+
+def _limit_of(version, scaled, wanted):
+    # What is above the bound by its processors counts as the bound, even where min asks for more; min alone may be above it.
+    capped = scaled > CAP and _versions.within(version, since=_CAPPED_SINCE)
+    way = RAISES if _versions.within(version, since=_RAISES_AGAIN) else way_of_numbers(version)
+    return Wish(CAP if capped else wanted, way, bool(capped))
+
+
+def way_of_numbers(version):
+    """Its way with all keys but the limit, which 1.38 treats in another one."""
+    raises = _versions.within(version, since=_RAISES_SINCE) and _versions.within(version, before=_EXACTLY_SINCE)
+    return RAISES if raises else EXACTLY
+
+
+def number_wish(versions, value, by):
+    """The C(Wish) about a timeout or a switch; 0 leaves it alone."""
+    if not value:
+        return NOTHING
+    return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, way_of_numbers(version), False) for version in versions], value)
+
+
+def _agreed(wishes, value):
+    """What all versions that come into question do; C(value) where no version is known."""
+    values = set(wish.value for wish in wishes)
+    ways = set(wish.way for wish in wishes)
+    return Wish(values.pop() if len(values) == 1 else None if values else value, ways.pop() if len(ways) == 1 else UNKNOWN,
+                any(wish.capped for wish in wishes))
+
+
+def after_its_start(value, wish):
+    """What is left of a value (None: not known) once kube-proxy has started; None where that cannot be told."""
+    if wish.way == LEAVES or (value is not None and value == wish.value):
+        return value
+    if wish.way == EXACTLY:
+        return wish.value
+    if value is None or wish.value is None:
+        return None
+    # One that is not known does at least raise.
+    return max(value, wish.value) if wish.way == RAISES or value < wish.value else None
+
+
+def advice(wanted, wish, cpus, by):
+    """What has to be set so that the limit is C(wanted) after kube-proxy's start; None where it does not undo it."""
+    if wish.way == LEAVES or after_its_start(wanted, wish) == wanted:
+        return None
+    if by == "k3s":
+        return "pass kube-proxy-arg conntrack-max-per-core=0 to k3s; then sysctl.d has the last word"
+    text = "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word"
+    if wanted < MIN:
+        return text
+    return "%s. Or set conntrack.min to %d and conntrack.maxPerCore to at most %d" % (text, wanted, max(1, min(wanted, CAP) // max(1, cpus or 1)))

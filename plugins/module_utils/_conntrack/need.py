@@ -1,0 +1,59 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the table of a node needs, from the evidence and what a policy asks for. PRIVATE to the collection."""
+
+from . import kube_proxy as proxy
+from .keys import MAX, dotted
+from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrack_size, is_possible
+
+
+def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0):
+    """What conntrack_size() says with the section node_conntrack, and C(peak), C(peak_because), C(enough) (whether the limit of now will
+    do, 0 being none) and C(advice) (what of kube-proxy has to be set, or None); None where memory and processors are not known.
+
+    C(peak) are connections somebody knows of. Raises BadInput.
+    """
+    checked(peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
+    if not (is_possible("memory_bytes", section["memory_bytes"]) and is_possible("cpus", section["cpus"])):
+        return None
+    most, because = peak_of(section, peak)
+    described = section["kube_proxy"]
+    value = described["value"] if described and described["writes"] != proxy.LEAVES else None
+    answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent, ceiling,
+                            min(value, MOST) if value else None)
+    answer.update(peak=most, peak_because=because, enough=_enough(section["max"], answer["max"]), advice=_advice(section, answer["max"]))
+    return answer
+
+
+def peak_of(section, known=0):
+    """(the most connections that are known of, what says so); where some found no room the table was full once."""
+    peaks = [(known, "the policy says so")] if known else []
+    if section["count"] is not None:
+        peaks.append((section["count"], "the count of now"))
+    if section["rates"] and section["rates"]["highest_count"] is not None:
+        peaks.append((section["rates"]["highest_count"], "the highest count in %s s" % section["rates"]["window_seconds"]))
+    if section["max"] and was_full(section):
+        peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"] if section["lost"] else "the kernel's log says it was full"))
+    return max(peaks) if peaks else (0, "nothing is known of it")
+
+
+def was_full(section):
+    """Whether connections found no room; None where nothing tells."""
+    lost = section["lost"]
+    if section["kernel_log"]["table_full"] or (lost and (lost["dropped"] or lost["evicted"])):
+        return True
+    return None if lost is None else False
+
+
+def _enough(limit, wanted):
+    return None if limit is None else limit == 0 or limit >= wanted
+
+
+def _advice(section, wanted):
+    described = section["kube_proxy"]
+    if described is None:
+        return None
+    limit = max(wanted, next((row["assigned"] for row in section["keys"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0))
+    wish = proxy.Wish(described["value"], described["writes"], described["capped"])
+    return proxy.advice(limit, wish, section["cpus"], described["by"])

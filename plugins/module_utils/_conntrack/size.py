@@ -1,0 +1,88 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How big the table of connection tracking should be. PRIVATE to the collection.
+
+The limit is what the busiest moment needs so that the table stays below the share the policy asks for, no less than what kube-proxy
+will write anyway, and else no more than the memory of the node allows. See docs/conntrack.md.
+"""
+
+from .._errors import BadInput
+from . import kube_proxy
+
+# What kube-proxy takes for enough, and from 1.36 on for too much.
+FLOOR = kube_proxy.MIN
+FLOOR_PER_CPU = kube_proxy.MAX_PER_CORE
+CEILING = kube_proxy.CAP
+# An entry is 256 to 320 bytes of slab and has extensions (NAT, accounting, labels) beside it; a bucket is one pointer.
+ENTRY_BYTES = 400
+BUCKET_BYTES = 8
+USED_PERCENT = 60
+MEMORY_PERCENT = 5
+# Below that a table would not even hold what the kernel sets up by itself.
+LEAST = 1024
+# nf_conntrack_max is an int of the kernel.
+MOST = (1 << 31) - 1
+
+_LIMITS = {  # option -> least, most, what it is
+    "memory_bytes": (16 << 20, 1 << 50, "bytes of memory"), "cpus": (1, 1 << 16, "processors"), "peak": (0, MOST, "connections"),
+    "used_percent": (1, 100, "percent"), "memory_percent": (1, 50, "percent"), "ceiling": (LEAST, MOST, "connections"),
+    "kube_proxy_value": (1, MOST, "connections"),
+}
+
+
+def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, kube_proxy_value=None):
+    """C({"max", "buckets", "table_bytes", "needed", "limited_by", "because"}) for a node.
+
+    C(peak) are the most connections it has had, C(used_percent) how much of the table they may fill, C(memory_percent) how much of the
+    memory the table may take and C(ceiling) the most entries worth having. C(kube_proxy_value) is what kube-proxy will write at its
+    start, None where it leaves the limit alone. C(needed) is what the peak alone asks for, C(limited_by) is memory, ceiling or None.
+    Raises BadInput.
+    """
+    checked(memory_bytes=memory_bytes, cpus=cpus, peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
+    if kube_proxy_value is not None:
+        checked(kube_proxy_value=kube_proxy_value)
+    need = -(-peak * 100 // used_percent)
+    said = "%d connections at the peak need %d to stay at %d %%" % (peak, need, used_percent)
+    if kube_proxy_value is not None and need <= kube_proxy_value:
+        # Any other value would be overwritten.
+        return _answer(kube_proxy_value, need, None, "kube-proxy sets %d at its start; %s" % (kube_proxy_value, said))
+    floor = min(max(FLOOR, FLOOR_PER_CPU * cpus), ceiling)
+    if need <= floor:
+        said = "%d is what kube-proxy takes for enough on %d processors; %s" % (floor, cpus, said)
+    budget = memory_bytes * memory_percent // 100 // ENTRY_BYTES
+    most, limited_by = min((budget, "memory"), (ceiling, "ceiling"))
+    wanted = power_of_two_from(max(need, floor))
+    if wanted <= most:
+        return _answer(wanted, need, None, said)
+    value = max(LEAST, power_of_two_to(most), kube_proxy_value or 0)
+    return _answer(value, need, limited_by, "%s, but %s" % (
+        said, "%d %% of the memory are %d entries" % (memory_percent, budget) if limited_by == "memory" else "%d is the most that is allowed" % ceiling))
+
+
+def checked(**given):
+    """Raise BadInput for the first number that is none or out of range; names are those of conntrack_size()."""
+    for name, value in sorted(given.items()):
+        least, most, what = _LIMITS[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise BadInput("%s is %r; give %d to %d %s" % (name, value, least, most, what))
+
+
+def is_possible(name, value):
+    """Whether a number is one that checked() lets pass."""
+    return value is not None and _LIMITS[name][0] <= value <= _LIMITS[name][1]
+
+
+def _answer(value, need, limited_by, because):
+    return {"max": value, "buckets": value, "table_bytes": value * (ENTRY_BYTES + BUCKET_BYTES), "needed": need, "limited_by": limited_by,
+            "because": because}
+
+
+def power_of_two_from(number):
+    """The smallest power of two that is not less."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def power_of_two_to(number):
+    """The largest power of two that is not more; 0 for 0."""
+    return (1 << number.bit_length()) >> 1

@@ -1,0 +1,35 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a kube-proxy is told about connection tracking, by its configuration or by flags. PRIVATE to the collection."""
+
+import re
+
+from .go_duration import parse_go_duration
+
+
+def _number(text):
+    return int(text) if re.match(r"-?[0-9]{1,10}\Z", text) else None
+
+
+def _switch(text):
+    return {"true": 1, "1": 1, "t": 1, "false": 0, "0": 0, "f": 0}.get(text.lower())
+
+
+# Field of KubeProxyConfiguration.conntrack -> flag, how its value is read (kubernetes cmd/kube-proxy/app/options.go).
+FIELDS = {
+    "maxPerCore": ("conntrack-max-per-core", _number),
+    "min": ("conntrack-min", _number),
+    "tcpBeLiberal": ("conntrack-tcp-be-liberal", _switch),
+    "tcpCloseWaitTimeout": ("conntrack-tcp-timeout-close-wait", parse_go_duration),
+    "tcpEstablishedTimeout": ("conntrack-tcp-timeout-established", parse_go_duration),
+    "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
+    "udpTimeout": ("conntrack-udp-timeout", parse_go_duration),
+}
+FLAGS = dict((FIELDS[field][0], field) for field in FIELDS)
+
+
+def parse_kube_proxy_conntrack(texts):
+    """{field: number} of C({field: text}), durations in seconds, what is not set left out; None where one of them cannot be read."""
+    found = dict((field, FIELDS[field][1](text)) for field, text in texts.items() if field in FIELDS and text is not None)
+    return None if None in found.values() else found

@@ -1,0 +1,284 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.conntrack_facts."""
+
+DOCUMENTATION = r"""
+module: conntrack_facts
+short_description: Tell how full the table of connection tracking is, what was lost, and who sets its limits
+version_added: 0.2.0
+description:
+  - A full table drops connections in silence. Its limit is set by the kernel, by sysctl.d, by options of the module nf_conntrack, by ufw
+    or tuned, and by kube-proxy at its start, which puts back what an administrator raised, depending on its version.
+  - It tells the limit, the connections and the buckets of now, the memory a full table takes, what was lost since the boot, and for each
+    sysctl that connections and bridges of Kubernetes depend on what it is now, at the next boot, and after kube-proxy's next start, and
+    who says so.
+  - Counters are the kernel's own, by the names of its columns. A kernel that has no C(/proc/net/stat/nf_conntrack) is asked over netlink,
+    where the module nf_conntrack_netlink is loaded.
+  - C(dmesg) is run where connections were lost, and C(conntrack -L) where O(top) asks for it. Nothing is changed and no module is loaded.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.looks
+  - kubenode.netfilter.common.tree
+options:
+  window_seconds:
+    description: Watch counters and connections for so many seconds and tell rates and the highest count, V(0) to V(300).
+    type: int
+    default: 0
+  top:
+    description:
+      - Count the connections by protocol and state with C(conntrack -L).
+      - On a node with a million connections that takes seconds, and a processor while it lasts. It ends after 20 seconds.
+    type: bool
+    default: false
+  kernel_log:
+    description: Look for lines about a full table in the log of the kernel also where the counters say that nothing was lost.
+    type: bool
+    default: false
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - plugin: kubenode.netfilter.conntrack_size
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Look at connection tracking
+  kubenode.netfilter.conntrack_facts:
+
+- name: Watch it for half a minute, and tell who fills it
+  kubenode.netfilter.conntrack_facts:
+    window_seconds: 30
+    top: true
+
+- name: Name the settings that will be others after the next boot
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.node_conntrack['keys'] | selectattr('survives', 'equalto', false) | map(attribute='key') }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts that are added to the host.
+  returned: success
+  type: dict
+  contains:
+    node_conntrack:
+      description: The section C(conntrack) of the evidence. Figures of now are null where the place is not live or nf_conntrack is not loaded.
+      returned: success
+      type: dict
+      contains:
+        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
+        collected:
+          description:
+            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
+            - C(consumers) and C(kernel_log) are V(absent) where nobody had to look at them.
+          type: dict
+          returned: always
+          sample: {consumers: absent, counters: ok, kernel_log: absent, slab: ok, sysctl_d: ok, table: ok}
+        memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
+        cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
+        max: {description: The limit (nf_conntrack_max); V(0) is none., type: int, returned: always, sample: 131072}
+        count: {description: Connections of now in the network namespace of the node., type: int, returned: always, sample: 20480}
+        used_percent: {description: Share of the limit they fill., type: float, returned: always, sample: 15.6}
+        buckets: {description: Buckets of the hash table., type: int, returned: always, sample: 65536}
+        max_per_bucket: {description: Limit by buckets. Lookups take long above 8., type: float, returned: always, sample: 2.0}
+        counters:
+          description:
+            - What was counted since the boot, over all processors, by the kernel's names; those it does not have are left out.
+            - C(drop) and C(insert_failed) both count a clash of two packets of one connection, as parallel DNS lookups make it.
+          type: dict
+          returned: always
+          sample: {chainlength: 0, clashres: 12, drop: 3, early_drop: 0, icmp_error: 0, insert_failed: 3, invalid: 241, search_restart: 0}
+        lost:
+          description: What found no room; null where the kernel does not tell.
+          type: dict
+          returned: always
+          contains:
+            dropped:
+              description: Packets that were dropped without a clash, so for want of room, or as their protocol wanted it.
+              type: int
+              returned: always
+              sample: 0
+            evicted: {description: Connections without an answer yet that had to make room (C(early_drop))., type: int, returned: always, sample: 0}
+            since:
+              description: V(boot), or V(the limit was raised) by M(kubenode.netfilter.conntrack) after it.
+              type: str
+              returned: always
+              sample: boot
+            since_uptime_seconds: {description: The same in seconds since the boot., type: int, returned: always, sample: 0}
+        kernel_log:
+          description: What the kernel's log says; the lines are rate limited and old ones go, so that none proves nothing.
+          type: dict
+          returned: always
+          contains:
+            table_full: {description: Lines about a full table; null where nobody looked., type: int, returned: always, sample: 4}
+            since: {description: Since when they were counted., type: str, returned: always, sample: boot}
+        entry_bytes: {description: What an entry takes without its extensions., type: int, returned: always, sample: 256}
+        entry_bytes_from: {description: 'V(the kernel), or V(estimate), which has room for extensions.', type: str, returned: always, sample: the kernel}
+        total_bytes: {description: What a full table takes., type: int, returned: always, sample: 34078720}
+        memory_percent: {description: Share of the node's memory that is., type: float, returned: always, sample: 0.4}
+        timeouts:
+          description: Timeouts of now in seconds.
+          type: dict
+          returned: always
+          sample: {net.netfilter.nf_conntrack_tcp_timeout_close_wait: 3600, net.netfilter.nf_conntrack_tcp_timeout_established: 86400}
+        rates:
+          description: What O(window_seconds) gave; null where it was not asked for.
+          type: dict
+          returned: always
+          contains:
+            window_seconds: {description: For how long it was watched., type: float, returned: always, sample: 30.0}
+            highest_count: {description: The most connections seen in ten looks., type: int, returned: always, sample: 22311}
+            per_second: {description: Counters per second., type: dict, returned: always, sample: {drop: 0.0, early_drop: 0.0, invalid: 1.2}}
+        consumers:
+          description: What O(top) gave, the twelve most frequent; null where it was not asked for or could not be read.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            protocol: {description: Its name., type: str, returned: always, sample: tcp}
+            state:
+              description: State of the connection; of protocols without one V(UNREPLIED), V(ASSURED) or null.
+              type: str
+              returned: always
+              sample: ESTABLISHED
+            count: {description: How many connections., type: int, returned: always, sample: 15230}
+        keys:
+          description: One row for each sysctl.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            key: {description: Its name., type: str, returned: always, sample: net.netfilter.nf_conntrack_max}
+            module: {description: Module that brings it; null where it is always there., type: str, returned: always, sample: nf_conntrack}
+            now: {description: Its value., type: raw, returned: always, sample: 131072}
+            at_boot: {description: Its value after a boot before kube-proxy starts; null where nobody can tell., type: raw, returned: always, sample: 262144}
+            at_boot_by:
+              description: What sets it then; null is the default of the kernel.
+              type: str
+              returned: always
+              sample: /etc/sysctl.d/90-kubelet.conf:3
+            after_kube_proxy: {description: Its value once kube-proxy has started; null where nobody can tell., type: raw, returned: always, sample: 131072}
+            owner:
+              description: Who has the last word; null is the default of the kernel.
+              type: str
+              returned: always
+              sample: kube-proxy (conntrack.maxPerCore and conntrack.min)
+            survives: {description: Whether the value of now is there again after all of that., type: bool, returned: always, sample: true}
+            assigned: {description: What sysctl.d says., type: raw, returned: always, sample: 262144}
+            assigned_by: {description: The line that says so., type: str, returned: always, sample: /etc/sysctl.d/90-kubelet.conf:3}
+            overruled: {description: Whether that line is there for nothing; null where nobody can tell., type: bool, returned: always, sample: true}
+            late: {description: Whether it is passed over because the module is loaded later., type: bool, returned: always, sample: false}
+            kube_proxy_decides: {description: Whether kube-proxy's start makes it another one., type: bool, returned: always, sample: true}
+            missing: {description: Whether it does not exist now., type: bool, returned: always, sample: false}
+            reason:
+              description: Why.
+              type: str
+              returned: always
+              sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word
+        missing_keys:
+          description: Sysctls that do not exist now.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            key: {description: Its name., type: str, returned: always, sample: net.bridge.bridge-nf-call-iptables}
+            module: {description: Module that brings it., type: str, returned: always, sample: br_netfilter}
+            reason: {description: Why., type: str, returned: always, sample: br_netfilter is not in the kernel}
+        unread:
+          description: Files of sysctl.d that may not be read.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            file: {description: The file., type: str, returned: always, sample: /etc/sysctl.d/99-secret.conf}
+            text: {description: What is wrong., type: str, returned: always, sample: denied}
+        hashsize:
+          description: The number of buckets that nf_conntrack is loaded with.
+          type: dict
+          returned: always
+          contains:
+            now: {description: The parameter of now., type: int, returned: always, sample: 65536}
+            option: {description: What modprobe.d or the command line of the kernel asks for., type: int, returned: always, sample: null}
+            option_by: {description: Where., type: str, returned: always, sample: null}
+        kube_proxy:
+          description: What kube-proxy does about the limit at its start; null where none runs.
+          type: dict
+          returned: always
+          contains:
+            versions:
+              description: Versions that come into question; several where only kubelet tells its own.
+              type: list
+              elements: str
+              returned: always
+              sample: [1.31.2]
+            by: {description: 'Who sets the limit: V(kube-proxy), or V(k3s) instead of it.', type: str, returned: always, sample: kube-proxy}
+            settings_known: {description: Whether its configuration could be read., type: bool, returned: always, sample: true}
+            max_per_core: {description: The setting conntrack.maxPerCore; null is its default., type: int, returned: always, sample: 32768}
+            min: {description: The setting conntrack.min; null is its default., type: int, returned: always, sample: 131072}
+            writes:
+              description:
+                - V(leaves) means that it leaves the limit alone, V(raises) that it never lowers it, V(exactly) that it lowers too.
+                - V(unknown) where versions that come into question differ, or its settings are not known.
+              type: str
+              returned: always
+              sample: exactly
+            value: {description: What it aims at; null where that is not known or it leaves the limit alone., type: int, returned: always, sample: 131072}
+            capped: {description: Whether its own upper bound makes that less than is configured., type: bool, returned: always, sample: false}
+        rp_filter:
+          description: The reverse path filter on the interface of the default route; null where the place is not live.
+          type: dict
+          returned: always
+          contains:
+            interface: {description: That interface or null., type: str, returned: always, sample: eth0}
+            all: {description: Value for all interfaces., type: int, returned: always, sample: 2}
+            own: {description: Value of that interface., type: int, returned: always, sample: 2}
+            effective: {description: What counts., type: int, returned: always, sample: 2}
+        size:
+          description:
+            - The size that is right for the node by the defaults of P(kubenode.netfilter.conntrack_size#filter); null where memory and
+              processors are not known.
+          type: dict
+          returned: always
+          contains:
+            max: {description: The limit., type: int, returned: always, sample: 131072}
+            buckets: {description: The buckets., type: int, returned: always, sample: 131072}
+            table_bytes: {description: What a full table of that size takes., type: int, returned: always, sample: 53477376}
+            needed: {description: What the peak alone asks for., type: int, returned: always, sample: 34134}
+            limited_by: {description: 'V(memory), V(ceiling), or null where the need is met.', type: str, returned: always, sample: null}
+            because: {description: Why., type: str, returned: always, sample: kube-proxy sets 131072 at its start; 20480 connections need 34134}
+            peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
+            peak_because: {description: What says so., type: str, returned: always, sample: the count of now}
+            enough: {description: Whether the limit of now will do; null where there is none to be read., type: bool, returned: always, sample: true}
+            advice:
+              description: What has to be set so that kube-proxy does not undo that size; null where it does not.
+              type: str
+              returned: always
+              sample: null
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _look
+from ..module_utils._collect import _tree
+from ..module_utils._collect.conntrack import collect_conntrack
+from ..module_utils._collect.kube_proxy import collect_kube_proxy
+from ..module_utils._collect.kubelet import collect_kubelet
+
+
+def main():
+    options = dict(
+        _tree.TREE_OPTIONS,
+        window_seconds={"type": "int", "default": 0},
+        top={"type": "bool", "default": False},
+        kernel_log={"type": "bool", "default": False},
+    )
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    asked = dict((name, module.params[name]) for name in ("window_seconds", "top", "kernel_log"))
+    _look.exit_with_facts(module, lambda host, node: {"node_conntrack": collect_conntrack(
+        host, node, collect_kube_proxy(host, node), lambda: collect_kubelet(host, node)["version"], None, asked)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node needs of connection tracking and of the sysctls around it: the policy put beside the evidence. PRIVATE to the collection."""
+
+from ..module_utils._conntrack import kube_proxy as proxy
+from ..module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, dotted
+from ..module_utils._conntrack.need import need_of, was_full
+from ..module_utils._conntrack.size import checked, conntrack_size
+from ..module_utils._errors import BadInput
+from . import _options
+
+# Policy value -> option of conntrack_size().
+_OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent", "conntrack_ceiling": "ceiling",
+            "conntrack_peak": "peak"}
+_PERCENTS = ("conntrack_used_percent_warn", "conntrack_used_percent_fail", "conntrack_memory_percent_max")
+# Options of the filter that speak of the table, and of kube-proxy.
+_OF_TABLE = ("peak", "used_percent", "memory_percent", "ceiling")
+_OF_KUBE_PROXY = {"kube_proxy": {"type": "bool"}, "kubernetes_version": {"type": "str"}, "max_per_core": {"type": "int"}, "min": {"type": "int"}}
+# Plugins that put pods on a Linux bridge, and networks that do with one of another name.
+_BRIDGING = ("bridge", "flannel", "weave-net")
+_BRIDGING_NETWORKS = ("flannel", "kube-router", "weave")
+
+
+def check_policy(values):
+    """Refuse numbers that mean nothing. Raises BadInput."""
+    given = [(name, option, values[name]) for name, option in sorted(_OPTIONS.items())]
+    for name, option, value in given + [(name, "used_percent", values[name]) for name in _PERCENTS]:
+        try:
+            checked(**{option: value})
+        except BadInput as error:
+            raise BadInput("node_policy_%s: %s" % (name, error)) from None
+    if values["conntrack_max_per_bucket"] < 1:
+        raise BadInput("node_policy_conntrack_max_per_bucket is %d; give 1 or more" % values["conntrack_max_per_bucket"])
+
+
+def size_of(memory_bytes, cpus, options):
+    """What conntrack_size() says of a node with such a kube-proxy, and C(advice). Raises BadInput."""
+    if cpus is None:
+        raise BadInput("needs the number of processors, as in conntrack_size(cpus=8)")
+    number = {"type": "int"}
+    for name in options:
+        if name not in _OF_TABLE and name not in _OF_KUBE_PROXY:
+            raise _options.unknown_name("The option", name, dict.fromkeys(_OF_TABLE + tuple(_OF_KUBE_PROXY)))
+    given = {name: _options.checked(name, value, _OF_KUBE_PROXY.get(name, number)) for name, value in options.items() if value is not None}
+    memory_bytes, cpus = _options.checked("the memory", memory_bytes, number), _options.checked("cpus", cpus, number)
+    wish = _wish(given, cpus)
+    size = conntrack_size(memory_bytes, cpus, kube_proxy_value=wish.value, **{name: given[name] for name in _OF_TABLE if name in given})
+    return dict(size, advice=proxy.advice(size["max"], wish, cpus, "kube-proxy"))
+
+
+def _wish(given, cpus):
+    if not given.get("kube_proxy", True):
+        return proxy.NOTHING
+    settings = {field: given[name] for name, field in (("max_per_core", "maxPerCore"), ("min", "min")) if name in given}
+    version = given.get("kubernetes_version")
+    checked(cpus=cpus)
+    return proxy.limit_wish([version] if version else [], cpus, settings, "kube-proxy")
+
+
+def conntrack_of(evidence, values, facts):
+    """C({"size", "fill", "was_full", "settings"}) of one host, None where the section was not collected.
+
+    C(size) is what need_of() says, C(fill) room, filling or full, C(was_full) whether connections found no room, C(settings) are rows of
+    the sysctls that must be 1. Each is None where that cannot be told.
+    """
+    section = evidence.get("node_conntrack")
+    if section is None:
+        return None
+    return {"size": need_of(section, **{option: values[name] for name, option in _OPTIONS.items()}), "fill": _fill(section, values),
+            "was_full": was_full(section), "settings": _settings(section, evidence, values, facts)}
+
+
+def _fill(section, values):
+    used = section["used_percent"]
+    if used is None:
+        return "room" if section["max"] == 0 else None
+    if used > values["conntrack_used_percent_fail"]:
+        return "full"
+    return "filling" if used > values["conntrack_used_percent_warn"] else "room"
+
+
+def _settings(section, evidence, values, facts):
+    rows = {row["key"]: row for row in section["keys"]}
+    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(evidence, values, facts) if dotted(key) in rows]
+
+
+def _wanted(evidence, values, facts):
+    """[(key, why it must be 1)]."""
+    families = facts["ip_families"]
+    wanted = [(FORWARD, "packets of pods are forwarded by the node")] if "ipv4" in families else []
+    # Whether pods have IPv6 addresses nobody on the node tells before there are some.
+    if values["ip_families"] != "auto" and "ipv6" in families:
+        wanted.append((FORWARD_6, "packets of pods are forwarded by the node"))
+    cni = evidence.get("node_cni") or {}
+    plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
+    if facts["cni"] == "flannel" and values["flannel_nftables"]:
+        return wanted
+    if facts["cni"] in _BRIDGING_NETWORKS or (plugin and values["cni"] == "auto"):
+        why = "pods hang on a Linux bridge (%s), and traffic between them passes no Service rule without it" % (
+            facts["cni"] if facts["cni"] in _BRIDGING_NETWORKS else "plugin %s" % plugin)
+        wanted += [(BRIDGE, why)] if "ipv4" in families else []
+        wanted += [(BRIDGE_6, why)] if "ipv6" in families and not facts["families_unsure"] else []
+    return wanted

@@ -1,0 +1,131 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The formula of the table's size: as a table from 512 MB to 2 TB and 1 to 512 processors, and as rules that hold everywhere."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import size
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+
+MB, GB, TB = 1 << 20, 1 << 30, 1 << 40
+DEFAULT = object()
+
+
+def written(cpus):
+    """What kube-proxy before 1.36 writes with its defaults."""
+    return max(131072, 32768 * cpus)
+
+
+# memory, processors, peak, what kube-proxy writes (DEFAULT: by its defaults) -> limit, what bounds it
+TABLE = [
+    (512 * MB, 1, 0, DEFAULT, 131072, None),             # Four times its budget, but kube-proxy writes it anyway.
+    (512 * MB, 1, 0, None, 65536, "memory"),
+    (512 * MB, 1, 78643, DEFAULT, 131072, None),         # 78643 are 60 % of it.
+    (512 * MB, 1, 78644, DEFAULT, 131072, "memory"),
+    (1 * GB, 1, 0, None, 131072, None),
+    (1 * GB, 2, 200000, None, 131072, "memory"),
+    (2 * GB, 2, 100000, DEFAULT, 262144, None),
+    (4 * GB, 4, 0, DEFAULT, 131072, None),
+    (8 * GB, 6, 0, DEFAULT, 196608, None),               # No power of two: any other value would be overwritten.
+    (8 * GB, 6, 0, None, 262144, None),
+    (8 * GB, 8, 400000, DEFAULT, 1048576, None),
+    (16 * GB, 16, 0, DEFAULT, 524288, None),
+    (16 * GB, 16, 629145, None, 1048576, None),          # 629145 need 1048575.
+    (16 * GB, 16, 629146, None, 1048576, "ceiling"),     # 629146 need 1048577.
+    (64 * GB, 32, 0, DEFAULT, 1048576, None),
+    (64 * GB, 64, 0, None, 1048576, None),               # The floor by processors ends at the ceiling.
+    (64 * GB, 64, 0, DEFAULT, 2097152, None),
+    (64 * GB, 64, 0, 1048576, 1048576, None),            # The same from 1.36 on.
+    (256 * GB, 128, 3000000, 1048576, 1048576, "ceiling"),
+    (2 * TB, 512, 0, None, 1048576, None),
+    (2 * TB, 512, 0, DEFAULT, 16777216, None),
+    (2 * TB, 512, 20000000, DEFAULT, 16777216, "ceiling"),
+    (2 * TB, 1, 0, None, 131072, None),
+    (512 * MB, 512, 0, None, 65536, "memory"),
+    (16 * MB, 1, 0, None, 2048, "memory"),
+]
+
+
+@pytest.mark.parametrize("memory, cpus, peak, kube_proxy, limit, limited_by", TABLE)
+def test_the_table(memory, cpus, peak, kube_proxy, limit, limited_by):
+    answer = conntrack_size(memory, cpus, peak, kube_proxy_value=written(cpus) if kube_proxy is DEFAULT else kube_proxy)
+    assert (answer["max"], answer["limited_by"]) == (limit, limited_by)
+    assert answer["buckets"] == limit and answer["table_bytes"] == limit * 408
+
+
+def test_the_policy_moves_it():
+    assert conntrack_size(8 * GB, 4, 100000)["max"] == 262144
+    assert conntrack_size(8 * GB, 4, 100000, used_percent=30)["max"] == 524288
+    assert conntrack_size(8 * GB, 4, 100000, used_percent=100)["max"] == 131072
+    assert conntrack_size(8 * GB, 4, 500000, ceiling=600000)["max"] == 524288
+    assert conntrack_size(512 * MB, 4, memory_percent=50)["max"] == 131072
+    assert conntrack_size(64 * GB, 4, 3000000, ceiling=8388608)["max"] == 8388608
+
+
+@pytest.mark.parametrize("more, words", [
+    ({"peak": 90000}, "90000 connections at the peak need 150000 to stay at 60 %"),
+    ({"peak": 10, "kube_proxy_value": 131072}, "kube-proxy sets 131072 at its start; 10 connections at the peak need 17"),
+    ({"peak": 0}, "131072 is what kube-proxy takes for enough on 4 processors"),
+    ({"peak": 900000}, "but 1048576 is the most that is allowed"),
+    ({"peak": 900000, "memory_bytes": GB}, "but 5 % of the memory are 134217 entries"),
+])
+def test_it_says_why(more, words):
+    assert words in conntrack_size(**dict({"memory_bytes": 8 * GB, "cpus": 4}, **more))["because"]
+
+
+MEMORIES, CPUS, PEAKS = st.integers(512 * MB, 2 * TB), st.integers(1, 512), st.integers(0, 50000000)
+WRITTEN = st.none() | st.integers(1, 20000000)
+SHARES, CEILINGS = st.integers(1, 100), st.integers(1024, 1 << 25)
+
+
+@given(MEMORIES, CPUS, PEAKS, SHARES, CEILINGS, WRITTEN)
+def test_what_holds_everywhere(memory, cpus, peak, share, ceiling, kube_proxy):
+    answer = conntrack_size(memory, cpus, peak, used_percent=share, ceiling=ceiling, kube_proxy_value=kube_proxy)
+    limit, budget = answer["max"], memory * 5 // 100 // 400
+    # No less than what kube-proxy writes, no more than memory and ceiling allow unless that is what it writes.
+    assert limit >= (kube_proxy or 0)
+    assert limit == kube_proxy or limit <= max(min(budget, ceiling), size.LEAST)
+    assert limit == kube_proxy or limit & (limit - 1) == 0
+    # Without a bound the peak fills no more than its share; a bound is told only where the answer is less than what was wanted.
+    if answer["limited_by"] is None:
+        assert peak * 100 <= limit * share
+    else:
+        assert min(budget, ceiling) == (budget if answer["limited_by"] == "memory" else ceiling)
+    assert answer["needed"] * share >= peak * 100 > (answer["needed"] - 1) * share
+
+
+@given(MEMORIES, CPUS, PEAKS, PEAKS, WRITTEN)
+def test_more_connections_never_get_a_smaller_table(memory, cpus, one, other, kube_proxy):
+    smaller, larger = sorted((one, other))
+    assert conntrack_size(memory, cpus, smaller, kube_proxy_value=kube_proxy)["max"] <= conntrack_size(memory, cpus, larger, kube_proxy_value=kube_proxy)["max"]
+
+
+@given(MEMORIES, MEMORIES, CPUS, PEAKS)
+def test_more_memory_never_gets_a_smaller_table(one, other, cpus, peak):
+    assert conntrack_size(min(one, other), cpus, peak)["max"] <= conntrack_size(max(one, other), cpus, peak)["max"]
+
+
+@given(MEMORIES, CPUS, PEAKS)
+def test_what_it_wants_is_enough_for_itself(memory, cpus, peak):
+    """Asked again with the same peak on a node that has what it wanted, it wants the same."""
+    limit = conntrack_size(memory, cpus, peak)["max"]
+    assert conntrack_size(memory, cpus, peak, ceiling=max(limit, 1024))["max"] == limit
+
+
+@pytest.mark.parametrize("wrong", [
+    {"memory_bytes": -1}, {"memory_bytes": 0}, {"memory_bytes": 1 << 60}, {"cpus": 0}, {"cpus": -4}, {"cpus": True}, {"peak": -1}, {"peak": 1 << 31},
+    {"used_percent": 0}, {"used_percent": 101}, {"memory_percent": 51}, {"memory_percent": 2.5}, {"ceiling": 1023}, {"ceiling": "1048576"},
+    {"kube_proxy_value": 0}, {"kube_proxy_value": -5}])
+def test_bad_numbers_are_refused_by_name(wrong):
+    with pytest.raises(BadInput, match="^%s is " % list(wrong)[0]):
+        conntrack_size(**dict({"memory_bytes": GB, "cpus": 1}, **wrong))
+
+
+@given(st.integers(0, 1 << 40))
+def test_powers_of_two(number):
+    above, below = size.power_of_two_from(number), size.power_of_two_to(number)
+    assert above >= number and (above // 2 < number or number <= 1) and below <= number and (below * 2 > number or not number)
