@@ -7,7 +7,7 @@ from . import _catalogue, _evaluate, _finding, _requirements, _run, _waivers
 from ._plain import plain
 
 # The sections that node_facts reads, and those of them that requirements are derived from.
-SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
+SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "ipvs", "kubelet",
            "kube_proxy", "cni")
 REQUIRED_FROM = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
