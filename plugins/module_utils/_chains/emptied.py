@@ -45,7 +45,7 @@ def _of_services(rule_set, setting):
     for portal in PORTALS if setting.mode == "iptables" else ():
         # Without a NodePort KUBE-NODEPORTS is empty, and with nodePortAddresses and without a Service KUBE-SERVICES may be.
         if portal in table.chains and not counts.get(portal):
-            targets = table.targets()
+            targets = table.targets(endpoints=False)
             lost = [chain for chain in table.chains if chain.startswith(_BEHIND[portal]) and counts.get(chain) and chain not in targets]
             if lost:
                 yield observe("emptied_chain", rule_set, "nat", portal, "", 1, "%s; %d chains of Services are behind it" % (_GONE, len(lost)))

@@ -31,10 +31,13 @@ def _rows(named):
     """C([{"family", "network", "addresses", "name"}]) of (address, name of a Service), the network with the most addresses first."""
     names = dict(named)
     # Addresses alike up to their last part are in one network: of 30,000 a few hundred have to be read.
-    starts = [address.rpartition(":" if ":" in address else ".")[0] for address in names]
-    one_of = dict(zip(starts, names))
+    starts, one_of = collections.Counter(), {}
+    for address in names:
+        start = address.rpartition(":" if ":" in address else ".")[0]
+        starts[start] += 1
+        one_of[start] = address
     counts, told = collections.Counter(), {}
-    for start, number in collections.Counter(starts).items():
+    for start, number in starts.items():
         network = _network(one_of[start])
         if network:
             counts[network] += number
