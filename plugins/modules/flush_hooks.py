@@ -127,7 +127,7 @@ hooks:
       returned: always
       sample: removed
     failed: {description: Whether it was tried and could not be done., type: bool, returned: always, sample: false}
-    msg: {description: Why nothing is done, or what stays., type: str, returned: always, sample: ''}
+    msg: {description: 'Why nothing is done, or what stays.', type: str, returned: always, sample: ''}
 files:
   description: Files that were written, linked or removed, in that order. Backups are not listed.
   returned: always

@@ -96,7 +96,7 @@ ansible_facts:
           contains:
             file: {description: What C(--config) names., type: str, returned: always, sample: /var/lib/kubelet/config.yaml}
             directory: {description: What C(--config-dir) names., type: str, returned: always, sample: null}
-            drop_ins: {description: Names of the files there that count, at most ten., type: list, elements: str, returned: always, sample: []}
+            drop_ins: {description: 'Names of the files there that count, at most ten.', type: list, elements: str, returned: always, sample: []}
         settings:
           description: With what it runs; each is null where what may say it could not be read.
           type: dict

@@ -54,14 +54,14 @@ def family_of(found):
     return "ipv%d" % found.version
 
 
-def is_in(found, other):
-    """True if every address of C(found) is in C(other)."""
-    return found.version == other.version and found in other
+def is_in(inner, outer):
+    """True if every address of C(inner) is in C(outer)."""
+    return inner.version == outer.version and inner in outer
 
 
-def shared(found, other):
+def shared(one, another):
     """What two ranges share, which is the smaller of them; None if nothing."""
-    return found if is_in(found, other) else other if is_in(other, found) else None
+    return one if is_in(one, another) else another if another.version == one.version and another in one else None
 
 
 def overlapping(named):

@@ -146,7 +146,9 @@ class Modules:
         quiet([NODE_PYTHON, self.empty])
 
     def section(self, node):
-        return json.loads(node.run(NODE_PYTHON, self.audit))["ansible_facts"]["node_iptables_chains"]
+        # A program's peak of memory (getrusage(2)) begins with the size of whoever started it: this one has just made up all the rules.
+        output = node.run("sh", "-c", "%s %s; exit $?" % (NODE_PYTHON, self.audit))
+        return json.loads(output)["ansible_facts"]["node_iptables_chains"]
 
 
 def checked(node, modules, backend, rules):

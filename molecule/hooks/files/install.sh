@@ -1,3 +1,4 @@
+#!/bin/sh
 # Everything into its place, and started as at a boot.
 set -eu
 mkdir -p /etc/systemd/scripts /etc/cron.weekly /var/lib/stand-in

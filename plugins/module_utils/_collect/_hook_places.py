@@ -14,6 +14,7 @@ from . import _hook_live as live
 
 WHOLE, STOP, START = "whole", "stop", "start"
 
+
 # C(source) is its name in C(collected); C(files) and C(folders) are paths; C(depth) levels below the folders belong to it; C(read(data,
 # path)) gives its [Command]; C(runs(look, path, mode, when)) gives (whether it is live, why).
 class Place(collections.namedtuple("Place", "source kind files folders depth read runs")):
@@ -22,7 +23,6 @@ class Place(collections.namedtuple("Place", "source kind files folders depth rea
     @property
     def whole(self):
         return self.source == "cloud_init"
-
 
 
 def _script(*when):

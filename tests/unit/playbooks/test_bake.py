@@ -20,8 +20,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 TOP = pathlib.Path(__file__).resolve().parents[3]
 OWN = "etc/modules-load.d/kubenode-netfilter.conf"
 CRON = "MAILTO=root\n0 3 * * * root iptables -t nat -F\n5 4 * * * root /usr/bin/true\n"
-SYSCTLS = "".join("net.%s = 1\n" % key for key in ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables",
-                                                 "bridge.bridge-nf-call-ip6tables"))
+KEYS = ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables", "bridge.bridge-nf-call-ip6tables")
+SYSCTLS = "".join("net.%s = 1\n" % key for key in KEYS)
 BLOCK = "# hardening\ninstall nf_conntrack /bin/true\noptions loop max_loop=8\n"
 # A Debian that runs cron, without the links of a merged /usr.
 IMAGE = merged(

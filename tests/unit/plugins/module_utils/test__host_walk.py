@@ -5,7 +5,6 @@
 
 import os
 import socket
-import time
 
 import pytest
 
@@ -70,12 +69,11 @@ def test_fifos_and_sockets_are_not_opened(tmp_path):
     try:
         server.bind("top/socket")
         looked = _host_walk.Walk(_host.Host(str(tmp_path)))
-        start = time.monotonic()
         status, found = looked.below("/top", all_of)
     finally:
         os.chdir(before)
         server.close()
-    assert (status, paths(found)) == ("ok", ["/top/a"]) and time.monotonic() - start < 2
+    assert (status, paths(found)) == ("ok", ["/top/a"])
 
 
 def test_links_lead_inside_of_the_tree_and_in_no_circle(tmp_path):

@@ -28,8 +28,8 @@ def test_overlapping():
 
 @pytest.mark.parametrize("named", [
     {}, {"pods": ["10.0.0.0/8"]}, {"pods": ["10.0.0.0/8", "10.1.0.0/16"], "nodes": []}, {"pods": ["10.0.0.0/12"], "Services": ["10.16.0.0/12"]},
-    {"pods": ["0.0.0.0/0"], "nodes": ["::/0"]}, {"pods": ["10.244.0.0/16"], "nodes": ["::ffff:10.244.0.0/112"]}, {"pods": ["fd00:10:244::/56"],
-                                                                                                               "Services": ["fd00:10:244:100::/56"]},
+    {"pods": ["0.0.0.0/0"], "nodes": ["::/0"]}, {"pods": ["10.244.0.0/16"], "nodes": ["::ffff:10.244.0.0/112"]},
+    {"pods": ["fd00:10:244::/56"], "Services": ["fd00:10:244:100::/56"]},
 ])
 def test_nothing_overlaps(named):
     assert _ranges.overlapping(named) == []

@@ -7,11 +7,11 @@ import inspect
 import random
 import subprocess
 import sys
-import time
 
 import pytest
 
 import kube_audit
+import work
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell_grammar import parse_shell
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell_tree import Simple
 
@@ -108,7 +108,7 @@ def test_trees(text):
 @pytest.mark.parametrize("text", [
     "if a; then b", "a; fi\nb", "(a", "a)\nb", "case x in a", "for", "{ a", "f() \n", "a <<X\nb", "a | | b\nc", "while a; done", "&& a", "a (b)"])
 def test_texts_that_no_shell_takes_are_not_whole(text):
-    assert subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.PIPE).stderr
+    assert subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.PIPE, check=False).stderr
     assert not parse_shell(text).whole
 
 
@@ -157,24 +157,15 @@ def test_any_text_is_read_to_its_end():
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_the_time_grows_with_the_text(piece):
-    """Eight times the text takes about eight times as long: 64 times would be the square."""
-    parse_shell(piece * 100)
-    times = []
-    for size in (1 << 14, 1 << 17):
-        text = piece * (size // len(piece))
-        begun = time.process_time()
-        parse_shell(text)
-        times.append(time.process_time() - begun)
-    assert times[1] < 24 * times[0] + 0.1, times
+def test_the_work_grows_with_the_text(piece):
+    """Eight times the text is about eight times the work: 64 times would be the square."""
+    small, large = (work.calls_of(parse_shell, piece * (size // len(piece))) for size in (1 << 12, 1 << 15))
+    assert large < 12 * small + 1000
 
 
 @pytest.mark.parametrize("piece", ["(", "$(", "\"", "'", "<<EOF\n", "<<EOF", "`", "{", "case x in "])
 def test_a_megabyte_of_it_ends(piece):
-    text = piece * ((1 << 20) // len(piece))
-    begun = time.process_time()
-    parse_shell(text)
-    assert time.process_time() - begun < 20
+    assert parse_shell(piece * ((1 << 20) // len(piece))) is not None
 
 
 def test_nesting_does_not_exhaust_the_stack():
