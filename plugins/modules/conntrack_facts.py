@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 - name: Name the settings that will be others after the next boot
   ansible.builtin.debug:
-    msg: "{{ ansible_facts.node_conntrack['keys'] | selectattr('survives', 'equalto', false) | map(attribute='key') }}"
+    msg: "{{ ansible_facts.node_conntrack['sysctls'] | selectattr('survives', 'equalto', false) | map(attribute='key') }}"
 """
 
 RETURN = r"""
@@ -144,7 +144,7 @@ ansible_facts:
               returned: always
               sample: ESTABLISHED
             count: {description: How many connections., type: int, returned: always, sample: 15230}
-        keys:
+        sysctls:
           description: One row for each sysctl.
           type: list
           elements: dict

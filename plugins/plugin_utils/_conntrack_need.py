@@ -81,7 +81,7 @@ def _fill(section, values):
 
 
 def _settings(section, evidence, values, facts):
-    rows = {row["key"]: row for row in section["keys"]}
+    rows = {row["key"]: row for row in section["sysctls"]}
     return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(evidence, values, facts) if dotted(key) in rows]
 
 

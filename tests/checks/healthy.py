@@ -17,7 +17,7 @@ MODULE = {
 
 
 def _key(name, module, now, **fields):
-    """A row of node_conntrack.keys that stays as it is."""
+    """A row of node_conntrack.sysctls that stays as it is."""
     row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now, "owner": None, "survives": True,
            "assigned": None, "assigned_by": None, "overruled": False, "late": False, "kube_proxy_decides": False, "missing": False,
            "reason": "the default of the kernel"}
@@ -108,7 +108,7 @@ SECTIONS = {
         "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None, "min": None, "writes": "exactly",
                        "value": 131072, "capped": False},
         "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
-        "keys": [
+        "sysctls": [
             _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144, owner="kube-proxy (conntrack.maxPerCore and conntrack.min)",
                  kube_proxy_decides=True, reason="kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word"),
             _key("net.netfilter.nf_conntrack_tcp_timeout_established", "nf_conntrack", 86400, at_boot=432000,
@@ -182,7 +182,7 @@ def healthy(names, modules=None, changes=None):
         rows.append(row)
     evidence["node_kernel_modules"]["modules"] = rows
     evidence = merged(evidence, changes or {})
-    for row in evidence.get("node_conntrack", {}).get("keys", ()):
+    for row in evidence.get("node_conntrack", {}).get("sysctls", ()):
         row.update(evidence["node_conntrack"].get("of_keys", {}).get(row["key"], {}))
     return evidence
 

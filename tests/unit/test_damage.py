@@ -79,8 +79,9 @@ def touched(what):
 
 def test_two_damages_are_both_told(dumps):
     seed = kube_audit.seed()
+    # Without its portals a node has no Services, so that no drop can be said to hit one.
     single = [(damage, expected) for damage, expected in kube_damage.EXPECTED
-              if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors", "empty_service_chain")]
+              if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors", "empty_service_chain", "empty_portal")]
     for number in range(ROUNDS):
         source = random.Random("%s %s" % (seed, number))
         version, backend, family, text = source.choice(dumps)

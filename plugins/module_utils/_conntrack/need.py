@@ -54,6 +54,6 @@ def _advice(section, wanted):
     described = section["kube_proxy"]
     if described is None:
         return None
-    limit = max(wanted, next((row["assigned"] for row in section["keys"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0))
+    limit = max(wanted, next((row["assigned"] for row in section["sysctls"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0))
     wish = proxy.Wish(described["value"], described["writes"], described["capped"])
     return proxy.advice(limit, wish, section["cpus"], described["by"])

@@ -78,7 +78,7 @@ def test_an_image(tmp_path):
     tree = node_tree.unpack(merged(tracking(LISTED), {"etc/sysctl.d/a.conf": MAX_LINE % 524288}), tmp_path)
     section = run_module("conntrack_facts", root=tree, top=True, kernel_log=True, window_seconds=1)[1]["ansible_facts"]["node_conntrack"]
     assert (section["max"], section["rates"], section["consumers"], section["size"]) == (None, None, None, None)
-    assert section["keys"][0]["at_boot"] == 524288
+    assert section["sysctls"][0]["at_boot"] == 524288
 
 
 @pytest.mark.parametrize("options, message", [
