@@ -215,8 +215,9 @@ def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
 
 
 def test_memory_of_the_program_is_told():
-    small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 300)]
-    assert small < 300 << 20 < large
+    # The peak begins with the size of whoever starts the program (Linux fs/exec.c exec_mmap()), here with that of all tests so far.
+    small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
+    assert small < 2000 << 20 < large
 
 
 def test_own_memory_is_told():
