@@ -24,6 +24,8 @@ _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f",
 
 # Names that one question to systemctl may hold.
 _ACTIVE_LIMIT = 500
+# systemd answers at once, but not while a slow machine boots; who gets no answer cannot tell what is live.
+_ANSWER_SECONDS = 20.0
 
 
 def _is_empty(found):
@@ -177,6 +179,6 @@ class Units(object):
         names = [name for name in names if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
         if not self._live or not names:
             return {}
-        answer = self._host.run(["systemctl", "show", "--property=ActiveState", "--"] + names)
+        answer = self._host.run(["systemctl", "show", "--property=ActiveState", "--"] + names, timeout=_ANSWER_SECONDS)
         states = [line.partition("=")[2] for line in answer.out.splitlines() if line.startswith("ActiveState=")]
         return dict(zip(names, states)) if answer.ok and len(states) == len(names) else {}
