@@ -13,6 +13,7 @@ Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh 
 its line, and the tree is not C(whole).
 """
 
+import functools
 import re
 
 from .shell_simple import SimpleReader
@@ -27,6 +28,8 @@ _IN = re.compile(r"in(?=[ \t\r\n]|\\\r?\n|\Z)")
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 
 
+# What many scripts source is read for each of them; a few texts are enough, and large ones are not kept for long.
+@functools.lru_cache(maxsize=8)
 def parse_shell(text):
     """A ShellText; never fails."""
     return ShellText(text).read()
