@@ -26,7 +26,7 @@ preflight: venv ## Judge this machine, or the nodes of INVENTORY=... (LIMIT=...,
 test: venv-dev ## Run all tests; installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
-unit: venv-dev link ## Unit tests, on every Python from 3.6 on and two ansible-cores
+unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2
 	@$(RUN) $(TOOLS)/unit.py
 
