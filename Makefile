@@ -27,7 +27,7 @@ test: venv-dev ## Run all tests; installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
 unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores
-	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2
+	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/unit.py
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck

@@ -6,7 +6,7 @@
 DOCUMENTATION = r"""
 name: conntrack_size
 short_description: How big the table of connection tracking of a node should be
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - The limit is what the most connections need so that they fill no more than O(used_percent) of the table.
   - It is no less than what kube-proxy writes at its start, because any other value would be overwritten. Where kube-proxy leaves the limit

@@ -6,7 +6,7 @@
 DOCUMENTATION = r"""
 name: failed_hooks
 short_description: What M(kubenode.netfilter.flush_hooks) left as it was, for M(kubenode.netfilter.assess)
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Turns the result of M(kubenode.netfilter.flush_hooks) into O(kubenode.netfilter.assess#module:attempts).
 options:

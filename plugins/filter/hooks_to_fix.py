@@ -6,7 +6,7 @@
 DOCUMENTATION = r"""
 name: hooks_to_fix
 short_description: What M(kubenode.netfilter.flush_hooks) is to work on
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - From the facts of a host after M(kubenode.netfilter.assess), the O(kubenode.netfilter.flush_hooks#module:only) to hand over, sorted.
   - Empty where nothing was found that it can fix, and for an immutable host.

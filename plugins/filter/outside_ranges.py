@@ -6,7 +6,7 @@
 DOCUMENTATION = r"""
 name: outside_ranges
 short_description: Addresses and networks that are in none of some ranges
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Selects what is not, with all its addresses, in one of the ranges.
 options:

@@ -7,7 +7,7 @@
 DOCUMENTATION = r"""
 module: conntrack_facts
 short_description: Tell how full the table of connection tracking is, what was lost, and who sets its limits
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - A full table drops connections in silence. Its limit is set by the kernel, by sysctl.d, by options of the module nf_conntrack, by ufw
     or tuned, and by kube-proxy at its start, which puts back what an administrator raised, depending on its version.

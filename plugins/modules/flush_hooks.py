@@ -7,7 +7,7 @@
 DOCUMENTATION = r"""
 module: flush_hooks
 short_description: Take hooks that flush the firewall out of a node, reversibly
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the danger of each.
   - Of an administrator's script, or of a line in a table of cron and the like, the one command goes and everything else stays. Where the

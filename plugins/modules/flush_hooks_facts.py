@@ -7,7 +7,7 @@
 DOCUMENTATION = r"""
 module: flush_hooks_facts
 short_description: Find what flushes the firewall of a Kubernetes node, and when
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - A script or a service that flushes rules takes those of Kubernetes and of the network plugin with it. kubelet sets its chains up once,
     at its start, so what it met then stays broken until somebody restarts it.

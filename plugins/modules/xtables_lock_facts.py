@@ -7,7 +7,7 @@
 DOCUMENTATION = r"""
 module: xtables_lock_facts
 short_description: Tell who holds the xtables lock, who waits for it, and whether all agents share it
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not let go of it stops every
     other one; an agent in a container that has a lock of its own is stopped by nobody.

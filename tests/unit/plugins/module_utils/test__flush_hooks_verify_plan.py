@@ -8,14 +8,12 @@ import os
 import hook_nodes
 import node_tree
 import pytest
-import real_systemd
 from node_tree import merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._units import Units
 from ansible_collections.kubenode.netfilter.plugins.module_utils._flush_hooks_verify_plan import complaints
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 
-pytestmark = real_systemd.needs_systemd
 
 FOLDERS = ("etc/systemd/system", "usr/lib/systemd/system")
 BEFORE = "[Unit]\nBefore=kubelet.service\n[Service]\nExecStop=\n"
