@@ -7,7 +7,7 @@ import os
 import random
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_flow import LIST, MAP
@@ -25,6 +25,8 @@ STYLES = st.fixed_dictionaries({
     "width": st.sampled_from([20, 80, 1000]), "indent": st.sampled_from([2, 4, 8]), "allow_unicode": st.booleans(),
     "explicit_start": st.booleans(), "line_break": st.sampled_from(["\n", "\r\n"])})
 
+PLAIN = {"default_style": None, "default_flow_style": None, "width": 80, "indent": 2, "allow_unicode": True, "explicit_start": False, "line_break": "\n"}
+
 
 def plain(node):
     if node.kind == LIST:
@@ -35,6 +37,7 @@ def plain(node):
 
 
 @settings(max_examples=500, deadline=None)
+@example({"runcmd": {"runcmd": "::\\ :"}}, dict(PLAIN, width=20))  # A backslash at the end of a line joins only between double quotes.
 @given(TREES, STYLES)
 def test_what_a_program_writes(tree, style):
     text = yaml.safe_dump(tree, **style)

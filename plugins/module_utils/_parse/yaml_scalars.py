@@ -24,8 +24,8 @@ def end_of_quote(line, quote, start=0):
 def unquoted(inner, quote):
     """The value of what stands between two quotes."""
     if quote == "'":
-        return "".join(_folded_lines(inner.split("\n"))).replace("''", "'")
-    return _ESCAPE.sub(_escaped, "".join(_folded_lines(inner.split("\n"))))
+        return "".join(_folded_lines(inner.split("\n"), False)).replace("''", "'")
+    return _ESCAPE.sub(_escaped, "".join(_folded_lines(inner.split("\n"), True)))
 
 
 def folded(lines):
@@ -47,8 +47,10 @@ def folded(lines):
     return "".join(parts)
 
 
-def _folded_lines(lines):
-    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break, a backslash at the end joins without."""
+def _folded_lines(lines, escapes):
+    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are C(escapes), a backslash at the
+    end joins without.
+    """
     yield lines[0] if len(lines) == 1 else lines[0].rstrip(" \t")
     before, blanks = lines[0], 0
     for line in lines[1:]:
@@ -56,7 +58,7 @@ def _folded_lines(lines):
         if not stripped and line is not lines[-1]:
             blanks += 1
             continue
-        joined = (len(before) - len(before.rstrip("\\"))) % 2
+        joined = escapes and (len(before) - len(before.rstrip("\\"))) % 2
         yield "\n" if joined and not blanks else "\n" * blanks or " "
         yield stripped
         before, blanks = stripped, 0
