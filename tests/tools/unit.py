@@ -19,8 +19,9 @@ CORE_TESTS = ("plugin_utils", "action", "filter", "modules")
 def run_pytest(results, what, python, *tests, **variables):
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
+    seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
     # Each Python writes its own byte code: not into the tree that others read at the same time.
-    results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + list(tests),
+    results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed + list(tests),
                 env=clean_env(PYTHONDONTWRITEBYTECODE="1", **variables), junit=junit)
 
 
