@@ -114,13 +114,13 @@ ansible_facts:
           returned: always
           sample: {nft_ipv4: ok, nft_ipv6: ok, legacy_ipv4: absent, legacy_ipv6: absent, nftables: absent}
         unread:
-          description: What holds rules, or may hold them, and could not be read. Nothing is known of it.
+          description: What holds rules, or may hold them, and could not be read, or not all of it.
           type: list
           elements: dict
           returned: always
           contains:
             source: {description: The source., type: str, returned: always, sample: nft_ipv4}
-            table: {description: The table; null stands for all of them., type: str, returned: always, sample: filter}
+            table: {description: 'The table; null stands for all of them, and empty is one whose name is lost.', type: str, returned: always, sample: filter}
             evidence:
               description: Why.
               type: str
@@ -131,7 +131,7 @@ ansible_facts:
           type: str
           returned: always
           sample: live
-        read_at: {description: When the rules were read, type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
+        read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
         mode: {description: 'Mode of kube-proxy that was judged for, or null.', type: str, returned: always, sample: iptables}
         mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         kubernetes: {description: 'Version of Kubernetes that was judged for, or null.', type: str, returned: always, sample: '1.30'}

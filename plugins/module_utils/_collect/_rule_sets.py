@@ -14,7 +14,7 @@ import re
 import time
 
 from .. import _errors, _host
-from .._parse.ruleset import RuleSet
+from .._parse.ruleset import NAMELESS, RuleSet
 from ._iptables_files import MULTI, backend_of
 from ._nf_tables import nf_tables_status
 
@@ -58,12 +58,21 @@ class Rules(object):
             for kind, line, text in rules.examples:
                 first.setdefault(kind, (line, text[:TEXT_LIMIT]))
             for kind in sorted(rules.notices):
-                line, text = first.get(kind, (None, ""))
-                self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line, "text": text})
+                line, text = first.get(kind, (0, ""))
+                self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line or None, "text": text})
             for table in sorted(rules.unreadable):
                 self.miss(source, None, "iptables-save says of table %s only that it is incompatible: nft wrote what it cannot tell" % table, table)
-            for table in sorted(name for name in rules.tables if not rules.tables[name].committed):
-                self.miss(source, None, "table %s has no end in this dump" % table[:NAME_LIMIT], table[:NAME_LIMIT])
+            for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
+                self.miss(source, None, _lacking(rules.tables[name]), name[:NAME_LIMIT])
+
+
+def _lacking(table):
+    """Why not every rule of a table is known."""
+    if table.name == NAMELESS:
+        return "of which table some of the rules are cannot be told"
+    if not table.committed:
+        return "table %s has no end in this dump" % table.name[:NAME_LIMIT]
+    return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, table.name[:NAME_LIMIT])
 
 
 @contextlib.contextmanager
@@ -242,8 +251,8 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s is no regular file; save the dump into one" % path)
     sets = dump.rule_sets()
     rules.collected[source] = status
-    rules.take(source, sets)
     if status != _host.OK:
         rules.miss(source, status, "%s is damaged or too large, and only its beginning was read" % source)
     elif not any(found.tables or found.unreadable for found in sets):
         rules.miss(source, _host.UNPARSED, "%s holds no table of an iptables-save dump" % source)
+    rules.take(source, sets)

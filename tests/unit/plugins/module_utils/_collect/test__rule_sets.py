@@ -191,6 +191,20 @@ def test_a_table_that_breaks_off_is_unread(tmp_path):
     assert rules.collected == {"dump": "ok"} and [(row["source"], row["table"]) for row in rules.unread] == [("dump", "nat")]
 
 
+@pytest.mark.parametrize("lines, table, why", [
+    ("iptables -A INPUT -j KUBE-FIREWALL\n", "filter", "1 line of table filter could not be read"),
+    ("-A INPUT -m comment --comment \u201ca b\u201d -j ACCEPT\n" * 2, "filter", "2 lines of table filter could not be read"),
+    ("COMMIT\n:POSTROUTING ACCEPT [0:0]\n", "", "of which table some of the rules are cannot be told"),
+])
+def test_a_table_with_lines_that_nobody_can_read_is_unread(lines, table, why, tmp_path):
+    damaged = DUMP.replace("COMMIT\n", lines + "COMMIT\n")
+    rules = read_files(unpacked(tmp_path, {"dump": damaged}), ["/dump"])
+    assert rules.unread == [{"source": "dump", "table": table, "evidence": why}] and rules.collected == {"dump": "ok"}
+    assert [notice for notice in rules.notices if notice["line"] == 0] == []
+    live = read_live(unpacked(tmp_path / "live", LOADED, tools("printf '%s' \"$(cat <<'END'\n%sEND\n)\"" % ("%s\n", damaged))), LIVE)
+    assert evidence(live, "nft_ipv4") == [why] and live.collected["nft_ipv4"] == "ok"
+
+
 @pytest.mark.parametrize("path, why", [
     ("/none", "does not exist"), ("/folder", "is a directory"), ("/pipe", "no regular file"), ("relative", "no absolute path")])
 def test_what_is_no_file_is_one_sentence(path, why, tmp_path):
