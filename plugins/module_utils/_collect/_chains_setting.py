@@ -20,6 +20,8 @@ _KUBELET_PORT = 10250
 UNTOLD = "nothing tells"
 # kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
 _SKEW = 3
+# Nothing is known of what is older, and who writes such a version means another.
+_OLDEST = (1, 10)
 
 
 class Situation(object):
@@ -45,6 +47,9 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     asked = options["kubernetes_version"]
     if asked is not None and len(_versions.numbers(asked)) < 2:
         raise _errors.BadInput("kubernetes_version %r is no version; give one such as 1.30" % asked)
+    # YAML takes 1.30 without quotes for a number, and that is 1.3.
+    if asked is not None and _versions.numbers(asked) < _OLDEST:
+        raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or the zero at its end is lost" % asked)
     version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
