@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a node needs of connection tracking and of the sysctls around it: the policy put beside the evidence. PRIVATE to the collection."""
 
+from ..module_utils import _versions
 from ..module_utils._conntrack import kube_proxy as proxy
 from ..module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, dotted
 from ..module_utils._conntrack.need import need_of, was_full
@@ -54,6 +55,8 @@ def _wish(given, cpus):
         return proxy.NOTHING
     settings = {field: given[name] for name, field in (("max_per_core", "maxPerCore"), ("min", "min")) if name in given}
     version = given.get("kubernetes_version")
+    if version and len(_versions.numbers(version)) < 2:
+        raise BadInput("kubernetes_version %r is no version; give one such as '1.36', in quotes" % version)
     checked(cpus=cpus)
     return proxy.limit_wish([version] if version else [], cpus, settings, "kube-proxy")
 

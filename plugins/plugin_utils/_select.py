@@ -9,6 +9,7 @@ from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from . import _catalogue, _finding, _run
 from ._options import checked
+from ._plain import plain
 
 MODULES_ROLE = "harden_kernel_modules"
 HOOKS_ROLE = "harden_flush_hooks"
@@ -20,6 +21,8 @@ def fixable(findings, fix, role=None):
     """The findings that fail and whose fix is a role (C(role) where given), up to the class C(fix)."""
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
+    if not all(isinstance(row, dict) and {"check", "status"} <= set(row) for row in findings):
+        raise BadInput("needs findings as kubenode.netfilter.assess makes them, but a row lacks check or status")
     checked("fix", fix, {"type": "str", "choices": ("none",) + _catalogue.FIX_CLASSES})
     classes = _catalogue.FIX_CLASSES[:_catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()
     checks = _catalogue.catalogue()
@@ -84,7 +87,7 @@ def modules_to_load(facts, extra, unblock, file):
 
 def _facts(facts):
     if not isinstance(facts, Mapping):
-        raise BadInput("needs the ansible_facts of a host, not %s" % type(facts).__name__)
+        raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)
     return facts
 
 

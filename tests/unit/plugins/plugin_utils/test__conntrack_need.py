@@ -8,6 +8,7 @@ import copy
 import pytest
 from healthy import healthy
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _conntrack_need, _policy, _requirements
 
@@ -101,6 +102,10 @@ def test_the_filter_knows_kube_proxy():
     assert size(peak=200000, kubernetes_version="1.27") == (524288, None, None)
 
 
+def test_one_processor_is_one():
+    assert "on 1 processor;" in conntrack_size(8 * GB, 1)["because"] and "on 2 processors;" in conntrack_size(8 * GB, 2)["because"]
+
+
 def test_the_filter_takes_text_as_inventories_have_it():
     assert size(str(8 * GB), "4", peak="90000", kube_proxy="no") == (262144, None, None)
 
@@ -108,6 +113,7 @@ def test_the_filter_takes_text_as_inventories_have_it():
 @pytest.mark.parametrize("arguments, words", [
     ((8 * GB, None, {}), "needs the number of processors"), ((8 * GB, 0, {}), "cpus is 0"), ((-1, 4, {}), "memory_bytes is -1"),
     (("8 GB", 4, {}), "the memory must be"),
+    ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is no version"), ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"),
     ((8 * GB, 4, {"peek": 1}), "did you mean peak"), ((8 * GB, 4, {"kube_proxy": "perhaps"}), "kube_proxy must be true or false"),
     ((8 * GB, 4, {"ceiling": 10}), "ceiling is 10"), ((8 * GB, 4, {"max_per_core": 1 << 31, "kubernetes_version": "1.30"}), "kube_proxy_value is")])
 def test_the_filter_refuses_what_means_nothing(arguments, words):
