@@ -26,6 +26,8 @@ _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f",
 _ACTIVE_LIMIT = 500
 # systemd answers at once, but not while a slow machine boots; who gets no answer cannot tell what is live.
 _ANSWER_SECONDS = 20.0
+# It is there where systemd is the init of the machine (man sd_booted).
+_BOOTED = "/run/systemd/system"
 
 
 def _is_empty(found):
@@ -175,10 +177,15 @@ class Units(object):
         return activated_by(self, name)
 
     def active(self, names):
-        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not answer."""
+        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not answer.
+
+        Where another init runs no unit is active, whatever its files say.
+        """
         names = [name for name in names if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
         if not self._live or not names:
             return {}
+        if not self._host.is_dir(_BOOTED):
+            return dict.fromkeys(names, "inactive")
         answer = self._host.run(["systemctl", "show", "--property=ActiveState", "--"] + names, timeout=_ANSWER_SECONDS)
         states = [line.partition("=")[2] for line in answer.out.splitlines() if line.startswith("ActiveState=")]
         return dict(zip(names, states)) if answer.ok and len(states) == len(names) else {}

@@ -214,9 +214,15 @@ for unit in "$@"; do case $unit in a.service) echo ActiveState=active;; *) echo 
     (None, {}),
 ])
 def test_the_running_systemd_is_asked_once(tmp_path, script, expected):
-    node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE}, {"usr/bin/systemctl": fake_tools.script(script)} if script else {})
+    node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE, RUN + ".keep": ""},
+                               {"usr/bin/systemctl": fake_tools.script(script)} if script else {})
     assert Units(node, fake_tools.LIVE).active(["a.service", "b.service", "t@.service", "--help", "no name"]) == expected
     assert len(node.ran) == (1 if script else 0)
+
+
+def test_where_another_init_runs_no_unit_is_active(tmp_path):
+    node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE, "usr/bin/systemctl": fake_tools.script(SHOW)})
+    assert Units(node, fake_tools.LIVE).active(["a.service"]) == {"a.service": "inactive"} and node.ran == []
 
 
 def test_nobody_is_asked_about_an_image(tmp_path):
