@@ -26,6 +26,7 @@ OPTIONS = {
         "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
 }
 TIMEOUT_SECONDS = 180
+MOST_SECONDS = 86400
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
 # for a run and not once for each host. What is wrong with it is told where it is used.
@@ -68,6 +69,8 @@ class ActionModule(ActionBase):
         for section in arguments.get("sections") or []:
             if section not in _assess.known_sections():
                 raise _options.unknown_name("sections: the section", section, _assess.known_sections())
+        if not 0 <= arguments.get("timeout", TIMEOUT_SECONDS) <= MOST_SECONDS:
+            raise BadInput("timeout is %d; give 0 (no limit) to %d seconds" % (arguments["timeout"], MOST_SECONDS))
         return arguments
 
     def _policy(self, variables):

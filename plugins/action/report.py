@@ -38,7 +38,8 @@ class ActionModule(ActionBase):
         try:
             arguments = self._arguments()
             names, reports, fleet = self._reports(task_vars, arguments.get("evidence", False))
-            formats = arguments.get("formats") or ["json", "terminal"]
+            formats = arguments.get("formats")
+            formats = ["json", "terminal"] if formats is None else formats
             files = _written(os.path.abspath(os.path.expanduser(arguments["folder"])), reports, fleet) if "json" in formats else []
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None

@@ -60,7 +60,7 @@ options:
     type: list
     elements: str
   timeout:
-    description: Seconds the node has to answer; V(0) waits for ever.
+    description: Seconds the node has to answer, at most V(86400); V(0) waits for ever.
     type: int
     default: 180
   attempts:

@@ -43,7 +43,7 @@ options:
     type: str
     required: true
   formats:
-    description: What to make of the findings.
+    description: What to make of the findings; nothing at all where the list is empty.
     type: list
     elements: str
     choices: [json, terminal]

@@ -8,6 +8,7 @@ here, for all roles of the collection at once, before anything connects. One sen
 """
 
 import difflib
+import re
 
 from ..module_utils._errors import BadInput
 
@@ -55,6 +56,8 @@ def _checked_row(name, row, options):
         if key not in options:
             raise unknown_name("%s: the key" % name, key, options)
     missing = [key for key, spec in options.items() if spec.get("required") and row.get(key) in (None, "")]
+    if missing and all(row.get(key) == "" for key in missing):
+        raise BadInput("%s: %s must not be empty" % (name, " and ".join(missing)))
     if missing:
         raise BadInput("%s lacks %s" % (name, " and ".join(missing)))
     return {key: checked("%s.%s" % (name, key), item, options[key]) for key, item in row.items()}
@@ -71,7 +74,7 @@ def _cast_str(name, value, _spec):
 def _cast_int(name, value, _spec):
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+    if isinstance(value, str) and re.match(r"\s*-?[0-9]+\s*\Z", value):
         return int(value)
     raise BadInput("%s must be a whole number, not %s" % (name, _shown(value)))
 

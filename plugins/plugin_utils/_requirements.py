@@ -43,7 +43,8 @@ def _mode(evidence, policy, facts, rows):
     if proxy.get("running") and proxy.get("mode"):
         return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source") or "looked at the process"), _judge_mode(
             proxy["mode"], evidence, policy, facts, rows)
-    seen = "kube-proxy runs, but its mode could not be read" if proxy.get("running") else "no running kube-proxy says"
+    seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
+        proxy.get("running"), "whether kube-proxy runs is not known")
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
     for verdict, words in ((True, "the first that the node can run"), (None, "the first of which it is not known that the node cannot run it")):
         for mode, result in judged:

@@ -61,6 +61,7 @@ def test_options_reach_the_node(run):
     ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
     ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
     ({"timeout": "soon"}, {}, "timeout must be a whole number"),
+    ({"timeout": -1}, {}, "timeout is -1; give 0 (no limit) to 86400 seconds"), ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
     ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
     ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
     ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),

@@ -67,10 +67,13 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
     assert run.shown == []
     assert run({"folder": str(tmp_path / "not_made"), "formats": ["terminal"]}, {"a": assessed()})["files"] == []
     assert not (tmp_path / "not_made").exists() and run.shown
+    run.shown.clear()
+    assert run({"folder": str(tmp_path / "not_made"), "formats": []}, {"a": assessed()})["files"] == []
+    assert not (tmp_path / "not_made").exists() and run.shown == []
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ({}, "report lacks folder"), ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
+    ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"), ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
     ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
     ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
 ])

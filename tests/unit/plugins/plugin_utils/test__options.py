@@ -36,6 +36,8 @@ def test_taken(value, spec, expected):
     (True, {}, "v must be a text, not True"),
     ([], {"type": "int"}, "v must be a whole number, not []"),
     (True, {"type": "int"}, "v must be a whole number, not True"),
+    ("--5", {"type": "int"}, "v must be a whole number, not '--5'"),
+    ("\u00b2", {"type": "int"}, "v must be a whole number, not '\u00b2'"),
     ("maybe", {"type": "bool"}, "v must be true or false, not 'maybe'"),
     ("abc", {"type": "list", "elements": "dict"}, "v must be a list, not 'abc'"),
     ([], {"type": "dict"}, "v must be a dictionary, not []"),

@@ -48,7 +48,7 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
     ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]}, "node_policy_waivers[0]: the check KMOD999 is not known"),
     ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
-    ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0] lacks owner"),
+    ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
     ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
     (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is no valid JMESPath expression: a[?b"),
     (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),

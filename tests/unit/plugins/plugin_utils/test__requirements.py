@@ -42,6 +42,8 @@ def test_auto_on_a_fresh_node_takes_the_first_that_can_be_run_and_never_ipvs():
     assert resolved(changes=FRESH)["mode"] == "iptables"
     answer = resolved({"nft_compat": "absent"}, FRESH)
     assert answer["mode"] == "nftables" and "the first that the node can run" in answer["mode_because"]
+    assert answer["mode_because"].startswith("no kube-proxy runs here; ")
+    assert "is not known" in resolved(changes={"node_kube_proxy": {"running": None, "=mode": None}})["mode_because"]
     nothing = resolved({"*": "absent"}, FRESH)
     assert nothing["mode"] == "iptables" and "none of iptables, nftables" in nothing["mode_because"]
 
