@@ -70,8 +70,10 @@ files:
   elements: str
   sample: [/srv/audit/fleet.json, /srv/audit/nodes/web-1.json]
 totals:
-  description: How many hosts are in which state.
+  description:
+    - How many hosts are in which state. On a C(healthy) host nothing fails and nothing is unknown, on one that is C(unclear)
+      nothing fails.
   returned: always
   type: dict
-  sample: {hosts: 3, assessed: 2, healthy: 1, failing: 1, not_reached: 1, pending: 0}
+  sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, pending: 0}
 """

@@ -43,11 +43,12 @@ def _host_row(name, report, pending):
 
 
 def _totals(hosts):
-    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "pending": 0, "healthy": 0, "failing": 0}
+    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "pending": 0, "healthy": 0, "unclear": 0, "failing": 0}
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
-            totals["failing" if row["fail"] else "healthy"] += 1
+            # What is unknown is not green, neither for a node nor for a fleet.
+            totals["failing" if row["fail"] else "unclear" if row["unknown"] else "healthy"] += 1
     return totals
 
 

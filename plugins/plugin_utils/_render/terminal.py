@@ -80,13 +80,13 @@ def render_fleet(fleet, width, color):
             lines.append("  %s %s: %s" % (paint("unknown", "not reached"), escaped(row["host"]), escaped(row["reason"] or "")))
     for part, compared in sorted(fleet["compared"].items()):
         if compared and (compared["differs"] or compared["moving"]):
-            text = "%s: the same on %d nodes%s%s" % (part, compared["hosts"], "".join(
+            text = "%s: the same on %d %s%s%s" % (part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
                 ", others on %s" % _some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
                 for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
             lines += ["  " + paint("medium", line) for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
     totals = fleet["totals"]
     text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
-        "hosts", "healthy", "failing", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
+        "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + text])
 
 
