@@ -7,6 +7,8 @@ A plan is made by looking only, so check mode shows exactly what a run does. Not
 systemd is told to read its units again.
 """
 
+import re
+
 from . import _errors, _flush_hooks_record_plan, _host_change
 from ._collect._tree import open_asked
 from ._collect.flush_hooks import collect_flush_hooks
@@ -15,6 +17,7 @@ from ._flush_hooks_record_plan import FileChange, Record
 CLEANED = "cleaned"
 RELOAD_SECONDS = 90.0
 _UNIT_FOLDER = "/etc/systemd/"
+_UNIT = re.compile(r"[^/\s]+\.(?:service|socket|timer|path|target|mount)\Z")
 _LEFT = {
     "policy": "a policy takes no rule away, and is for the site to decide: let what pods need through",
     "service_config": "it is a setting of that program and for its owner to decide: change it there",
@@ -79,8 +82,13 @@ def plan_absent(host, options):
 def _wanted(only):
     """A question: is a path, with its line or without, or the unit among those named; a directory stands for what is below it.
 
-    What is not live, such as a file that is not executable, is meant only where it is named itself.
+    What is not live, such as a file that is not executable, is meant only where it is named itself. Raises BadInput.
     """
+    for name in only:
+        # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a word.
+        if not name.startswith("/") and not _UNIT.match(name):
+            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; write such as /opt/fw.sh or iptables.service" % name)
+
     def wanted(path, unit, line=None, live=True):
         if any(name in (path, unit, "%s:%s" % (path, line)) for name in only):
             return True

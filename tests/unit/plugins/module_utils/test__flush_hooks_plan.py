@@ -14,6 +14,7 @@ import pytest
 from hook_changes import AZURE, DROP_IN, SCRIPT, actions, content, read, run, undo
 from node_tree import executable, link, merged, mode
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._flush_hooks_record_plan import FOLDER, RECORD
 
 CORPUS = [pytest.param(case, id="%s: %s" % (name, case["name"])) for name, case in hook_corpus.load()]
@@ -251,6 +252,14 @@ def test_only_what_is_named_is_worked_on(tmp_path):
     assert "logger done" in read(tmp_path, SCRIPT) and "restart" not in read(tmp_path, SCRIPT)
     undo(tmp_path)
     assert "restart" in read(tmp_path, SCRIPT)
+
+
+@pytest.mark.parametrize("name", ["iptables", "", "opt/fw.sh", " iptables.service"])
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_name_that_can_mean_nothing_is_refused(name, state, tmp_path):
+    node_tree.unpack(AZURE, tmp_path)
+    with pytest.raises(_errors.BadInput, match="is neither an absolute path nor the name of a unit"):
+        run(tmp_path, state=state, only=["/etc/cron.d", name])
 
 
 def test_a_file_that_nobody_runs_is_changed_only_when_it_is_named(tmp_path):
