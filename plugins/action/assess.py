@@ -75,9 +75,10 @@ class ActionModule(ActionBase):
 
     def _policy(self, variables):
         """The host's policy; refuses every wrong variable of the collection, those of later roles too."""
-        policy, others = {}, {}
+        policy, others, strange = {}, {}, []
         for name in variables:
             if not isinstance(name, str) or not name.startswith(_policy.prefixes()):
+                strange.append(str(name))
                 continue
             if name.startswith(_policy.PREFIX):
                 policy[plain(name)] = self._templated(name, variables[name])
@@ -86,6 +87,7 @@ class ActionModule(ActionBase):
                 with contextlib.suppress(AnsibleActionFail):
                     others[plain(name)] = self._templated(name, variables[name])
         _policy.check_role_variables(others)
+        _policy.check_strangers(strange)
         return _policy.policy_of(policy)
 
     def _templated(self, name, value):

@@ -26,6 +26,8 @@ PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}},
 }
+# How their names begin, and those of most others do not.
+_OURS = ("node", "harden", "preflight", "bake")
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
 _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
@@ -189,6 +191,25 @@ def _check_prefixed(prefix, options, variables):
             checked(name, variables[name], options[name])
         elif close_to(name, options, cutoff=0.88):
             raise unknown_name("The variable", name, options)
+
+
+def check_strangers(names):
+    """Refuses a name that begins almost as the collection's own do and is very near to one of them.
+
+    C(node_asses_root) would be passed over without a word, and a playbook that was meant for an image would work on its builder.
+    Raises BadInput.
+    """
+    strange = [name for name in names if name.startswith(_OURS) and name not in EXPORTED]
+    for name in sorted(strange):
+        if close_to(name, known_names(), cutoff=0.92):
+            raise unknown_name("The variable", name, known_names())
+
+
+@functools.lru_cache(maxsize=1)
+def known_names():
+    """All variables that the collection takes."""
+    names = [name for options in PLAYBOOKS.values() for name in options] + list(options_of("node_policy"))
+    return names + [name for role in tunable_roles() for name in options_of(role)]
 
 
 def prefixes():

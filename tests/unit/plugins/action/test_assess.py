@@ -66,6 +66,7 @@ def test_options_reach_the_node(run):
     ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
     ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
     ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+    ({}, {"node_asses_root": "/mnt/image"}, "The variable node_asses_root is not known; did you mean node_assess_root?"),
 ])
 def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
     with pytest.raises(AnsibleActionFail) as caught:

@@ -6,7 +6,7 @@
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -91,6 +91,22 @@ def test_variables_of_roles_are_checked(variables, words):
 
 def test_names_of_others_are_left_alone():
     _policy.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [], "node_gate_mode": "warn"})
+
+
+@pytest.mark.parametrize("name, meant", [
+    ("node_asses_root", "node_assess_root"), ("node_polcy_waivers", "node_policy_waivers"), ("nodepolicy_proxy_mode", "node_policy_proxy_mode"),
+    ("harden_kernel_module_unblock", "harden_kernel_modules_unblock"), ("preflightfix", "preflight_fix"), ("node-gate_mode", "node_gate_mode"),
+])
+def test_a_name_that_misses_the_prefix_is_refused(name, meant):
+    assert not name.startswith(_policy.prefixes())
+    with pytest.raises(BadInput, match="The variable %s is not known; did you mean %s" % (name, meant)):
+        _policy.check_strangers(["ansible_host", name])
+
+
+def test_what_others_call_their_variables_and_our_facts_is_no_mistake():
+    ours = ["node_" + subset for subset in _assess.SUBSETS] + list(_policy.EXPORTED)
+    _policy.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh", "harden_sysctl_state", "bakery_hosts",
+                                    "preflight", "preflight_checks", "node_exporter_version", "node_policy", "node_gate"])
 
 
 @pytest.mark.parametrize("role", _policy.tunable_roles())
