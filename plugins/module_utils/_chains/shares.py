@@ -4,7 +4,8 @@
 """Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the collection.
 
 Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the one that was forgotten tells.
-Whose it is, its name proves (kubernetes pkg/proxy/iptables/proxier.go servicePortEndpointChainName()).
+Whose it is, its name proves (kubernetes pkg/proxy/iptables/proxier.go servicePortEndpointChainName()), or the Service's chain for
+endpoints of this node, which leads to it still.
 """
 
 import base64
@@ -13,15 +14,16 @@ import hashlib
 from .endpoints import balancing_of, endpoint_of
 from .observation import observe
 
+
 # So many chains are asked whose they are.
 _LIMIT = 50
 _DETAIL = "no rule of the Service leads to its endpoint %s any more"
 
 
-def ask_shares(rule_set, table, unreached):
+def ask_shares(rule_set, table, unreached, local):
     """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in C(unreached); also of endpoints
-    that only returning clients are led to."""
-    found = list(_returning(rule_set, table))
+    that only returning clients, or clients of the chains C(local), are led to."""
+    found = list(_returning(rule_set, table)) + list(_only_local(rule_set, table, local))
     sound = [(name, endpoint_of(table, name)[0]) for name in unreached[:_LIMIT]]
     owners = _owners(table) if sound else {}
     for name, endpoint in sound:
@@ -41,6 +43,26 @@ def _returning(rule_set, table):
             endpoint = endpoint_of(table, name)[0]
             if name not in balanced and endpoint is not None:
                 yield _share(rule_set, chain, name, endpoint)
+
+
+def _only_local(rule_set, table, local):
+    """First endpoints that a Service's rules for all have forgotten.
+
+    A node's endpoints are among all of them, but for two cases: where none of them is ready the terminating ones serve (then the two
+    chains share none), and topology hints may leave one out at any place. Endpoints stand in the order of their texts (kubernetes
+    pkg/proxy/endpointslicecache.go), so one that is before all others had the rule that no chance of the rest tells of.
+    """
+    for chain in sorted(local):
+        everybody = "KUBE-SVC-" + chain[9:]
+        led = set([name for _chance, name in balancing_of(table, everybody)] + table.services.affinity.get(everybody, []))
+        mine = [name for _chance, name in balancing_of(table, chain)]
+        lost = [name for name in mine if name not in led]
+        if not lost or len(lost) == len(mine):
+            continue
+        first = min([_text(endpoint) for endpoint in [endpoint_of(table, name)[0] for name in led] if endpoint] or [""])
+        for name, endpoint in [(name, endpoint_of(table, name)[0]) for name in lost]:
+            if endpoint is not None and _text(endpoint) < first:
+                yield _share(rule_set, everybody, name, endpoint)
 
 
 def _share(rule_set, chain, name, endpoint):

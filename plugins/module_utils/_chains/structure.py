@@ -19,6 +19,9 @@ LARGE_CLUSTER = 1000
 # among leftovers, KUBE-SEP as what a Service lacks.
 _SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
 
+# Those for the endpoints of this node alone; KUBE-XLB up to 1.23.
+_LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
+
 
 def ask_structure(rule_set, setting):
     """dangling_jump and orphan_chain of one rule set; of tables read in full only, since a lost line may have been the chain."""
@@ -65,7 +68,10 @@ def _orphans(rule_set, name, table, setting):
                 unreached.append(chain)
         elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):
             yield observe("orphan_chain", rule_set, name, chain, detail="kubelet makes it up to 1.27 only")
-    if (unreached or table.services.affinity) and setting.mode in (None, "iptables"):
+    if name != "nat" or setting.mode not in (None, "iptables"):
+        return
+    local = [chain for chain in targets if chain[:9] in _LOCAL]
+    if unreached or local or table.services.affinity:
         # Compiled where somebody asks for it only.
         from .shares import ask_shares
-        yield from ask_shares(rule_set, table, unreached)
+        yield from ask_shares(rule_set, table, unreached, local)

@@ -79,3 +79,27 @@ def returning(*names):
 def test_an_endpoint_that_only_returning_clients_get_to():
     assert told(returning(GONE, LEFT)) == SHARE
     assert told(returning(LEFT)) == SHARE
+
+
+def local(*endpoints, **how):
+    """The same Service with a chain for the endpoints of this node, of which all clients from outside are led to these."""
+    chain = how.get("chain", SVC.replace("SVC", "SVL"))
+    chances = ["-m statistic --mode random --probability %.11f " % (1.0 / left) for left in range(len(endpoints), 1, -1)] + [""]
+    lines = [":%s - [0:0]" % chain, '-A KUBE-NODEPORTS -p tcp -m comment --comment "shop/web:http" -m tcp --dport 30081 -j %s' % chain]
+    return lines + ["-A %s %s-j %s" % (chain, chance, name) for chance, name in zip(chances, endpoints)]
+
+
+@pytest.mark.parametrize("chain, version", [("KUBE-SVL-", (1, 30)), ("KUBE-XLB-", (1, 20))])
+def test_an_endpoint_that_only_clients_of_this_node_get_to(chain, version):
+    chain += SVC[9:]
+    text = node(*(FORGOTTEN + local(GONE, LEFT, chain=chain)))
+    assert [row for row in told(text, kubernetes=version) if row[0] == "wrong_probability"] == SHARE
+    assert SHARE[0] not in told(node(*(FORGOTTEN + local(LEFT, chain=chain) + ["-A %s -j %s" % (SVC, GONE)])), kubernetes=version)
+
+
+def test_local_endpoints_that_are_none_of_all_clients():
+    # None of this node's is ready any more: those that terminate serve.
+    assert told(node(*(FORGOTTEN + local(GONE)))) == []
+    # Topology hints leave out one that is not the first.
+    last = "KUBE-SEP-CCCCCCCCCCCCCCCC"
+    assert told(node(*(endpoint(last, "10.244.1.13") + local(LEFT, last)))) == []
