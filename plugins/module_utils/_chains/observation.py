@@ -9,8 +9,8 @@ NAME_LIMIT = 64
 
 # From what breaks most to what only tidies up; the order in which observations are told.
 KINDS = (
-    "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "anchor_shadowed", "forward_drop", "unexpected_drop", "hostport_capture",
-    "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint", "wrong_probability", "empty_service_chain", "other_backend",
+    "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch", "anchor_shadowed", "forward_drop", "unexpected_drop",
+    "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint", "wrong_probability", "empty_service_chain", "other_backend",
     "hint_missing", "canary_missing", "other_mode", "duplicate_rule", "orphan_chain",
 )
 

@@ -11,6 +11,7 @@ from .hostports import ask_hostports
 from .leftovers import ask_backends, ask_other_mode, in_use
 from .loops import ask_loops
 from .lost_match import ask_lost_match
+from .marks import ask_marks
 from .masquerade import ask_masquerade
 from .observation import merged
 from .proxy import PORTALS
@@ -20,7 +21,7 @@ from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
-_OF_USED = (ask_anchors, ask_repaired, ask_emptied)
+_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_marks)
 # What a flush of nat leads to by itself.
 _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
 # What leaves endpoints without a rule that leads to them.
