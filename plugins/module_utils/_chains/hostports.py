@@ -1,41 +1,73 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host ports that take the place of the node's own services. PRIVATE to the collection."""
+"""Host ports and redirections that take the place of the node's own services. PRIVATE to the collection."""
 
 from .observation import observe
-from .rules import plain_value, port_ranges, to_local
+from .rules import all_but_ports, match_options, plain_value, port_ranges, to_local
 from .tables import BUILT_IN, table_of
+
+_TRANSLATIONS = ("DNAT", "REDIRECT")
+# What stands before a translation and is for the same port keeps it from that.
+_EXEMPTIONS = ("ACCEPT", "RETURN")
+# Matches that may stand beside a port; a set, a mark or an owner says for whom alone the rule is.
+_BESIDE = frozenset(("addrtype", "conntrack", "limit", "multiport", "nfacct", "recent", "state", "statistic", "tcp", "udp"))
+_SURE = frozenset(("addrtype", "multiport", "tcp", "udp"))
 
 
 def ask_hostports(rule_set, setting):
-    """hostport_capture: a DNAT that takes a port of C(setting.ports) on every address of the node."""
+    """hostport_capture: a DNAT or REDIRECT that takes a port of C(setting.ports) on every address of the node."""
     table = table_of(rule_set, "nat")
     if table is None or not setting.ports:
         return []
-    captured = [(chain, rule, protocol, port) for chain in sorted([chain for chain, held in table.chains.items() if held.rules])
-                for rule in table.chains[chain].rules if _translates(rule)
-                for protocol, port in _captured(rule, setting.ports)]
+    captured = [found for chain in sorted([chain for chain, held in table.chains.items() if held.rules])
+                if any(_translates(rule) for rule in table.chains[chain].rules)
+                for found in _of_chain(chain, table.chains[chain].rules, setting.ports)]
     targets = table.targets() if captured else ()
-    return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, "takes port %d/%s of %s on every address of the node" % (
-        port, protocol, setting.ports[(protocol, port)])) for chain, rule, protocol, port in captured if chain in BUILT_IN or chain in targets]
+    return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, captures(setting.ports, protocol, port))
+            for chain, rule, protocol, port in captured if chain in BUILT_IN or chain in targets]
+
+
+def captures(ports, protocol, port):
+    """What is wrong with a rule that takes one of C(Setting.ports)."""
+    return "takes port %d/%s of %s on every address of the node" % (port, protocol, ports[(protocol, port)])
+
+
+def _of_chain(chain, rules, ports):
+    """(chain, rule, protocol, port) of what the rules of a chain capture."""
+    exempt = set()
+    for rule in rules:
+        if rule.target in _EXEMPTIONS and all(name in _SURE for name, _options in rule.matches):
+            exempt.update(_taken(rule, ports, chain in BUILT_IN))
+        elif _translates(rule):
+            for protocol, port in _taken(rule, ports, chain in BUILT_IN):
+                # A REDIRECT without a port, or to the same, leads to the node's own service.
+                if (protocol, port) not in exempt and (rule.target != "REDIRECT" or rule.value("--to-ports") not in (None, str(port))):
+                    yield chain, rule, protocol, port
 
 
 def _translates(rule):
-    """DNAT itself, or the jump of kubelet's old host ports, whose DNAT does not repeat the port (KUBE-HOSTPORTS)."""
-    return rule.target == "DNAT" or (rule.target or "").startswith("KUBE-HP-")
+    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port (KUBE-HOSTPORTS)."""
+    return rule.target in _TRANSLATIONS or (rule.target or "").startswith("KUBE-HP-")
 
 
-def _captured(rule, ports):
-    ranges = port_ranges(rule)
-    if ranges is None or not _everywhere(rule):
+def _taken(rule, ports, all_pass):
+    """The ports a rule is for; C(all_pass): every packet comes to its chain, so that one that names no port is for all."""
+    if not _everywhere(rule):
         return []
-    protocol = plain_value(rule, "-p")
-    return sorted(key for key in ports if key[0] == protocol and any(first <= key[1] <= last for first, last in ranges))
+    ranges, but = port_ranges(rule), all_but_ports(rule)
+    if ranges is None and but is None:
+        if not all_pass or any(options for name, options in rule.matches if name != "addrtype"):
+            return []
+        but = []
+    protocol, negated = rule.options.get("-p", (None, False))
+    return sorted(key for key in ports if (protocol is None or (key[0] == protocol) is not negated)
+                  and any(first <= key[1] <= last for first, last in (but if ranges is None else ranges)) is (ranges is not None))
 
 
 def _everywhere(rule):
-    """True unless the rule is for one address or one source; with addrtype LOCAL it is for all of the node's."""
-    if rule.options.get("-s") or (rule.options.get("-d") and not to_local(rule)):
+    """True unless the rule is for one address or some clients; with addrtype LOCAL it is for all of the node's."""
+    types = match_options(rule, "addrtype")
+    if rule.options.get("-s") or ((rule.options.get("-d") or types) and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):
         return False
-    return plain_value(rule, "-i") != "lo"
+    return plain_value(rule, "-i") != "lo" and all(name in _BESIDE for name, _options in rule.matches)

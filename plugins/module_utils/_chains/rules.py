@@ -35,10 +35,19 @@ def to_local(rule):
 
 def port_ranges(rule):
     """The destination ports the rule is limited to, C([(first, last)]), or None if to none or to all but some."""
+    return _ranges(rule, False)
+
+
+def all_but_ports(rule):
+    """The destination ports that a rule is not for, where it is for all others; None where it is not so limited."""
+    return _ranges(rule, True)
+
+
+def _ranges(rule, but):
     for _name, options in rule.matches:
         for option, values, negated in options:
             if option in ("--dport", "--dports", "--ports", "--destination-port", "--destination-ports"):
-                return None if negated else [_range(text) for value in values for text in value.split(",") if _PORT.match(text)]
+                return [_range(text) for value in values for text in value.split(",") if _PORT.match(text)] if negated is but else None
     return None
 
 
