@@ -16,6 +16,7 @@ from .._chains.questions import ask
 from .._chains.services import digest, list_services, rules_per_service
 from .._parse.ruleset import RuleSet
 from ._nft_confirm import confirmed
+from ._nft_hostports import nft_hostports
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
@@ -24,7 +25,7 @@ def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
     observations = ask(_askable(rules), situation.of, list_nft_services(rules.nftables) if rules.nftables else None)
     if rules.source == "live":
-        observations = confirmed(host, rules, observations)
+        observations = merged(confirmed(host, rules, observations) + nft_hostports(host, rules, situation.ports))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []

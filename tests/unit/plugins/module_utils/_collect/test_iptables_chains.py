@@ -161,8 +161,9 @@ NFT = {"usr/sbin/nft": script('echo "Error: No such file or directory" >&2; exit
 
 @pytest.mark.parametrize("mode, nft, status, ran", [
     ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
-    ("iptables", NFT, "absent", 2), ("nftables", NFT, "unparsed", 1), ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 1),
-    ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 2), ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 1),
+    # Two of them for host ports.
+    ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3), ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
+    ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4), ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3),
 ])
 def test_how_much_is_asked_of_nft(mode, nft, status, ran, tmp_path):
     host = unpacked(tmp_path, LOADED, tools(NO_RULES), nft)
