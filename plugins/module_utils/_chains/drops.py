@@ -27,19 +27,19 @@ def ask_drops(rule_set, setting, services=None):
 
     C(services): [Service] of the node where they are known from elsewhere than from this rule set.
     """
-    if not _serves(rule_set, setting):
+    if not _serves(rule_set, setting, services):
         return []
     found = list(_early(rule_set)) + list(_portals(rule_set, setting))
     table = table_of(rule_set, "filter")
     if table is not None:
         found += list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table, setting)) + list(_policy(rule_set, table))
-    return found + list(ask_service_path(rule_set, services, [(row["table"], row["chain"], row["text"]) for row in found]))
+    return found + list(ask_service_path(rule_set, services, [(row["table"], row["chain"], row["text"]) for row in found], setting.mode))
 
 
-def _serves(rule_set, setting):
+def _serves(rule_set, setting, services):
     """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the services."""
     if rule_set.family == "ipv6":
-        return carries_services(rule_set)
+        return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
     return has_proxy(rule_set) or setting.mode is not None
 
 

@@ -38,9 +38,11 @@ class _Targets(object):
 
 
 class ServicePackets(object):
-    """C(services): [Service] of one family, each with endpoints."""
+    """C(services): [Service] of one family, each with endpoints. C(ipvs): conntrack does not see what IPVS translates, and virtual
+    addresses are of the type of the node's own, so that nothing is said of either."""
 
-    def __init__(self, services):
+    def __init__(self, services, ipvs=False):
+        self._ipvs = ipvs
         clusters = [service for service in services if service.address != NODE_PORT]
         self._virtual = _Targets(_Target(number_of(service.address) or 0, service.address, service.protocol, service.port, service.address, service.port)
                                  for service in clusters)
@@ -60,7 +62,7 @@ class ServicePackets(object):
             # Nothing is known but that it is a new connection.
             return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None, None, hook == "OUTPUT")]
         client = None if hook == "OUTPUT" or not self._pods else self._pod_in(source) if source else self._pods[0].address
-        found = self._made(rule, self._endpoints, client, hook, _TRANSLATED) if where == ENDPOINT else []
+        found = self._made(rule, self._endpoints, client, hook, _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
         # Behind DNAT nothing goes to a virtual address any more; who names one means to refuse it all the same. A port alone does not say
         # so: whoever keeps clients from port 25 of the world means no Service that has endpoints on another.
         if where == VIRTUAL or (rule and plain_value(rule, "-d") is not None):
@@ -77,7 +79,8 @@ class ServicePackets(object):
             if len(tried) == _TRIED or self._left < 0:
                 break
             if (target.protocol, target.port) not in tried:
-                packet = Packet(client, target.address, target.protocol, target.port, states, target.original, target.original_port, hook == "OUTPUT")
+                original = (None, None) if self._ipvs else (target.original, target.original_port)
+                packet = Packet(client, target.address, target.protocol, target.port, states, original[0], original[1], hook == "OUTPUT")
                 if rule is None or not rule.has_match or meets(rule, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())

@@ -6,6 +6,9 @@
 It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to an endpoint
 (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports, addresses or one interface
 refuses none of them; what refuses because of a network policy is not looked at.
+
+In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it, and from there
+through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
 """
 
 from .endings import takes_all
@@ -22,27 +25,31 @@ _HOOKS = (
     ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT), ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT),
     ("filter", "OUTPUT", ENDPOINT), ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
 )
+# The same in ipvs mode.
+_IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where) for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)
 _NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
 _PORTAL = "KUBE-SERVICES"
 # So many rules of a rule set are tried with packets.
 _RULES_LIMIT = 64
 
 
-def ask_service_path(rule_set, services, told):
+def ask_service_path(rule_set, services, told, mode=None):
     """unexpected_drop and anchor_shadowed of one rule set, except for the rules C(told), as (table, chain, text).
 
-    C(services): [Service] of the node, or None for those that the rule set's own chains tell.
+    C(services): [Service] of the node, or None for those that the rule set's own chains tell. C(mode): that of kube-proxy.
     """
-    refusing = [(place, rule) for place in _HOOKS for rule in _candidates(rule_set, place, REFUSALS)]
+    ipvs = mode == "ipvs" and bool(services)
+    hooks = _IPVS_HOOKS if ipvs else _HOOKS
+    refusing = [(place, rule) for place in hooks for rule in _candidates(rule_set, place, REFUSALS)]
     diverting = [(place, rule) for place in _NAT_HOOKS for rule in _candidates(rule_set, place, TERMINAL)]
-    dropping = [(place, None) for place in _HOOKS if _drops(rule_set, place)]
+    dropping = [(place, None) for place in hooks if _drops(rule_set, place)]
     if not (refusing or diverting or dropping):
         return
     # On most nodes nobody else does any of that, and these need not be compiled.
     from .service_packets import ServicePackets
     from .way import Way
     services = list_services(rule_set) if services is None else services
-    packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints])
+    packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints], ipvs)
     ways, told, tried = {}, set(told), 0
     for (name, hook, where), rule in dropping + refusing + diverting:
         text = ":%s DROP" % hook if rule is None else rule.text
@@ -63,8 +70,8 @@ def ask_service_path(rule_set, services, told):
 
 def _candidates(rule_set, place, targets):
     """Rules with such a target: in the built-in chain those with a match, and all in chains of others that it leads to; in table nat
-    only what stands before the way to the Services."""
-    name, hook, _where = place
+    only what stands before the way to the Services. The last rule of INPUT may refuse all, but for what comes to virtual addresses."""
+    name, hook, where = place
     table = table_of(rule_set, name)
     if table is None or hook not in table.chains:
         return
@@ -75,7 +82,7 @@ def _candidates(rule_set, place, targets):
             if name == "nat" and (rule.target == _PORTAL or (chain == hook and takes_all(table, rule))):
                 break  # What takes all packets is told of the anchors.
             if rule.target in targets:
-                if rule.has_match or chain != hook:
+                if rule.has_match or chain != hook or (hook == "INPUT" and where == VIRTUAL):
                     yield rule
             elif rule.target in table.chains and rule.target not in seen:
                 seen.add(rule.target)
@@ -94,4 +101,5 @@ def _drops(rule_set, place):
 def _described(packet):
     if packet.port is None:
         return "every new connection that gets here, those to Services too"
-    return "packets of a Service: port %d/%s of %s" % (packet.original_port, packet.protocol, packet.original or "every node")
+    return "packets of a Service: port %d/%s of %s" % (
+        packet.original_port or packet.port, packet.protocol, packet.original or packet.destination or "every node")

@@ -23,7 +23,7 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
-    observations = ask(_askable(rules), situation.of, list_nft_services(rules.nftables) if rules.nftables else None)
+    observations = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode))
     if rules.source == "live":
         observations = merged(confirmed(host, rules, observations) + nft_hostports(host, rules, situation.ports))
     if rules.nftables:
@@ -37,6 +37,15 @@ def answer(host, rules, situation, options):
             examples.append(row)
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
     return dict(_services(rules, situation, options), observations=examples, observed=observed, owners=owners)
+
+
+def _elsewhere(host, rules, mode):
+    """[Service] where they are not in rules, else None."""
+    if mode == "ipvs" and rules.source == "live":
+        # Its parser is compiled on nodes of this mode only.
+        from ._ipvs_services import ipvs_services
+        return ipvs_services(host)
+    return list_nft_services(rules.nftables) if rules.nftables else None
 
 
 def _services(rules, situation, options):
