@@ -12,6 +12,7 @@ from .pod_accept import accepts_pods
 from .proxy import PORTALS, carries_services, has_proxy, is_portal
 from .rules import match_options, plain_value, port_ranges, states, to_local, uses
 from .service_path import ask_service_path
+from .services import list_services
 from .tables import table_of
 from .targets import REFUSALS, VERDICTS
 
@@ -32,7 +33,7 @@ def ask_drops(rule_set, setting, services=None):
     found = list(_early(rule_set)) + list(_portals(rule_set, setting))
     table = table_of(rule_set, "filter")
     if table is not None:
-        found += list(_built_in(rule_set, table, setting)) + list(_own(rule_set, table, setting)) + list(_policy(rule_set, table))
+        found += list(_built_in(rule_set, table, setting, services)) + list(_own(rule_set, table, setting)) + list(_policy(rule_set, table))
     return found + list(ask_service_path(rule_set, services, [(row["table"], row["chain"], row["text"]) for row in found], setting.mode))
 
 
@@ -72,11 +73,13 @@ def _portals(rule_set, setting):
             yield observe("unexpected_drop", rule_set, "nat", chain, matched[0].text, len(matched), "what it is for is not led to a Service behind it")
 
 
-def _built_in(rule_set, table, setting):
+def _built_in(rule_set, table, setting, services):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
         rules = table.chains[chain].rules if chain in table.chains else []
-        for rule in rules:
-            if rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain):
+        unknown = [rule for rule in rules if rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)]
+        # Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names.
+        if chain == "FORWARD" or (unknown and not (list_services(rule_set) if services is None else services)):
+            for rule in unknown:
                 yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
         index, count = _bare(chain, rules, setting)
         why = _why(table, chain, rules, index) if count else None

@@ -53,6 +53,7 @@ def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
     '-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web traffic not accepted by KUBE-FW-X" -m tcp --dport 80 -j DROP',
     "-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP",
     "-A INPUT -j DROP", "-A INPUT -j REJECT --reject-with icmp-host-prohibited", "-A OUTPUT -j DROP",
+    "-A INPUT -d 192.0.2.255/32 -j DROP", "-A OUTPUT -d 203.0.113.5/32 -j DROP", "-A OUTPUT -d 203.0.113.0/24 -p tcp -j REJECT --reject-with tcp-reset",
 ])
 def test_a_refusal_with_a_known_reason(rule):
     assert added(rule) == []
