@@ -9,7 +9,7 @@ from .launchers import LAUNCHERS, known
 from .printed import printed
 from .tools import is_tool, run_tool
 from .values import MARK, MARKS, NOTHING_KNOWN
-from .wrappers import unwrapped
+from .wrappers import CONTAINERS, unwrapped
 
 WRAPPERS_LIMIT = 12     # one in the other
 # They start nothing that could matter here, or start it elsewhere; scripts are full of them.
@@ -38,7 +38,7 @@ def run_command(walker, node, words):
         if not behind:
             _run_program(walker, node, path, name, arguments)
             break
-        if name == "chroot":
+        if name == "chroot" or name in CONTAINERS:
             # Rules belong to the kernel; programs and units are others there (systemctl does nothing in a chroot).
             walker.elsewhere += 1
             walker.command(node, behind)

@@ -15,7 +15,8 @@ _WRAPPERS = {
     "daemon": ("", 0), "unbuffer": ("", 0), "logsave": ("", 1), "with-contenv": ("", 0), "s6-setuidgid": ("", 1),
     "chpst": ("uUbemdopfcrt", 0), "eatmydata": ("", 0), "linux32": ("", 0), "linux64": ("", 0), "pkexec": ("", 0),
     "screen": ("STtcehp", 0), "retry": ("", 0), "runcon": ("tulr", 1), "start-stop-daemon": ("", 0), "xtables-multi": ("", 0),
-    "xtables-nft-multi": ("", 0), "xtables-legacy-multi": ("", 0), "flock": ("wE", 1),
+    "xtables-nft-multi": ("", 0), "xtables-legacy-multi": ("", 0), "flock": ("wE", 1), "systemd-cat": ("tp", 0), "dbus-run-session": ("", 0),
+    "gosu": ("", 1), "su-exec": ("", 1), "setuidgid": ("", 1), "ltrace": ("eops", 0),
 }
 _LONG_WITH_VALUE = frozenset(
     "--user --group --chdir --chroot --prompt --host --role --type --adjustment --class --classdata --signal --kill-after --timeout --wait --unset "
@@ -23,12 +24,21 @@ _LONG_WITH_VALUE = frozenset(
     "--setenv --working-directory --interval --what --who --why --mode --target --setuid --setgid --nice --service-type --exec --pidfile --name "
     "--close-from --input --output --error --reuid --regid --inh-caps --ambient-caps --bounding-set --machine".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+# What runs containers: options of theirs that take no value (of the groups of letters those that end in another take one).
+CONTAINERS = frozenset(("docker", "podman", "nerdctl", "ctr"))
+_FLAGS = frozenset(
+    "--detach --interactive --tty --rm --privileged --init --read-only --no-healthcheck --oom-kill-disable --publish-all --quiet --replace --rmi "
+    "--disable-content-trust --no-hosts --systemd --tls-verify --net-host --null-io --with-ns".split())
+_FLAG_LETTERS = "ditPq"
+_MAY_CHANGE = re.compile(r"--privileged(?:=true)?\Z|(?:--cap-add=)?(?:CAP_)?(?:NET_ADMIN|ALL)\Z", re.I)
 
 
 def unwrapped(name, arguments):
     """The command behind a wrapper, C([]) where nothing is run on this node; None where C(name) is none."""
     if name == "ip":
         return _ip(arguments)
+    if name in CONTAINERS:
+        return _container(name, arguments)
     if name not in _WRAPPERS or name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return None
     short, operands = _WRAPPERS[name]
@@ -69,6 +79,23 @@ def _ip(arguments):
     if rest[:2] == ["vrf", "exec"]:
         return arguments[arguments.index("exec") + 2:]
     return []
+
+
+def _container(name, arguments):
+    """The command of a container that has the network of the node, and the right to change its rules: a container is a process of the node."""
+    run = next((number for number, word in enumerate(arguments) if word == "run"), None)
+    if run is None or any(word in ("exec", "build", "compose") for word in arguments[:run]):
+        return []
+    entry, host, may, number = [], False, False, run + 1
+    while number < len(arguments) and arguments[number].startswith("-") and len(arguments[number]) > 1:
+        word, equal, value = arguments[number].partition("=")
+        takes = not equal and word not in _FLAGS and (word.startswith("--") or word[-1] not in _FLAG_LETTERS)
+        value = value if equal else arguments[number + 1] if takes and number + 1 < len(arguments) else ""
+        host = host or word == "--net-host" or (word in ("--net", "--network") and value == "host")
+        may = may or _MAY_CHANGE.match(arguments[number]) is not None or (word == "--cap-add" and _MAY_CHANGE.match(value) is not None)
+        entry = [value] if word == "--entrypoint" and value else entry
+        number += 2 if takes else 1
+    return entry + arguments[number + (2 if name == "ctr" else 1):] if host and may else []
 
 
 def _daemon(arguments):
