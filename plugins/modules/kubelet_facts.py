@@ -129,7 +129,8 @@ ansible_facts:
                     - V(done).
                     - V(failed) and V(unwatched) (chains of an earlier kubelet are there, this one does not look after them) need a restart.
                     - V(flushed) (kubelet makes its chains anew within a minute), V(hint_deleted) (the hint alone is gone, and kubelet does
-                      not notice), V(starting) (it runs for less than a minute), V(unused) (nobody uses the family), V(unknown).
+                      not notice), V(starting) (it runs for less than a minute), V(unused) (nobody uses the family, or the node has no iptables),
+                      V(unknown).
                   type: str
                   returned: always
                   sample: done

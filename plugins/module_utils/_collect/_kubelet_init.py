@@ -7,7 +7,7 @@ import re
 
 from .. import _host, _versions
 from .._parse.kubelet_log import PATTERN, parse_kubelet_log
-from ._rule_sets import rules_of
+from ._rule_sets import FAMILIES as PROGRAMS, rules_of, save_command
 
 # kubelet watches its canary once a minute: what is missing for less long may be on its way.
 SETTLED_SECONDS = 60
@@ -22,7 +22,7 @@ _TICKS = 100
 _REFUSED = re.compile(r"insufficient permissions|not seeing messages|Permission denied", re.I)
 
 
-def initialisation_of(host, node, process, age, version, settings, unit):
+def initialisation_of(host, node, process, age, version, settings, unit, distribution="kubelet"):
     """(evidence, statuses): C({"expected", "because", "failed", "families"}) and those of the sources rules and journal."""
     expected, because = _expected(_versions.numbers(version)[:2], settings["make_iptables_util_chains"])
     if expected is False:
@@ -39,12 +39,20 @@ def initialisation_of(host, node, process, age, version, settings, unit):
         state, why = judge_marks(marks, hints, failed, age)
         if state == "failed" and expected is None and not failed:
             state, why = "unknown", because
+        if state == "failed" and distribution == "kubelet" and process.contained is False and not _has_iptables(host, family):
+            # A restart would bring nothing. Other distributions bring iptables of their own.
+            state, why = "unused", "this node has no iptables, without which kubelet makes no chains and nobody has any"
         families.append({"family": family, "state": state, "because": why, "hint": marks.hint, "canary": marks.canary,
                          "log_line": line[:LINE_LIMIT] if line else None})
     evidence = {"expected": expected, "because": because, "families": families,
                 "failed": [row["family"] for row in families if row["state"] in ("failed", "unwatched")]}
     unreadable = [status for status in sorted(rules.collected.values()) if status not in (_host.OK, _host.ABSENT)]
     return evidence, {"rules": (unreadable + [_host.OK])[0], "journal": journal}
+
+
+def _has_iptables(host, family):
+    save = dict((known, program) for known, program, _names in PROGRAMS)[family]
+    return host.find_binary(save[:-len("-save")]) is not None or any(save_command(host, save, backend) for backend in ("nft", "legacy"))
 
 
 def _expected(version, make_chains):

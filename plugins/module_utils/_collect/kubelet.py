@@ -64,7 +64,8 @@ def _running(host, node, process, section):
     section["config"] = config
     collected["unit"], section["unit"] = unit_of(host, process, section["distribution"])
     section["initialisation"], statuses = initialisation_of(
-        host, node, process, section["started_seconds_ago"], section["version"], section["settings"], section["unit"])
+        host, node, process, section["started_seconds_ago"], section["version"], section["settings"], section["unit"],
+        section["distribution"])
     collected.update(statuses)
     for row in section["initialisation"]["families"]:
         row.update(_remedy(section))

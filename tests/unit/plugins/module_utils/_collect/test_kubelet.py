@@ -293,7 +293,7 @@ def test_before_1_24_there_is_no_hint(tmp_path):
 
 
 def test_no_rule_at_all(tmp_path):
-    section = live(tmp_path, node(), runs())
+    section = live(tmp_path, node(), runs(), {"usr/sbin/iptables": script("exit 1")})
     assert states(section) == ["failed", "unused"]
 
 
@@ -302,3 +302,15 @@ def test_a_kubelet_that_writes_to_the_other_backend(tmp_path):
         "printf '*mangle\\n:KUBE-IPTABLES-HINT - [0:0]\\n:KUBE-KUBELET-CANARY - [0:0]\\nCOMMIT\\n'"),
         "usr/sbin/iptables-legacy-save": node_tree.link("xtables-legacy-multi")})
     assert states(live(tmp_path, runs(), both)) == ["done", "done"]
+
+
+@pytest.mark.parametrize("programs, distribution, state", [
+    ({}, {}, "unused"), ({"usr/sbin/iptables": script("exit 1")}, {}, "failed"), ({}, {"comm": "k0s", "unit": "k0s.service"}, "failed"),
+])
+def test_without_iptables_kubelet_has_nothing_to_make(programs, distribution, state, tmp_path):
+    """As on a node of Cilium alone: a restart would bring nothing, for nothing is missing."""
+    bare = {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
+            "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""}
+    section = live(tmp_path, merged(runs(**distribution), {"usr/bin/kubelet": script("echo Kubernetes v1.33.2")}), bare, programs)
+    rows = dict((row["family"], row["state"]) for row in section["initialisation"]["families"])
+    assert rows == {"ipv4": state, "ipv6": "unused"}
