@@ -184,6 +184,21 @@ def apt(look, path, _mode, _when):
     return True, "apt runs it around its work"
 
 
+def dpkg(look, path, _mode, _when):
+    # lib/dpkg/options.c valid_config_filename().
+    if "/dpkg.cfg.d/" in path and not re.match(r"[A-Za-z0-9_-]+\Z", _name(path)):
+        return False, "dpkg passes over a name like %s" % _name(path)
+    return True, "dpkg runs it around its work"
+
+
+def dhclient_script(look, path, _mode, _when):
+    # dhclient-script reads them in, whatever their mode (isc-dhcp debian/dhclient-script.linux run_hookdir()).
+    reason = _passed_over(look, path, "dhclient-script")
+    if reason:
+        return False, reason
+    return (True, "dhclient reads it in for each lease") if look.host.find_binary("dhclient") else (False, "dhclient is not installed")
+
+
 def dnf(look, path, _mode, _when):
     if not path.endswith((".action", ".actions")):
         return False, "dnf reads only files that end in .action or .actions"

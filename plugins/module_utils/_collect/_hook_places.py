@@ -91,6 +91,8 @@ def _parsers(module):
         from .._parse import logrotate_conf as found
     elif module == "apt_conf":
         from .._parse import apt_conf as found
+    elif module == "dpkg_cfg":
+        from .._parse import dpkg_cfg as found
     elif module == "dnf_actions":
         from .._parse import dnf_actions as found
     else:
@@ -130,6 +132,7 @@ PLACES = (
           live.interfaces_file),
     Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0, _script(embedded.BOOT, embedded.EVENT), live.ifupdown_script),
     Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(embedded.EVENT), live.ifupdown_script),
+    Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0, _script(embedded.EVENT), live.dhclient_script),
     Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT), live.rc_local),
     Place("init", "init", (), ("/etc/local.d",), 0, _script(embedded.BOOT), live.openrc_local),
     Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(embedded.BOOT, START, STOP), live.init_script),
@@ -138,8 +141,10 @@ PLACES = (
     Place("logrotate", "logrotate", ("/etc/logrotate.conf",), ("/etc/logrotate.d",), 0, _of_text("logrotate_conf", "parse_logrotate_conf"),
           live.logrotate),
     Place("package_hooks", "package_hook", ("/etc/apt/apt.conf",), ("/etc/apt/apt.conf.d",), 0, _of_text("apt_conf", "parse_apt_conf"), live.apt),
-    Place("package_hooks", "package_hook", (), ("/etc/dnf/plugins/post-transaction-actions.d", "/etc/dnf/libdnf5-plugins/actions.d"), 0,
-          _of_text("dnf_actions", "parse_dnf_actions"), live.dnf),
+    Place("package_hooks", "package_hook", ("/etc/dpkg/dpkg.cfg",), ("/etc/dpkg/dpkg.cfg.d",), 0, _of_text("dpkg_cfg", "parse_dpkg_cfg"), live.dpkg),
+    Place("package_hooks", "package_hook", (), (
+        "/etc/dnf/plugins/post-transaction-actions.d", "/etc/dnf/plugins/pre-transaction-actions.d", "/etc/dnf/libdnf5-plugins/actions.d",
+        "/etc/yum/post-actions"), 0, _of_text("dnf_actions", "parse_dnf_actions"), live.dnf),
     Place("package_hooks", "package_hook", (), (
         "/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d", "/etc/kernel/install.d",
         "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0, _script(embedded.PACKAGE_UPGRADE), live.executable),

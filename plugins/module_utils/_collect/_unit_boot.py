@@ -19,8 +19,11 @@ STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
 LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
 
 Activation = collections.namedtuple("Activation", "name kind when")
-Activation.__doc__ = "A timer, path or socket C(name) that starts a unit; C(when) is what it waits for, as C(OnCalendar=daily)."
+Activation.__doc__ = ("A timer, path or socket C(name) that starts a unit, or a unit that does so where it ends; C(when) is what it waits for, as "
+                      "C(OnCalendar=daily).")
 
+# What a unit starts where it ends (man systemd.unit).
+_ENDINGS = ("OnFailure", "OnSuccess")
 ACTIVATORS = {"timer": "Timer", "path": "Path", "socket": "Socket"}
 _WAITS = {
     "timer": ("OnCalendar", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec", "OnUnitInactiveSec"),
@@ -125,4 +128,9 @@ def _all_activations(units):
             when = ["%s=%s" % (key, value.text) for key in _WAITS[kind] for value in unit.values(ACTIVATORS[kind], key)]
             for target in activates(unit):
                 found.setdefault(units.paths.canonical(target), []).append(Activation(name, kind, tuple(when)))
+    # Of units that a boot starts: all others would have to be read for it.
+    for name in sorted(started_units(units)):
+        for key in _ENDINGS:
+            for target in dependencies(units, units.unit(name), key):
+                found.setdefault(units.paths.canonical(target), []).append(Activation(name, parse_unit_name(name).kind, ("%s=%s" % (key, target),)))
     return found
