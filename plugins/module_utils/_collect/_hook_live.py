@@ -146,11 +146,22 @@ def init_script(look, path, mode, _when):
     name = _name(path)
     if not mode & _EXECUTABLE:
         return False, "it is not executable"
-    if look.units.known(name + ".service"):
-        return False, "systemd has a unit %s.service of its own and passes over this script" % name
+    if has_unit(look, path):
+        return False, "systemd has a unit %s of its own and passes over this script" % unit_of_script(path)
     if _linked(look.host, name):
         return True, "a link in /etc/rc?.d or /etc/runlevels starts it at boot"
     return False, "no link in /etc/rc?.d or /etc/runlevels starts it"
+
+
+def unit_of_script(path):
+    """The unit that systemd makes of a script in init.d (src/sysv-generator/sysv-generator.c sysv_translate_name())."""
+    name = _name(path)
+    return (name[:-3] if name.endswith(".sh") else name) + ".service"
+
+
+def has_unit(look, path):
+    """Whether there is a unit of that name, be it a mask: then systemd makes none (enumerate_sysv()), and its links start the unit."""
+    return "/init.d/" in path and look.units.known(unit_of_script(path))
 
 
 def _linked(host, name):

@@ -10,7 +10,7 @@ import posixpath
 import re
 
 from .. import _host
-from .._hooks.words import may_start_others, mentions
+from .._hooks.words import folders_started, mentions
 from ._hook_live import is_passed_over
 
 READABLE, OTHER = "readable", "other"
@@ -19,10 +19,13 @@ _NFT = re.compile(r"#![^\n]*\bnft\b")
 # What _hooks/script reads.
 _READ = re.compile(
     r"(?:(?:r?ba|da|a|[mlp]?d?k|z)?sh(?:93)?|busybox|openrc-run|runscript|init-d-script|with-contenv|nft|(?:python|perl|ruby)[\d.]*)\Z")
-# Paths that a file names. What lies in these is no script: the kernel's own, devices, and what a run leaves behind.
-_PATHS = re.compile(rb"(?<![\w.$}%/-])(?!/dev/|/proc/|/sys/|/run/|/tmp/|/var/(?:log|run|lock)/)(?:/[\w.+@-]+){2,8}")
+# Paths that a file names. What lies in these is no script: the kernel's own, devices, what a run leaves behind, and the lists of apt.
+# The slash comes first, so that a search goes from one to the next.
+_PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-]+){1,7}")
 # A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a.
 _BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([^\n]{1,80}?\))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
+# One of these is in whatever that finds.
+_BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
 _BESIDE_UNKNOWN = re.compile("\0[^\0]*\0/")
 _DEPTH = 5
@@ -56,13 +59,17 @@ class Scripts(object):
         self._walk = walk
         self._scripts = {}
         self._wanted = {}
+        self._programs = set()
         self.names = []
 
     def know(self, names):
         """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word of the firewall anyway."""
         coded = set(name.encode("utf-8", "surrogateescape") for name in names)
-        self.names = sorted(coded.union(self.names))
-        self.names = [name for name in self.names if len(name) >= _NAME_LENGTH and not mentions(name)]
+        coded = set(name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name))
+        if not coded.issubset(self.names):
+            self.names = sorted(coded.union(self.names))
+            # What was of no interest may say one of them.
+            self._wanted = dict((path, True) for path, wanted in self._wanted.items() if wanted)
 
     def names_a_hit(self, data):
         """Whether the bytes hold a word of the firewall or one of those names."""
@@ -78,12 +85,17 @@ class Scripts(object):
         return self._asks(data, _DEPTH, "/")
 
     def _asks(self, data, depth, folder):
-        if self.names_a_hit(data) or may_start_others(data):
+        if self.names_a_hit(data):
+            return True
+        started = folders_started(data)
+        if started is None or started and depth == 0:
             return True
         if b"/" not in data or depth == 0:
             return False
         paths = set(_text(path) for path in _PATHS.findall(data)[:_PATHS_LIMIT])
-        beside = [_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]]
+        for started_folder in started:
+            paths.update(self._in(_text(started_folder)))
+        beside = [_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]] if any(sign in data for sign in _BESIDE_SIGNS) else ()
         if beside:
             paths.update(posixpath.normpath(posixpath.join(each, name)) for each in [folder] + folders_in(_text(data)) for name in beside)
         return any(self._is_hit(path, depth) for path in sorted(paths))
@@ -91,10 +103,17 @@ class Scripts(object):
     def _is_hit(self, path, depth):
         if path not in self._wanted:
             self._wanted[path] = False  # A script that names itself proves nothing.
+            if path in self._programs:
+                return False
             status, found = self._walk.read(path)
+            if found is None:
+                self._programs.add(path)
             if status == _host.OK and found is not None and language_of(found.data[:200].decode("utf-8", "replace")) != OTHER:
                 self._wanted[path] = self._asks(found.data, depth - 1, posixpath.dirname(path))
         return self._wanted[path]
+
+    def _in(self, folder):
+        return [folder.rstrip("/") + "/" + name for name in self._host.list_dir(folder)[1][:_FOLDER_LIMIT]]
 
     def of(self, path):
         """C(Script) at a path, None where there is no text to be read."""

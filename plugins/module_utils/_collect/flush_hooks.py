@@ -13,6 +13,7 @@ from .._hooks.words import mentions
 from .._parse.embedded import FIRST_BOOT, line_in_file
 from .._parse.search_directories import checked_directories
 from . import _hook_files, _hook_order
+from ._hook_live import has_unit, unit_of_script
 from ._hook_owner import Owners
 from ._hook_places import PLACES, SOURCES
 from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, START, STOP, TIMER, Rows, Way
@@ -29,6 +30,8 @@ _ARGUMENTS = {"boot": "start"}
 # A file that nobody may execute and that does not say who reads it is a script by one of these endings.
 _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
 _DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg", ".log", ".csv")
+# Unit files of a node are some hundred KiB together; of a tree that has more they are read again when they are asked for again.
+_KEPT_LIMIT = 8 * 1024 * 1024
 _WORST = (_host.DENIED, _host.UNPARSED, _host.TIMEOUT, _host.OK, _host.ABSENT)
 
 
@@ -57,6 +60,7 @@ class _Look(object):
         self._collected["systemd"] = self.units.status
         self._debian = None
         self._tracer = None
+        self._unit_files = None
 
     def is_debian(self):
         if self._debian is None:
@@ -81,14 +85,29 @@ class _Look(object):
 
     def _trace_units(self, done):
         """Follow the units that a file with something of interest speaks of, besides those that are done; returns all of these."""
-        files = [found.path for folder in self.units.folders() for found in self._below("systemd", folder, 1)]
-        names = [name for name in self.units.names_at(files) if name not in done]
+        names = [name for name in self.units.names_at(self._unit_paths()) if name not in done]
         if names or not done:
             self.units.ask_active(names)
         if names:
             from ._hook_unit_lines import trace_units
             trace_units(self._tracing(), self.units, names)
         return tuple(done) + tuple(names)
+
+    def _unit_paths(self):
+        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file, so each text is judged once."""
+        size = [0]
+
+        def is_kept(data):
+            size[0] += len(data)
+            return size[0] <= _KEPT_LIMIT or self._scripts.is_wanted(data)
+
+        files = self._unit_files
+        if files is None:
+            files = [found for folder in self.units.folders() for found in self._below("systemd", folder, 1, is_kept)]
+            self._unit_files = files if size[0] <= _KEPT_LIMIT else None
+        texts = set(found.data for found in files)
+        wanted = set(data for data in texts if self._scripts.is_wanted(data))
+        return [found.path for found in files if found.data in wanted]
 
     def _tracing(self):
         if self._tracer is None:
@@ -117,8 +136,8 @@ class _Look(object):
             found += self._below(place.source, folder, place.depth)
         return found
 
-    def _below(self, source, folder, depth):
-        status, found = self._walk.below(folder, self._scripts.is_wanted, depth)
+    def _below(self, source, folder, depth, wanted=None):
+        status, found = self._walk.below(folder, wanted or self._scripts.is_wanted, depth)
         self._note(source, status)
         return found
 
@@ -126,6 +145,9 @@ class _Look(object):
         self._collected[source] = min(self._collected[source], status, key=_WORST.index)
 
     def _trace_place(self, place, found):
+        if place.kind == "init" and has_unit(self, found.path) and not self._scripts.names_a_hit(found.data):
+            # Nobody starts it; who calls it by its path is looked at for that.
+            return
         from .._hooks import services
         text = found.data[:200].decode("utf-8", "replace")
         if text.startswith("#!") and language_of(text) == OTHER:
@@ -148,8 +170,7 @@ class _Look(object):
 
     def _unit_of(self, place, path):
         """systemd makes a unit of a script in init.d, unless there is one of that name (man systemd-sysv-generator)."""
-        name = posixpath.basename(path) + ".service"
-        return name if place.kind == "init" and "/init.d/" in path and not self.units.known(name) else None
+        return unit_of_script(path) if place.kind == "init" and "/init.d/" in path and not has_unit(self, path) else None
 
     def _trace_by_hand(self, found):
         tracer, script = self._tracing(), self._scripts.of(found.path)
