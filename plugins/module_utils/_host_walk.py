@@ -21,8 +21,8 @@ FILES_LIMIT = 100000
 BYTES_LIMIT = 512 * 1024 * 1024
 SECONDS = 20.0
 SKIPPED_LIMIT = 20
-# One block tells text from a program, and holds nearly every script as a whole.
-_BLOCK = 64 * 1024
+# The first block tells text from a program, and holds most scripts as a whole.
+_FIRST, _BLOCK = 4 * 1024, 64 * 1024
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 # Of disks that are the node's own; whatever is mounted with another type is passed over.
 _OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs", "reiserfs", "rootfs",
@@ -129,13 +129,13 @@ class Walk(object):
         """Bytes of a regular file, None for what is no text or too large. Raises OSError."""
         handle = os.open(real, _FLAGS | flag)
         try:
-            data = os.read(handle, _BLOCK)
+            data = os.read(handle, _FIRST)
             self.files += 1
             self._files_left -= 1
             packed = packed and data.startswith(_host._GZIP)
             if not packed and (b"\0" in data or data.startswith(b"\x7fELF")):
                 return None
-            if len(data) == _BLOCK:
+            if len(data) == _FIRST:
                 data = self._rest(handle, path, data, packed)
         finally:
             os.close(handle)

@@ -133,8 +133,17 @@ class _Look(object):
                 self._note(place.source, status)
                 found += [hit] if hit else []
         for folder in distinct(self.host, place.folders):
-            found += self._below(place.source, folder, place.depth)
+            if place.kind == "init":
+                found += [each for each in self._below(place.source, folder, place.depth, bool) if self._is_started(each)]
+            else:
+                found += self._below(place.source, folder, place.depth)
         return found
+
+    def _is_started(self, found):
+        """Whether a script of init.d is worth parsing. Nobody starts one that has a unit; who calls it by its path is looked at for that."""
+        if has_unit(self, found.path):
+            return self._scripts.names_a_hit(found.data)
+        return self._scripts.is_wanted(found.data)
 
     def _below(self, source, folder, depth, wanted=None):
         status, found = self._walk.below(folder, wanted or self._scripts.is_wanted, depth)
@@ -145,9 +154,6 @@ class _Look(object):
         self._collected[source] = min(self._collected[source], status, key=_WORST.index)
 
     def _trace_place(self, place, found):
-        if place.kind == "init" and has_unit(self, found.path) and not self._scripts.names_a_hit(found.data):
-            # Nobody starts it; who calls it by its path is looked at for that.
-            return
         from .._hooks import services
         text = found.data[:200].decode("utf-8", "replace")
         if text.startswith("#!") and language_of(text) == OTHER:

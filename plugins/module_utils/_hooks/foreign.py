@@ -15,7 +15,6 @@ import re
 
 from .effect import Reading
 from .values import unknown
-from .walk import Walker
 
 CALLS_LIMIT = 500
 CALL_LENGTH = 2000
@@ -40,10 +39,14 @@ class _Place(object):
 
 def read_foreign(text):
     """A Reading of what is written out."""
+    commands = list(written_out(text))
+    if not commands:
+        return Reading([], [], True)
+    from .walk import Walker
     walker = Walker(text, (), ())
     walker.read("")
     walker.findings.doubtful = True
-    for words, start, end in written_out(text):
+    for words, start, end in commands:
         if len(words) == 1:
             walker.nested(_Place(start, end), words[0])
         else:

@@ -6,8 +6,7 @@
 import re
 
 from .effect import Reading
-from .values import RULES
-from .walk import Walker
+from .plain_line import read_plain_line
 
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
 _SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)\Z")
@@ -23,6 +22,9 @@ def read_script(text, arguments=None, called=()):
     C(arguments) are those it is started with, None where nobody knows: then every arm of a C(case "$1") counts. C(called) names functions
     that whoever sources this text calls. A text without a shebang is one of a shell.
     """
+    plain = read_plain_line(text)
+    if plain is not None:
+        return plain
     shebang = _SHEBANG.match(text)
     name = shebang.group(1).rpartition("/")[2] if shebang else "sh"
     if name == "nft":
@@ -33,6 +35,8 @@ def read_script(text, arguments=None, called=()):
         return read_foreign(text)
     if not _SHELL.match(name):
         return Reading([], [], True)
+    from .values import RULES
+    from .walk import Walker
     walker = Walker(text, arguments, tuple(called) + _CALLED.get("openrc-run" if name == "runscript" else name, ()))
     walker.read(text)
     saved = set(path for path, content in walker.files.items() if RULES in content)

@@ -11,10 +11,10 @@ import re
 
 # tables is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; IPT begins the names people give to variables.
 WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe", b"--cleanup")
-# What must be there as well where everyday words hold one of them: executables and tablespaces, SCRIPT and DESCRIPTION, what loads a module
-# and does not remove one, udevadm info --cleanup-db. In front of tables stands the rest of the name, or whatever a shell puts together.
+# What must be there as well where everyday words hold one of them: tables, executables and tablespaces, SCRIPT and DESCRIPTION, what loads a
+# module and does not remove one, udevadm info --cleanup-db. In front of tables stands the rest of the name, or what a shell puts there.
 _MEANT = {
-    b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z]))tables(?!pace)",
+    b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z\s]))tables(?!pace)",
     b"IPT": rb"(?<!SCR)IPT",
     b"modprobe": rb"(?:(?<![\w-])|(?<=\\[nt]))-(?:[a-z]*r|-remove)",
     b"--cleanup": rb"--cleanup(?!-db)",
