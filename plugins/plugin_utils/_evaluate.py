@@ -32,7 +32,7 @@ def _evaluate(check, evidence, policy):
     if check.applies_when is not None:
         applies, problem = search(check.applies_when, evidence)
         if applies is None:
-            return [_unknown(check, problem or "whether it applies could not be told")]
+            return [_unknown(check, "whether this applies here cannot be told: %s" % (_unread(check, evidence) or problem))]
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
@@ -93,12 +93,17 @@ def _unknown(check, reason):
 
 
 def _doubtful(check, doubts, policy):
-    names = [_text(check.subject, row) for row in doubts]
+    names = list(dict.fromkeys(_doubtful_name(check, row) for row in doubts))
     limit = policy.values["max_offenders"]
     more = ", and %d more" % (len(names) - limit) if len(names) > limit else ""
     reasons = sorted({row["evidence"] for row in doubts if isinstance(row, dict) and row.get("evidence")})
     return _finding.finding(check, _finding.UNKNOWN, observed="not known: %s%s" % (", ".join(names[:limit]), more),
                             reason="; ".join(reasons[:3]) or "the evidence does not tell")
+
+
+def _doubtful_name(check, row):
+    """What could not be looked at has none of the fields a subject is made of, but may say itself what it is."""
+    return _text("{subject}" if isinstance(row, dict) and row.get("subject") else check.subject, row)
 
 
 def _failures(check, offenders, evidence, policy):

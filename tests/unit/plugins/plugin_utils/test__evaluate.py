@@ -63,6 +63,19 @@ def test_failures_stand_beside_what_is_unknown():
     assert found[1]["reason"] == "file of node_x is denied"
 
 
+def test_what_is_not_known_is_called_what_it_calls_itself():
+    doubts = [{"subject": "nft_ipv4", "evidence": "e"}, {"subject": "nft_ipv6", "evidence": "e"}, {"subject": "nft_ipv4", "evidence": "f"}, {"name": "b"}]
+    found = judge(section(rows=[], doubt=doubts), unknown="node_x.doubt")[0]
+    assert (found["observed"], found["reason"]) == ("not known: nft_ipv4, nft_ipv6, b", "e; f")
+
+
+def test_a_check_of_which_nobody_knows_whether_it_applies_says_so():
+    found = judge(section(rows=[]), applies_when="node_x.live")[0]
+    assert found["reason"] == "whether this applies here cannot be told: the evidence holds nothing for node_x.live"
+    found = judge(section(rows=[], collected={"file": "denied"}), applies_when="node_x.live")[0]
+    assert found["reason"] == "whether this applies here cannot be told: file of node_x is denied"
+
+
 def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
     found = judge(section(rows=[{"name": "m%02d" % number} for number in range(25)]))
     assert len(found) == 21 and found[-1]["subject"] == "and 5 more" and found[-1]["observed"] == "25 in all"
