@@ -114,4 +114,6 @@ def test_defaults_of_roles_are_what_their_argument_specs_state(role):
     stated = _policy.options_of(role)
     defaults = _catalogue.load_yaml(_catalogue.ROLES / role / "defaults" / "main.yml")
     assert set(defaults) == set(stated)
+    # ansible-doc shows what argument_specs tell, and null where they do not.
+    assert {name: spec["default"] for name, spec in stated.items() if "default" in spec}.items() <= defaults.items()
     _policy.check_role_variables(defaults)
