@@ -69,7 +69,10 @@ def _unmasqueraded(rules, mark):
             missed = rule if fits is False else missed
         elif rule.target == "RETURN" and fits is not False:
             return rule if fits and rule.has_match else None
-        elif rule.target not in ("MARK", "RETURN", None):
+        elif rule.target == "MARK" and fits is not False:
+            # kube-proxy takes the mark away here, behind the RETURN of what has none.
+            mark = _changed(mark, rule) if fits else None
+        if mark is None or rule.target not in ("MARK", "MASQUERADE", "RETURN", None):
             return None
     return missed
 

@@ -62,6 +62,9 @@ def test_what_a_mark_amounts_to(rules, told):
     (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], False),
     (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], True),
     (["-m mark --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True), (["-m mark ! --mark 0x4000 -j RETURN", "-j MASQUERADE"], False),
+    (["-j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True),
+    (["-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE"], False),
+    (["-o eth1 -j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], False),
     (["-j RETURN", "-j MASQUERADE"], False),  # A lost match, which is told as that.
     (["-o eth1 -j RETURN", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False), (["-m mark ! --mark none -j RETURN"], False),
     (["-o eth1 -j ACCEPT", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False), ([], False),
