@@ -12,7 +12,8 @@ from .proxy import PORTALS, has_proxy
 from .tables import chains_of
 
 # (table, chain, target of its rules, how many it has at least, what is missing).
-_BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "no rule of it masquerades"), ("nat", "KUBE-MARK-MASQ", "MARK", 1, "no rule of it sets the mark"),
+_BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "no rule of it masquerades"),
+         ("nat", "KUBE-POSTROUTING", "MARK", 1, "no rule of it takes the mark away"), ("nat", "KUBE-MARK-MASQ", "MARK", 1, "no rule of it sets the mark"),
          ("filter", "KUBE-FORWARD", "ACCEPT", 2, "of its rules that accept marked packets and answers one is gone"))
 _ALWAYS = {"iptables": _BOTH, "ipvs": _BOTH + (("nat", "KUBE-SERVICES", None, 1, ""),)}
 # What the chains in the middle lead to.
@@ -27,7 +28,7 @@ def ask_emptied(rule_set, setting):
         return found
     for name, chain, target, least, missing in _ALWAYS[setting.mode]:
         chains = chains_of(rule_set, name)
-        if not chains or chain not in chains:
+        if not chains or chain not in chains or any(row["chain"] == chain for row in found):
             continue
         if not rule_set.tables[name].rule_counts().get(chain):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=_GONE))

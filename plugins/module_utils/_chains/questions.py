@@ -8,6 +8,7 @@ from .drops import ask_drops
 from .duplicates import ask_duplicates
 from .emptied import ask_emptied
 from .hostports import ask_hostports
+from .incomplete import ask_incomplete
 from .leftovers import ask_backends, ask_other_mode, in_use
 from .loops import ask_loops
 from .lost_match import ask_lost_match
@@ -21,7 +22,7 @@ from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
-_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_marks)
+_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks)
 # What a flush of nat leads to by itself.
 _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
 # What leaves endpoints without a rule that leads to them.

@@ -47,7 +47,8 @@ def test_the_chains_in_the_middle(chain):
 
 
 @pytest.mark.parametrize("table, chain, rule", [
-    ("nat", "KUBE-POSTROUTING", texts.SNAT), ("filter", "KUBE-FORWARD", texts.MARKED),
+    ("nat", "KUBE-POSTROUTING", texts.SNAT), ("nat", "KUBE-POSTROUTING", "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"),
+    ("filter", "KUBE-FORWARD", texts.MARKED),
     ("filter", "KUBE-FORWARD",
      "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
 ])

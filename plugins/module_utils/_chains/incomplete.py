@@ -1,0 +1,94 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains of kube-proxy in which one of the rules is missing that it writes together. PRIVATE to the collection.
+
+One deleted rule leaves all chains in their places and jumped to; what else is there of the same Service, or what all other Services
+have, tells of it. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from 1.24 on (KUBE-EXT), and
+pkg/proxy/ipvs/proxier.go writeIptablesRules.
+"""
+
+from .observation import observe
+from .proxy import has_proxy
+from .rules import match_options, uses
+from .tables import chains_of
+
+_MARKING = "KUBE-MARK-MASQ"
+_OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
+
+
+def ask_incomplete(rule_set, setting):
+    """emptied_chain and anchor_missing of one rule set, for chains that still hold rules."""
+    nat, filters = chains_of(rule_set, "nat"), chains_of(rule_set, "filter")
+    if not nat or filters is None or not has_proxy(rule_set):
+        return []
+    if setting.mode == "ipvs":
+        return list(_of_sets(rule_set, nat, filters))
+    return list(_of_services(rule_set, nat, filters)) if setting.mode == "iptables" else []
+
+
+def _of_services(rule_set, nat, filters):
+    table = rule_set.tables["nat"]
+    portal = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
+    direct = set([jump[4] for jump in table.services.jumps if jump[0] == "KUBE-SERVICES"]).union([rule.target for rule in portal])
+    external = sorted(chain for chain in set([jump[4] for jump in table.services.jumps]) if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
+    for chain in external:
+        why = _lack(nat[chain].rules)
+        if why:
+            yield observe("emptied_chain", rule_set, "nat", chain, detail=why)
+    lost = [chain for chain in external if not any("%s%s" % (prefix, chain[9:]) in direct for prefix in _OF_SERVICE)]
+    refused = _refused(filters) if lost else ()
+    lost = [chain for chain in lost if _name(table, chain) not in refused]
+    if lost:
+        yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "", len(lost), "%s: external traffic of its Service has a way, that to the "
+                      "ClusterIP has none" % lost[0])
+    counts = table.rule_counts()
+    chains = [chain for chain in direct if chain and chain[:9] in _OF_SERVICE and counts.get(chain)]
+    bare = [chain for chain in chains if chain not in table.services.masquerading and not any(rule.target == _MARKING for rule in nat[chain].rules)]
+    # None has the rule where nothing tells what is local (detectLocalMode); of many chains a few cannot lack it.
+    if bare and 2 * len(bare) < len(chains):
+        yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
+                      "its rule to %s is gone, which the chains of all other Services have" % _MARKING)
+
+
+def _lack(rules):
+    """What a KUBE-EXT chain lacks: all traffic is masqueraded and led on, or with a Local policy only what the node itself sends."""
+    marks = [rule for rule in rules if rule.target == _MARKING]
+    last = [rule for rule in rules if (rule.target or "")[:9] in _OF_SERVICE and not rule.has_match]
+    if any(rule.target[:9] == "KUBE-SVC-" for rule in last):
+        return None if any(not rule.has_match for rule in marks) else "its rule to %s is gone" % _MARKING
+    if not last:
+        return "its rule to the Service is gone" if any(not rule.has_match for rule in marks) else None
+    own = [rule.target for rule in rules if any(option == "--src-type" for option, _values, _negated in match_options(rule, "addrtype"))]
+    missing = _MARKING if _MARKING not in own else "all endpoints" if not any(target[:9] == "KUBE-SVC-" for target in own if target) else None
+    return "its rule to %s, for what the node itself sends, is gone" % missing if missing else None
+
+
+def _refused(filters):
+    """Names of Services whose ClusterIPs are refused: they have no endpoints, or none on this node."""
+    rules = filters["KUBE-SERVICES"].rules if "KUBE-SERVICES" in filters else ()
+    return set([(rule.comment or "").partition(" ")[0] for rule in rules])
+
+
+def _name(table, chain):
+    """The name of a Service in the comment of a rule that leads to its chain."""
+    return next(((jump[5] or "").partition(" ")[0] for jump in table.services.jumps if jump[4] == chain), "")
+
+
+def _of_sets(rule_set, nat, filters):
+    """Of ipvs mode: what ends these chains is always there, with whatever sets before it."""
+    for table, chains, chain, target, why in (
+            ("nat", nat, "KUBE-SERVICES", "KUBE-NODE-PORT", "nothing of it leads to the NodePorts"),
+            ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is gone" % _MARKING),
+            ("nat", nat, "KUBE-POSTROUTING", "MASQUERADE", "no rule of it masquerades what is marked"),
+            ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "nobody is refused for his address")):
+        rules = chains[chain].rules if chain in chains else ()
+        if rules and not any(rule.target == target and not uses(rule, "set") for rule in rules):
+            yield observe("emptied_chain", rule_set, table, chain, detail=why)
+    rules = filters["KUBE-IPVS-FILTER"].rules if "KUBE-IPVS-FILTER" in filters else ()
+    if any(rule.target == "REJECT" for rule in rules) and not any(rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
+        yield observe("emptied_chain", rule_set, "filter", "KUBE-IPVS-FILTER", detail="ClusterIPs are refused: the rule that lets them pass is gone")
+
+
+def _of_cluster_ips(rule):
+    return any(value.endswith("CLUSTER-IP") for _option, values, _negated in match_options(rule, "set") for value in values)
