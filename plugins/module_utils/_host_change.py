@@ -108,6 +108,29 @@ def may_write(host, path):
     return None
 
 
+def may_set(host, path):
+    """Why the value C(path) below /proc/sys could not be set, as a sentence, or None. Changes nothing."""
+    if host.exists(path) and os.access(host.real_path(path), os.W_OK):
+        return None
+    # The kernel asks the mode of root as well (fs/proc/proc_sysctl.c test_perm()): 0444 is what other network namespaces have.
+    if not host.is_root():
+        return "%s cannot be set by this user; become root" % path
+    return "%s cannot be set: %s" % (path, "it is read-only here, as in containers and other network namespaces" if host.exists(path) else "it does not exist")
+
+
+def set_value(host, path, value):
+    """Set the value C(path) below /proc/sys. Raises ChangeFailed where the kernel does not take it."""
+    try:
+        handle = os.open(host.real_path(path), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            # The kernel takes a value in one piece (fs/proc/proc_sysctl.c proc_sys_call_handler()).
+            os.write(handle, ("%d\n" % value).encode("ascii"))
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _errors.ChangeFailed("%s cannot be set to %d: %s" % (path, value, error.strerror)) from error
+
+
 def _make_folders(folder):
     missing = []
     while not os.path.isdir(folder):

@@ -262,7 +262,7 @@ def run(params, check_mode, names):
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
     result = {
         "changed": plan.changes,
-        "diff": [change.diff() for change in plan.files] + _load_diff(plan),
+        "diff": [change.diff() for change in plan.files] + load_diff(plan),
         "files": [change.path for change in plan.files],
         "modules": [dict((key, row[key]) for key in SHOWN) for row in plan.rows],
     }
@@ -271,7 +271,8 @@ def run(params, check_mode, names):
     return result
 
 
-def _load_diff(plan):
+def load_diff(plan):
+    """Modules to be loaded, as a diff."""
     if not plan.to_load:
         return []
     return [{"before_header": "modules loaded", "after_header": "modules loaded", "before": "", "after": "".join(name + "\n" for name in sorted(plan.to_load))}]

@@ -53,13 +53,13 @@ def read_counters(host):
     return status, dict((name, sums[name]) for name in COUNTERS if name in sums)
 
 
-def lost(host, counters):
-    """C({"dropped", "evicted", "since", "since_uptime_seconds"}) for want of room, since the boot or since the limit was raised on
-    this boot; None where the counters do not tell."""
+def lost(host, counters, since_boot=False):
+    """C({"dropped", "evicted", "since", "since_uptime_seconds"}) for want of room, since the boot or, unless C(since_boot), since the limit
+    was raised on this boot; None where the counters do not tell."""
     if "drop" not in counters or "early_drop" not in counters:
         return None
     now = {"dropped": max(0, counters["drop"] - counters.get("insert_failed", 0)), "evicted": counters["early_drop"]}
-    before = _recorded(host) if any(now.values()) else None
+    before = _recorded(host) if any(now.values()) and not since_boot else None
     if before is None:
         return dict(now, since="boot", since_uptime_seconds=0)
     return {"dropped": max(0, now["dropped"] - before["dropped"]), "evicted": max(0, now["evicted"] - before["evicted"]),

@@ -20,6 +20,11 @@ UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
 
 
+def values_of(host, path):
+    """{key: value} of one file, patterns and lines without a value left out."""
+    return OrderedDict((row.key, row.value) for row in parse_sysctl_conf(host.read_text(path).text) if row.value and not is_pattern(row.key))
+
+
 class SysctlBoot(object):
     """C(status) as of effective_files, C(unread) files as {"file", "text"}, C(masked) whether nobody reads them at boot."""
 

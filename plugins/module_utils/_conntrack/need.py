@@ -51,9 +51,14 @@ def _enough(limit, wanted):
 
 
 def _advice(section, wanted):
+    return advice_for(section, max(
+        wanted, next((row["assigned"] for row in section["sysctls"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0)))
+
+
+def advice_for(section, limit):
+    """What of kube-proxy has to be set so that it leaves this limit, or None."""
     described = section["kube_proxy"]
     if described is None:
         return None
-    limit = max(wanted, next((row["assigned"] for row in section["sysctls"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0))
     wish = proxy.Wish(described["value"], described["writes"], described["capped"])
     return proxy.advice(limit, wish, section["cpus"], described["by"])

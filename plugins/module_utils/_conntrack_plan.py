@@ -1,0 +1,186 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sizing connection tracking changes on a node: the plan and its execution. PRIVATE to the collection.
+
+A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is asked after before the
+first is written, and where a file cannot be written those before it are put back.
+"""
+
+from collections import OrderedDict
+
+from . import _conntrack_record_plan, _errors, _host_change
+from ._collect._router_advertisements import lost_by_forwarding
+from ._collect._tree import open_asked
+from ._conntrack.keys import FORWARD_6, MAX, dotted
+from ._conntrack.need import advice_for
+from ._conntrack_asked_plan import asked_values, check_memory, targets
+from ._conntrack_files_plan import Files, in_order, kept_values
+from ._conntrack_live_plan import Live, lost_so_far, plan_live, set_live
+from ._conntrack_outlook_plan import Outlook, Persisting, file_texts
+from ._conntrack_record_plan import BEGUN, DONE, Record
+from ._flush_hooks_record_plan import FileChange
+from ._kernel_modules_plan import checked_file_name
+
+# What of a row is returned.
+SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
+
+
+class Plan(object):
+    """C(changes) of files, C(live) values, C(rows) {key: what is told of it}, C(problems), the C(record) and its entries afterwards."""
+
+    def __init__(self, host):
+        self.record = Record(host)
+        self.entries, self.live_before = dict(self.record.entries), dict(self.record.live)
+        self.changes, self.live, self.rows, self.problems = [], Live(), OrderedDict(), []
+        self.lost, self.advice, self.undo = self.record.lost, None, False
+
+    def final_record(self):
+        """What the record is changed to at the end, but for what only the run itself can count."""
+        return self.record.change(self.entries, self.live_before, self.lost, DONE)
+
+    @property
+    def changed(self):
+        return bool(self.changes or self.live or self.final_record())
+
+    def all_changes(self):
+        record = [change for change in [self.final_record()] if change]
+        return self.changes + record if self.undo else record + self.changes
+
+
+def plan_present(host, node, options):
+    """Plan to have what C(options) ask for, now and at boot."""
+    asked = asked_values(options)
+    files = Files(checked_file_name(options["file"]))
+    if node["place"] == "container":
+        raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. Nothing was changed")
+    outlook, plan = Outlook(host, node), Plan(host)
+    section = outlook.section(dict.fromkeys(files.all))
+    check_memory(asked, section)
+    wanted, refused = targets(asked, section, kept_values(host, files), options["lower"])
+    if FORWARD_6 in wanted and node["place"] == "live":
+        _keep_default_route(host, section, wanted, refused)
+    fates = dict((row["key"], row) for row in section["sysctls"])
+    for key in in_order(asked):
+        fate = fates[dotted(key)]
+        plan.rows[key] = {
+            "key": fate["key"], "wanted": wanted.get(key), "before": fate["now"], "after": fate["now"], "missing": fate["missing"], "persisted": False,
+            "at_boot": fate["at_boot"], "after_kube_proxy": fate["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
+    if options["persist"]:
+        persisting = Persisting(host, outlook, wanted, plan.rows, options)
+        plan.changes = [FileChange(*row) for row in file_texts(host, persisting.texts)]
+        section = persisting.after
+    if node["place"] == "live":
+        plan.live = plan_live(host, node, wanted, plan.rows, section["max"], options)
+    if MAX in wanted:
+        plan.advice = advice_for(section, wanted[MAX])
+    plan.entries = plan.record.entries_with(plan.changes)
+    plan.live_before = plan.record.live_with(plan.live.recorded())
+    _refuse_unwritable(host, plan)
+    return plan
+
+
+def _keep_default_route(host, section, wanted, refused):
+    now = next(row["now"] for row in section["sysctls"] if row["key"] == dotted(FORWARD_6))
+    names = lost_by_forwarding(host) if now != 1 else []
+    if names:
+        del wanted[FORWARD_6]
+        refused[FORWARD_6] = "the default route of %s comes from router advertisements, which a node that forwards takes only where " \
+            "net.ipv6.conf.%s.accept_ra is 2; set that first" % (", ".join(names), names[0])
+
+
+def plan_absent(host, node, options):
+    """Plan to put all files back, and the values of now where C(options["lower"]) asks for that."""
+    plan = Plan(host)
+    plan.undo = True
+    plan.changes, plan.problems, plan.entries = plan.record.plan_undo()
+    if options["lower"] and node["place"] == "live":
+        _plan_former_values(host, plan)
+    plan.lost = plan.record.lost if plan.entries else None
+    plan.live_before = dict((key, pair) for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"])
+    _refuse_unwritable(host, plan)
+    return plan
+
+
+def path_of(key):
+    """A dotted key as a path below /proc/sys."""
+    return key.replace(".", "/")
+
+
+def _plan_former_values(host, plan):
+    from ._collect._conntrack_now import read_key, read_table
+    for key, pair in sorted(plan.record.live.items()):
+        path = path_of(key)
+        now = read_key(host, path)[1]
+        count = read_table(host)["count"] if path == MAX else None
+        row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None, "after_kube_proxy": None, "persisted": False,
+               "missing": now is None, "failed": False, "msg": ""}
+        plan.rows[path] = row
+        if now != pair["after"]:
+            row["msg"] = "it was changed since to %s, so it stays" % now
+        elif count is not None and 0 < pair["before"] < count:
+            row.update(failed=True, msg="there are %d connections, more than the former limit %d; it stays" % (count, pair["before"]))
+        else:
+            plan.live.values[path] = (now, pair["before"])
+            row["after"] = pair["before"]
+
+
+def _refuse_unwritable(host, plan):
+    """Nothing is begun that could not be finished: every file is asked after before the first is written."""
+    problems = [problem for problem in (_host_change.may_write(host, change.path) for change in plan.all_changes()) if problem]
+    if problems:
+        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
+
+
+def carry_out(host, plan):
+    """Backups, the record as begun, files, values, the record as done."""
+    if not plan.undo:
+        _conntrack_record_plan.write_backups(host, plan.changes)
+        plan.record.write(plan.entries, plan.live_before, plan.lost, BEGUN)
+        _make_all(host, plan)
+    else:
+        for change in plan.changes:
+            change.make(host)
+    set_live(host, plan.live, plan.rows)
+    before, after = plan.live.values.get(MAX, (None, None))
+    if not plan.undo and before is not None and after > before and not plan.rows[MAX]["failed"]:
+        plan.lost = lost_so_far(host) or plan.lost
+    plan.record.write(plan.entries, plan.live_before, plan.lost, DONE)
+    plan.record.tidy(plan.entries)
+
+
+def _make_all(host, plan):
+    """All files, or none: what was written before one that fails is put back, and the record with it."""
+    made = []
+    try:
+        for change in plan.changes:
+            change.make(host)
+            made.append(change)
+    except _errors.ChangeFailed as error:
+        try:
+            for change in reversed(made):
+                FileChange(change.path, change.after, change.before).make(host)
+            plan.record.write(plan.record.entries, plan.record.live, plan.record.lost, DONE)
+            plan.record.tidy(plan.record.entries)
+            plan.record.remove_folders(plan.entries, plan.record.entries)
+        except _errors.ChangeFailed as second:
+            raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: absent does that" % (error, second)) from error
+        raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
+
+
+def run(params, check_mode):
+    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.conntrack."""
+    host, node = open_asked(params)
+    plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
+    changes, unfinished = plan.all_changes(), plan.record.begun
+    result = {
+        "changed": bool(plan.changed or (plan.undo and plan.record.leftovers(plan.entries))), "files": [change.path for change in changes],
+        "diff": [change.diff() for change in changes] + plan.live.diff(), "unfinished": unfinished, "advice": plan.advice,
+    }
+    if not check_mode and result["changed"]:
+        carry_out(host, plan)
+    result["settings"] = [dict((name, row[name]) for name in SHOWN) for row in plan.rows.values()]
+    problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
+    if problems:
+        result.update(failed=True, msg="; ".join(problems))
+    return result

@@ -1,0 +1,216 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.conntrack."""
+
+DOCUMENTATION = r"""
+module: conntrack
+short_description: Size connection tracking of a node, now and at boot
+version_added: 0.1.0
+description:
+  - Sets the limit of connection tracking, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. What is asked for
+    is written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that bring the keys into one below
+    C(/etc/modules-load.d), and is set in the running kernel.
+  - The limit and the buckets are raised and never lowered, unless O(lower) says so. What another file of C(sysctl.d) asks for is not lowered
+    either.
+  - Where buckets and a limit hold at boot, one file below C(/etc/modprobe.d) tells the buckets to the module as well (C(hashsize)). That option
+    alone would make the limit eight times as much, so it is never written without the line for the limit. It means nothing where nf_conntrack is
+    built into the kernel; there C(sysctl.d) sets the buckets, and C(nf_conntrack.hashsize) on the command line does so from the start.
+  - Each value is looked at again after it was set, and what becomes of it at the next boot and at kube-proxy's next start is worked out as
+    M(kubenode.netfilter.conntrack_facts) does.
+  - Files and values are asked after before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as it was.
+  - Keys that an earlier run wrote stay in the file until O(state=absent).
+  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/conntrack). They are written before the change is made, so a
+    run that is killed can be undone, or run again. The record also keeps what was lost until the limit was raised, so that only later losses
+    count as such.
+  - In an image files are written and nothing is set. In a container nothing is done, because connection tracking is the node's.
+  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.changes
+  - kubenode.netfilter.common.tree
+attributes:
+  diff_mode:
+    support: full
+    description: Of every file the lines that change are shown, and every value and module of the running kernel.
+options:
+  state:
+    description:
+      - V(present) raises, sets and persists.
+      - V(absent) puts every file back byte for byte and removes what was added. A file that was changed since is left alone, and the module
+        fails with its name. Values of now stay, unless O(lower) says so.
+    type: str
+    choices: [present, absent]
+    default: present
+  max:
+    description: The limit, C(net.netfilter.nf_conntrack_max).
+    type: int
+  buckets:
+    description: Buckets of the hash table, C(net.netfilter.nf_conntrack_buckets). The kernel rounds them up to whole pages.
+    type: int
+  resize:
+    description:
+      - Whether the hash table of now is made larger. All entries move at once and packets wait meanwhile, which is felt on a busy node.
+      - V(auto) does so where the limit is more than eight times the buckets, V(always) whenever it has fewer than O(buckets), V(never) leaves
+        it to the next boot.
+    type: str
+    choices: [auto, always, never]
+    default: auto
+  timeouts:
+    description:
+      - Seconds by name, as C(tcp_timeout_established). They are set to just these.
+      - Known are C(tcp_timeout_established), C(tcp_timeout_close_wait), C(tcp_timeout_time_wait), C(udp_timeout) and C(udp_timeout_stream).
+    type: dict
+    default: {}
+  sysctls:
+    description:
+      - Keys that must be 1.
+      - Forwarding of IPv6 is refused on a live node whose default route comes from router advertisements and would be lost by it.
+    type: list
+    elements: str
+    choices:
+      - net.bridge.bridge-nf-call-ip6tables
+      - net.bridge.bridge-nf-call-iptables
+      - net.ipv4.ip_forward
+      - net.ipv6.conf.all.forwarding
+      - net.netfilter.nf_conntrack_tcp_be_liberal
+    default: []
+  modules:
+    description: Modules to be listed for the boot besides those that bring the keys, so that lines of other files for their keys count.
+    type: list
+    elements: str
+    choices: [br_netfilter, nf_conntrack]
+    default: []
+  load:
+    description: Load a module that brings a key where it is not in the kernel. Otherwise the key counts from the next boot on.
+    type: bool
+    default: false
+  persist:
+    description: Write the files that make it hold at boot.
+    type: bool
+    default: true
+  lower:
+    description:
+      - Set the limit and the buckets to just what is asked for, lower ones too, and set a limit where there is none.
+      - With O(state=absent), set what was set back to what it was before, unless it was changed since.
+      - Never below the connections there are.
+    type: bool
+    default: false
+  yield_files:
+    description:
+      - Let a file of somebody else yield that would undo a value at boot. Its line becomes a comment. A file of a package in C(sysctl.d) is left
+        alone and hidden by an edited copy in C(/etc/sysctl.d).
+      - Files of C(sysctl.d) whose names sort behind O(file), C(/etc/sysctl.conf) and those of ufw can yield. Profiles of tuned and settings of
+        docker and kube-proxy are reported and stay.
+    type: bool
+    default: false
+  file:
+    description: Name of the files below C(/etc/sysctl.d), C(/etc/modules-load.d) and C(/etc/modprobe.d).
+    type: str
+    default: zz-kubenode-netfilter.conf
+seealso:
+  - module: kubenode.netfilter.conntrack_facts
+  - plugin: kubenode.netfilter.conntrack_size
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Raise the limit, now and at boot
+  kubenode.netfilter.conntrack:
+    max: 524288
+    buckets: 524288
+
+- name: Let nodes forward and pass bridged packets through iptables
+  kubenode.netfilter.conntrack:
+    sysctls: [net.ipv4.ip_forward, net.bridge.bridge-nf-call-iptables]
+    load: true
+
+- name: See what shorter timeouts would change
+  kubenode.netfilter.conntrack:
+    timeouts:
+      tcp_timeout_time_wait: 30
+  check_mode: true
+  diff: true
+
+- name: Undo
+  kubenode.netfilter.conntrack:
+    state: absent
+"""
+
+RETURN = r"""
+settings:
+  description: One row for each key that was asked for; with O(state=absent) and O(lower), for each that is set back.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    key: {description: The sysctl., type: str, returned: always, sample: net.netfilter.nf_conntrack_max}
+    wanted: {description: 'The value that is aimed at; null where nothing is done about it.', type: int, returned: always, sample: 524288}
+    before: {description: 'Its value before; null where it could not be read or does not exist.', type: int, returned: always, sample: 131072}
+    after: {description: 'Its value afterwards; in check mode the one a run aims at.', type: int, returned: always, sample: 524288}
+    at_boot: {description: 'Its value after the next boot; null where that cannot be told.', type: int, returned: always, sample: 524288}
+    after_kube_proxy: {description: 'Its value after kube-proxy has started; null likewise.', type: int, returned: always, sample: 131072}
+    persisted: {description: Whether a line of O(file) makes it so., type: bool, returned: always, sample: true}
+    failed: {description: Whether it is not what was asked for., type: bool, returned: always, sample: false}
+    msg:
+      description: Why, or who has the last word.
+      type: str
+      returned: always
+      sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word and sets it to 131072
+files:
+  description: Files that were written or removed. Backups are not listed.
+  returned: always
+  type: list
+  elements: str
+  sample: [/var/lib/kubenode-netfilter/conntrack/record.json, /etc/sysctl.d/zz-kubenode-netfilter.conf]
+advice:
+  description: What has to be set so that kube-proxy does not undo the limit; null where it does not.
+  returned: always
+  type: str
+  sample: set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word
+unfinished:
+  description: Whether an earlier run did not come to its end. This one finishes what was begun.
+  returned: always
+  type: bool
+  sample: false
+msg:
+  description: What failed, in one sentence for each key or file.
+  returned: failure
+  type: str
+  sample: 'net.ipv4.ip_forward: it is 0 after a boot (/etc/sysctl.d/zzz.conf:1 says so); yield_files: true makes that line a comment'
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _conntrack_asked_plan, _conntrack_plan, _errors
+from ..module_utils._collect import _tree
+
+OPTIONS = dict(
+    _tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    max={"type": "int"},
+    buckets={"type": "int"},
+    resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
+    timeouts={"type": "dict", "default": {}},
+    sysctls={"type": "list", "elements": "str", "choices": list(_conntrack_asked_plan.SWITCHES), "default": []},
+    modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
+    load={"type": "bool", "default": False},
+    persist={"type": "bool", "default": True},
+    lower={"type": "bool", "default": False},
+    yield_files={"type": "bool", "default": False},
+    file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
+)
+
+
+def main():
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
+    try:
+        module.exit_json(**_conntrack_plan.run(module.params, module.check_mode))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
