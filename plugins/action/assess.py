@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _options, _policy, _run
+from ..plugin_utils import _assess, _options, _policy, _run, _store
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 
@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from None
         evidence, not_reached = self._look(arguments, policy, checks, variables)
         before = _run.findings_of(variables.get("ansible_facts"))
-        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached)
+        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached, self._earlier_peak(variables))
         result.update(changed=False, ansible_facts=facts)
         return result
 
@@ -95,6 +95,13 @@ class ActionModule(ActionBase):
             return plain(self._templar.template(value))
         except AnsibleError as error:
             raise AnsibleActionFail("%s cannot be templated: %s" % (name, error)) from None
+
+    def _earlier_peak(self, variables):
+        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
+        folder = variables.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
+        with contextlib.suppress(AnsibleActionFail, TypeError, ValueError):
+            return _store.earlier_peak(self._templated("node_report_folder", folder), plain(variables.get("inventory_hostname")))
+        return 0
 
     def _look(self, arguments, policy, checks, variables):
         """(evidence, reason): the sections node_facts returned, or an empty dict and why there are none."""

@@ -75,7 +75,7 @@ def _written(folder, reports, fleet):
     _store.prepare(folder)
     files = []
     for name in sorted(reports):
-        path = os.path.join(folder, "nodes", _store.file_name(name))
+        path = _store.node_path(folder, name)
         _store.write(path, render_json(reports[name]))
         files.append(path)
     path = os.path.join(folder, "fleet.json")

@@ -7,7 +7,7 @@ from . import _catalogue, _evaluate, _finding, _requirements, _run, _waivers
 from ._plain import plain
 
 # The sections that node_facts reads, and those of them that requirements are derived from.
-SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "ipvs", "kubelet",
+SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
            "kube_proxy", "cni")
 REQUIRED_FROM = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
@@ -32,25 +32,35 @@ def subsets_of(checks):
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
-def judged(evidence, policy, checks, not_reached=None):
-    """(findings, requirements) of one host; C(evidence) is what node_facts returned, as plain values."""
+def judged(evidence, policy, checks, not_reached=None, earlier_peak=0):
+    """(findings, requirements) of one host; C(evidence) is what node_facts returned, as plain values, C(earlier_peak) what resolve() takes."""
     known = dict(evidence)
     requirements = None
     if not not_reached:
-        requirements = known["requirements"] = _requirements.resolve(known, policy)
+        requirements = known["requirements"] = _requirements.resolve(known, policy, earlier_peak)
     findings = _evaluate.evaluate(checks, known, policy, not_reached)
     return _waivers.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
 
 
-def exported(evidence, policy, checks, before, attempts=(), not_reached=None):
+def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0):
     """The C(ansible_facts) of one host. C(before) are findings of this run that other sections' checks made."""
-    findings, requirements = judged(evidence, policy, checks, not_reached)
+    findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak)
     ids = {check.id for check in checks}
     findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
     findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    return dict(plain(evidence), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
+    facts = dict(plain(evidence), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
+    conntrack = _conntrack_fact(requirements, earlier_peak)
+    # A look at other sections alone leaves what one before it knew.
+    return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
+
+
+def _conntrack_fact(requirements, earlier_peak):
+    """What a fix takes for its size, and the peak that the report keeps."""
+    known = (requirements or {}).get("conntrack") or {"size": None, "options": None}
+    peak = (known["size"] or {}).get("peak") or 0
+    return {"run": _run.ID, "peak": max(peak, earlier_peak), "options": known["options"]}
 
 
 def _with_attempt(row, attempts):

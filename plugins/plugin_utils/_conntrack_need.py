@@ -18,6 +18,8 @@ _PERCENTS = ("conntrack_used_percent_warn", "conntrack_used_percent_fail", "conn
 # Options of the filter that speak of the table, and of kube-proxy.
 _OF_TABLE = ("peak", "used_percent", "memory_percent", "ceiling")
 _OF_KUBE_PROXY = {"kube_proxy": {"type": "bool"}, "kubernetes_version": {"type": "str"}, "max_per_core": {"type": "int"}, "min": {"type": "int"}}
+# Keys that a node may need to be 1.
+SWITCHES = tuple(dotted(key) for key in (FORWARD, FORWARD_6, BRIDGE, BRIDGE_6))
 # Plugins that put pods on a Linux bridge, and networks that do with one of another name.
 _BRIDGING = ("bridge", "flannel", "weave-net")
 _BRIDGING_NETWORKS = ("flannel", "kube-router", "weave")
@@ -61,17 +63,26 @@ def _wish(given, cpus):
     return proxy.limit_wish([version] if version else [], cpus, settings, "kube-proxy")
 
 
-def conntrack_of(evidence, values, facts):
-    """C({"size", "fill", "was_full", "settings"}) of one host, None where the section was not collected.
+def conntrack_of(evidence, values, facts, earlier=0):
+    """C({"size", "options", "fill", "was_full", "settings"}) of one host, None where the section was not collected.
 
-    C(size) is what need_of() says, C(fill) room, filling or full, C(was_full) whether connections found no room, C(settings) are rows of
-    the sysctls that must be 1. Each is None where that cannot be told.
+    C(earlier) is the peak an earlier report knew of. C(size) is what need_of() says with C(options), C(fill) room, filling or full,
+    C(was_full) whether connections found no room, C(settings) are rows of the sysctls that must be 1. Each is None where that cannot be told.
     """
     section = evidence.get("node_conntrack")
     if section is None:
         return None
-    return {"size": need_of(section, **{option: values[name] for name, option in _OPTIONS.items()}), "fill": _fill(section, values),
-            "was_full": was_full(section), "settings": _settings(section, evidence, values, facts)}
+    options = dict({option: values[name] for name, option in _OPTIONS.items()}, earlier=earlier)
+    return {"size": need_of(section, **options), "options": options, "fill": _fill(section, values), "was_full": was_full(section),
+            "settings": _settings(section, evidence, values, facts)}
+
+
+def is_outdated(section, modules):
+    """Whether the section speaks of modules as not loaded, or as loaded too late, that the section node_kernel_modules knows better by now."""
+    known = {row["name"]: row for row in (modules or {}).get("modules") or []}
+    here = ("loaded", "builtin")
+    return any(row["missing"] and known.get(row["module"], {}).get("state") in here or row["late"] and known.get(row["module"], {}).get("at_boot") in here
+               for row in (section or {}).get("sysctls") or [])
 
 
 def _fill(section, values):

@@ -13,6 +13,8 @@ def node_report(name, facts, evidence=False):
         "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
+        # Asked of the report by the next run: what the busiest moment was that anybody has seen.
+        "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
         "digest": (_run.part_of(facts, "node_iptables_chains") or {}).get("digest"),
     }
     if evidence:

@@ -19,7 +19,7 @@ from ._options import checked, close_to, unknown_name
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
-EXPORTED = ("node_assess_findings", "node_assess_required_modules", "node_assess_summary")
+EXPORTED = ("node_assess_conntrack", "node_assess_findings", "node_assess_required_modules", "node_assess_summary")
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
 # Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.
 PLAYBOOKS = {
@@ -69,6 +69,12 @@ def defaults():
 def options_of(role):
     """The options of a role's main entry point, as its argument_specs state them."""
     return _catalogue.load_yaml(_catalogue.ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
+
+
+@functools.lru_cache(maxsize=None)
+def role_defaults(role):
+    """The defaults of a role other than node_policy."""
+    return _catalogue.load_yaml(_catalogue.ROLES / role / "defaults" / "main.yml")
 
 
 @functools.lru_cache(maxsize=1)

@@ -16,8 +16,8 @@ from ._policy import alternatives
 _NOT_THE_KERNEL = ("file_missing", "config_m_not_shipped", "tree_gone", "no_tree", "index_missing")
 
 
-def resolve(evidence, policy):
-    """The derived section C(requirements) for one host; everything in it is plain data."""
+def resolve(evidence, policy, earlier_peak=0):
+    """The derived section C(requirements) for one host; everything in it is plain data. C(earlier_peak) are connections of an earlier report."""
     facts = _resolve.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
@@ -25,7 +25,7 @@ def resolve(evidence, policy):
     answer = {
         "mode": mode, "mode_because": because, "mode_possible": possible, "mode_problem": problem,
         "advice": _advice(policy, facts), "modules": modules, "tools": _tools(evidence, policy, facts, mode),
-        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts),
+        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier_peak),
         "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
     for name in ("backend", "cni", "kubernetes"):

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
-from . import _catalogue, _finding, _run
+from . import _catalogue, _conntrack_need, _finding, _run
 from ._options import checked
 from ._plain import plain
 
 MODULES_ROLE = "harden_kernel_modules"
 HOOKS_ROLE = "harden_flush_hooks"
+_CONNTRACK = "CTRACK"
 _EVERYTHING = ["/"]
 _LEVELS = ("fail", "warn", "ignore")
 
@@ -36,8 +37,10 @@ def fixable(findings, fix, role=None):
 
 def assessed(facts, section=None):
     """True where this run made findings for the host, of the section where one is given."""
-    if not _run.summary_of(_facts(facts)):
+    if not _run.summary_of(facts_of(facts)):
         return False
+    if section == _CONNTRACK and _conntrack_need.is_outdated(_run.part_of(facts, "node_conntrack"), _run.part_of(facts, "node_kernel_modules")):
+        return False  # Modules were loaded since, and with them came what is to be judged.
     return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
 
 
@@ -47,7 +50,7 @@ def blocking(facts, severity, unknown, unreached, level):
     checked("unknown", unknown, {"type": "str", "choices": _LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": _LEVELS})
     checked("level", level, {"type": "str", "choices": _LEVELS[:2]})
-    summary = _run.summary_of(_facts(facts))
+    summary = _run.summary_of(facts_of(facts))
     if not summary:
         return ["this run has not assessed the node"] if unreached == level else []
     if not summary["reached"]:
@@ -68,7 +71,7 @@ def blocking(facts, severity, unknown, unreached, level):
 def modules_to_load(facts, extra, unblock, file):
     """The whole set for one call of the module kernel_modules, or nothing."""
     names = _names.checked(checked("extra", extra, {"type": "list", "elements": "str"}))
-    if (_run.summary_of(_facts(facts)) or {}).get("immutable"):
+    if (_run.summary_of(facts_of(facts)) or {}).get("immutable"):
         return []
     wrong = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", MODULES_ROLE)
     subjects = {row["subject"] for row in wrong}
@@ -85,7 +88,8 @@ def modules_to_load(facts, extra, unblock, file):
     return sorted(set(names + [_names.normalise(name) for name in lacking + kept]))
 
 
-def _facts(facts):
+def facts_of(facts):
+    """The facts, where they are some."""
     if not isinstance(facts, Mapping):
         raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)
     return facts
@@ -101,7 +105,7 @@ def failed_modules(result):
 def hooks_to_fix(facts, only):
     """What the module flush_hooks is to work on: C(only) where it names anything, else the subjects of what failed; or nothing."""
     only = checked("only", only, {"type": "list", "elements": "str"})
-    if (_run.summary_of(_facts(facts)) or {}).get("immutable"):
+    if (_run.summary_of(facts_of(facts)) or {}).get("immutable"):
         return []
     wrong = fixable(_run.findings_of(facts) or [], "guarded", HOOKS_ROLE)
     if only or not wrong:

@@ -3,11 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Report files on the controller. PRIVATE to the collection."""
 
+import json
 import os
+import stat
 import tempfile
 import urllib.parse
 
+from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
+
+# With all evidence a report is far below that.
+_READ_LIMIT = 4 * 1024 * 1024
 
 
 def file_name(host):
@@ -16,6 +22,24 @@ def file_name(host):
     if quoted.startswith("."):
         quoted = "%2E" + quoted[1:]
     return quoted + ".json"
+
+
+def node_path(folder, host):
+    """Where the report of a host is kept."""
+    return os.path.join(os.path.abspath(os.path.expanduser(folder)), "nodes", file_name(host))
+
+
+def earlier_peak(folder, host):
+    """Connections that an earlier report of a host knew of, 0 where there is none; a report that says anything else says nothing."""
+    try:
+        handle = os.open(node_path(folder, host), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            found = os.fstat(handle)
+            text = stream.read(_READ_LIMIT) if stat.S_ISREG(found.st_mode) and found.st_size <= _READ_LIMIT else b""
+        peak = json.loads(text)["conntrack_peak"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return 0
+    return peak if isinstance(peak, int) and not isinstance(peak, bool) and 0 <= peak <= MOST else 0
 
 
 def prepare(folder):

@@ -8,16 +8,16 @@ from .keys import MAX, dotted
 from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrack_size, is_possible
 
 
-def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0):
+def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
     """What conntrack_size() says with the section node_conntrack, and C(peak), C(peak_because), C(enough) (whether the limit of now will
     do, 0 being none) and C(advice) (what of kube-proxy has to be set, or None); None where memory and processors are not known.
 
-    C(peak) are connections somebody knows of. Raises BadInput.
+    C(peak) are connections somebody knows of, C(earlier) those an earlier look knew of. Raises BadInput.
     """
     checked(peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
     if not (is_possible("memory_bytes", section["memory_bytes"]) and is_possible("cpus", section["cpus"])):
         return None
-    most, because = peak_of(section, peak)
+    most, because = peak_of(section, peak, earlier)
     described = section["kube_proxy"]
     value = described["value"] if described and described["writes"] != proxy.LEAVES else None
     answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent, ceiling,
@@ -26,9 +26,10 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
     return answer
 
 
-def peak_of(section, known=0):
+def peak_of(section, known=0, earlier=0):
     """(the most connections that are known of, what says so); where some found no room the table was full once."""
     peaks = [(known, "the policy says so")] if known else []
+    peaks += [(earlier, "an earlier report says so")] if earlier else []
     if section["count"] is not None:
         peaks.append((section["count"], "the count of now"))
     if section["rates"] and section["rates"]["highest_count"] is not None:

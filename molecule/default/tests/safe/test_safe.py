@@ -4,16 +4,24 @@
 """Hardening without leave to lift blocks: does the rest, and touches no file but its own."""
 
 OWN = "etc/modules-load.d/kubenode-netfilter.conf"
+FOLDERS = {"etc/modules-load.d", "etc/sysctl.d", "etc/modprobe.d"}
+CONNTRACK = {folder + "/zz-kubenode-netfilter.conf" for folder in FOLDERS}
 CANNOT = {"node61": {"xt_comment", "xt_statistic"}, "node612": {"xt_MASQUERADE"}, "node72": set()}
 NEEDED = {"br_netfilter", "nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_compat", "xt_comment", "xt_MASQUERADE",
           "xt_statistic"}
 
 
-def test_only_its_own_file_is_written(snapshot):
+def test_only_their_own_files_are_written(snapshot):
     before, after = snapshot("broken")["files"], snapshot("safe")["files"]
-    # The folder that holds the file has a new time.
-    assert {path for path in set(before) | set(after) if before.get(path) != after.get(path)} == {
-        OWN, "etc/modules-load.d"}
+    # The folders that hold the files have a new time.
+    assert {path for path in set(before) | set(after) if before.get(path) != after.get(path)} == {OWN} | CONNTRACK | FOLDERS
+
+
+def test_the_node_forwards_and_its_table_is_large_enough(findings, snapshot):
+    sysctls = snapshot("safe")["sysctls"]
+    assert (sysctls["net/ipv4/ip_forward"], sysctls["net/bridge/bridge-nf-call-iptables"]) == ("1", "1")
+    assert int(sysctls["net/netfilter/nf_conntrack_max"]) >= 65536
+    assert {check for check, _subject in findings("safe", "fail") if check.startswith("CTRACK")} == set()
 
 
 def test_all_but_the_blocked_and_absent_ones_are_loaded(snapshot, node):

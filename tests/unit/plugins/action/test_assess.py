@@ -44,7 +44,7 @@ def test_a_healthy_node(run):
     sent = run.node.call_args[1]["module_args"]
     assert sent["modules"] == _policy.default_policy().module_names
     assert set(sent["gather_subset"]) == {
-        "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "ipvs", "kubelet",
+        "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
         "kube_proxy", "cni"}
     assert sent["hook_directories"] == ["/usr/local/bin", "/usr/local/sbin"]
     assert "root" not in sent

@@ -31,6 +31,14 @@ def test_a_limit_that_is_as_good_as_the_default_is_the_default():
     assert default_limit(968 * MB, "6.1.0", 7680) == 7680 and default_limit(968 * MB, "6.1.0", 131072) == 8192
 
 
+def test_where_more_than_one_default_comes_into_question_that_of_now_is_it():
+    assert default_limit(4 * GB, "6.12.9", 65536) == 65536 and default_limit(4 * GB, "6.12.9", 262144) == 262144
+    assert default_limit(4 * GB, "6.12.9", 131072) is None
+    # Kernels between the old and the new kind.
+    assert default_limit(700 * MB, "5.15.0", 5632) == 5632 and default_limit(700 * MB, "5.15.0", 22528) == 22528
+    assert default_limit(700 * MB, "5.15.0", 131072) is None
+
+
 @given(st.integers(1, 1 << 24))
 def test_buckets_come_in_pages(size):
     assert 0 <= rounded_buckets(size) - size < 512 and rounded_buckets(size) % 512 == 0

@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter kubenode.netfilter.failed_conntrack."""
+
+DOCUMENTATION = r"""
+name: failed_conntrack
+short_description: What M(kubenode.netfilter.conntrack) could not set, for M(kubenode.netfilter.assess)
+version_added: 0.1.0
+description:
+  - Turns the result of M(kubenode.netfilter.conntrack) into O(kubenode.netfilter.assess#module:attempts).
+options:
+  _input:
+    description: A registered result.
+    type: dict
+    required: true
+author:
+  - kubenode.netfilter contributors (@kubenode)
+"""
+
+EXAMPLES = r"""
+- name: Assess again and say what was tried
+  kubenode.netfilter.assess:
+    attempts: "{{ result | kubenode.netfilter.failed_conntrack }}"
+"""
+
+RETURN = r"""
+_value:
+  description: One row for each key, and for the table where its limit or its buckets are meant.
+  type: list
+  elements: dict
+"""
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _conntrack_fix
+from ..plugin_utils._plain import plain
+
+
+def failed_conntrack(result):
+    """Type check and call."""
+    try:
+        return _conntrack_fix.failed_conntrack(plain(result))
+    except BadInput as error:
+        raise AnsibleFilterError("kubenode.netfilter.failed_conntrack: %s" % error) from None
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"failed_conntrack": failed_conntrack}
