@@ -54,3 +54,27 @@ def test_names_stay_in_the_folder_and_differ(hosts):
     names = [_store.file_name(host) for host in hosts]
     assert len(set(names)) == len(names)
     assert all("/" not in name and not name.startswith(".") for name in names)
+
+
+def test_what_an_earlier_report_knew(tmp_path):
+    assert _store.earlier_peak(str(tmp_path), "a/b") == 0
+    _store.prepare(str(tmp_path))
+    _store.write(_store.node_path(str(tmp_path), "a/b"), '{"conntrack_peak": 70000, "findings": []}')
+    assert _store.earlier_peak(str(tmp_path), "a/b") == 70000
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "3", '{"conntrack_peak": true}', '{"conntrack_peak": -1}', '{"conntrack_peak": 1e9}', '{"conntrack_peak": "5"}', '{"other": 1}',
+    '{"conntrack_peak": %d}' % (1 << 31), "[" * 100000, "\xff", '{"conntrack_peak": 5}' + " " * (4 * 1024 * 1024)])
+def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
+    _store.prepare(str(tmp_path))
+    with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:
+        stream.write(text.encode("latin-1"))
+    assert _store.earlier_peak(str(tmp_path), "a") == 0
+
+
+def test_a_report_that_is_no_file(tmp_path):
+    _store.prepare(str(tmp_path))
+    os.mkfifo(_store.node_path(str(tmp_path), "pipe"))
+    os.mkdir(_store.node_path(str(tmp_path), "folder"))
+    assert [_store.earlier_peak(str(tmp_path), name) for name in ("pipe", "folder")] == [0, 0]

@@ -1,0 +1,151 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From findings about connection tracking to what the module conntrack is asked for, and from its result to what a finding says."""
+
+import pytest
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _conntrack_fix, _policy, _select
+
+MAX, ESTABLISHED = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established"
+FORWARD, BRIDGE = "net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"
+GIVEN = {"max": 0, "buckets": 0, "peak": 0, "timeouts": {}, "lower": False, "yields": False}
+UFW = {"overruled": True, "owner": "ufw (/etc/ufw/sysctl.conf:3)", "kube_proxy_decides": False}
+
+
+def facts(changes=None, earlier=0, **policy):
+    policy = _policy.policy_of({"node_policy_" + name: value for name, value in policy.items()})
+    evidence = healthy(policy.module_names, None, changes)
+    return _assess.exported(evidence, policy, _assess.chosen_checks(["CTRACK"]), None, earlier_peak=earlier)
+
+
+def wanted(changes=None, given=None, **others):
+    return _conntrack_fix.conntrack_to_set(facts(changes, **others), dict(GIVEN, **(given or {})))
+
+
+def keys(**rows):
+    return {"node_conntrack": {"of_keys": {{"forward": FORWARD, "bridge": BRIDGE, "max": MAX, "established": ESTABLISHED}[name]: row
+                                           for name, row in rows.items()}}}
+
+
+def test_nothing_is_asked_of_a_healthy_node():
+    assert wanted() == {}
+
+
+@pytest.mark.parametrize("changes, limit", [
+    ({"used_percent": 95.0, "count": 124518}, 262144),                                # CTRACK001
+    ({"used_percent": 85.0, "count": 111411}, 262144),                                # CTRACK002
+    ({"lost": {"evicted": 5}}, 262144),                                               # CTRACK003
+    ({"max": 65536, "max_per_bucket": 1.0}, 131072),                                  # CTRACK004
+    ({"max": 1048576, "max_per_bucket": 16.0}, 1048576),                              # CTRACK009: it is not lowered
+])
+def test_the_limit_of_the_formula_with_as_many_buckets(changes, limit):
+    assert wanted({"node_conntrack": changes}) == {"max": limit, "buckets": limit}
+
+
+def test_a_limit_that_does_not_survive_a_boot_is_persisted():
+    raised = keys(max={"now": 524288, "after_kube_proxy": 262144, "kube_proxy_decides": False})
+    raised["node_conntrack"]["max"] = 524288
+    assert wanted(raised) == {"max": 524288, "buckets": 524288}
+
+
+def test_the_highest_peak_counts():
+    small = {"node_conntrack": {"max": 65536}}
+    assert wanted(small, {"peak": 200000})["max"] == 524288
+    assert wanted(small, {"peak": 1000}, conntrack_peak=200000)["max"] == 524288
+    assert wanted(small, earlier=200000)["max"] == 524288
+    assert wanted(None, {"peak": 200000})["max"] == 524288, "what the role is told counts although no check knows of it"
+    assert wanted(None, earlier=200000)["max"] == 524288
+
+
+def test_an_earlier_peak_is_told_in_the_finding_and_kept():
+    known = facts(earlier=200000)
+    finding = next(row for row in known["node_assess_findings"] if row["check"] == "CTRACK004")
+    assert finding["status"] == "fail" and "an earlier report says so" in finding["reason"]
+    assert known["node_assess_conntrack"]["peak"] == 200000 and facts()["node_assess_conntrack"]["peak"] == 20480
+
+
+def test_what_the_user_gives_is_set_whatever_was_found():
+    assert wanted(None, {"max": 400000}) == {"max": 400000, "buckets": 400000}
+    assert wanted(None, {"buckets": 4096}) == {"buckets": 4096}
+    assert wanted(None, {"timeouts": {"udp_timeout": 20}}) == {"timeouts": {"udp_timeout": 20}}
+    assert wanted({"node_conntrack": {"max": 65536}}, {"buckets": 4096}) == {"max": 131072, "buckets": 4096}
+
+
+def test_lower_only_where_that_is_asked_for():
+    huge = {"node_conntrack": {"max": 16777216, "memory_percent": 63.4}}
+    assert wanted(huge) == {}
+    assert wanted(huge, {"lower": True}) == {"max": 131072, "buckets": 131072}
+    assert wanted({"node_conntrack": {"max": 0}}, {"lower": True}) == {"max": 131072, "buckets": 131072}
+
+
+def test_switches_and_modules():
+    assert wanted(keys(forward={"now": 0}, bridge={"now": 0})) == {"sysctls": [BRIDGE, FORWARD]}
+    assert wanted(keys(forward={"at_boot": 0, "after_kube_proxy": 0})) == {"sysctls": [FORWARD]}
+    late = keys(max={"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True})
+    assert wanted(late) == {"modules": ["nf_conntrack"]}
+
+
+def test_who_overrules_has_to_yield_only_where_that_is_asked_for():
+    rivals = keys(forward=dict(UFW, after_kube_proxy=1), established=dict(UFW, assigned=7200, after_kube_proxy=600),
+                  max=dict(UFW, assigned=262144, after_kube_proxy=131072))
+    assert wanted(rivals) == {}
+    assert wanted(rivals, {"yields": True}) == {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
+
+
+def test_an_immutable_host_and_one_that_was_not_reached():
+    small = {"node_host": {"immutable": True, "immutable_by": "flatcar"}, "node_conntrack": {"max": 65536}}
+    assert wanted(small, {"max": 400000}) == {}
+    assert _conntrack_fix.conntrack_to_set({}, GIVEN) == {}
+    policy = _policy.default_policy()
+    lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", 70000)
+    assert lost["node_assess_conntrack"]["peak"] == 70000 and _conntrack_fix.conntrack_to_set(lost, GIVEN) == {}
+
+
+def test_an_image_has_no_size():
+    image = {"node_host": {"place": "image"}, "node_conntrack": {"=memory_bytes": None, "=cpus": None, "=max": None, "collected": {"table": "absent"},
+                                                                 "of_keys": {FORWARD: {"now": None, "at_boot": 0, "after_kube_proxy": 0}}}}
+    assert wanted(image) == {"sysctls": [FORWARD]}
+    assert wanted(image, {"max": 262144})["max"] == 262144
+
+
+def test_a_look_at_other_sections_leaves_what_is_known():
+    policy = _policy.default_policy()
+    known = facts({"node_conntrack": {"max": 65536}})
+    others = {name: value for name, value in healthy(policy.module_names).items() if name != "node_conntrack"}
+    again = _assess.exported(others, policy, _assess.chosen_checks(["KMOD"]), known["node_assess_findings"])
+    assert _conntrack_fix.conntrack_to_set(dict(known, **again), GIVEN)["max"] == 131072
+
+
+@pytest.mark.parametrize("given, message", [
+    ({"max": -1}, "harden_conntrack_max is -1; give 0 to"), ({"peak": 1 << 31}, "harden_conntrack_peak is"), ({"buckets": "many"}, "buckets"),
+    ({"timeouts": [1]}, "timeouts"), ({"lower": "perhaps"}, "lower")])
+def test_bad_input(given, message):
+    with pytest.raises(BadInput, match=message):
+        wanted(None, given)
+
+
+def test_findings_of_before_the_modules_were_loaded_do_not_count():
+    known = facts(keys(bridge={"missing": True, "now": None}))
+    assert not _select.assessed(known, "CTRACK"), "the module is loaded, so the key is there by now"
+    assert _select.assessed(known) and _select.assessed(facts(), "CTRACK")
+    late = keys(max={"assigned": 524288, "late": True})
+    assert not _select.assessed(facts(late), "CTRACK")
+    unloaded = facts(keys(bridge={"missing": True, "now": None}))
+    row = next(row for row in unloaded["node_kernel_modules"]["modules"] if row["name"] == "br_netfilter")
+    row["state"] = "loadable"
+    assert _select.assessed(unloaded, "CTRACK")
+
+
+def test_what_failed_is_said_where_findings_speak_of_it():
+    rows = [{"key": MAX, "failed": True, "msg": "no"}, {"key": FORWARD, "failed": False, "msg": "told"}, {"key": BRIDGE, "failed": True, "msg": "not here"}]
+    assert _conntrack_fix.failed_conntrack({"settings": rows}) == [
+        {"subject": BRIDGE, "text": "not here"}, {"subject": MAX, "text": "no"}, {"subject": "nf_conntrack_max", "text": "no"},
+        {"subject": "the table", "text": "no"}]
+    refused = _conntrack_fix.failed_conntrack({"failed": True, "msg": "read-only. Nothing was changed"})
+    assert {"the table", FORWARD} <= {row["subject"] for row in refused}
+    assert _conntrack_fix.failed_conntrack({"changed": True}) == []
+    with pytest.raises(BadInput):
+        _conntrack_fix.failed_conntrack([])
