@@ -72,6 +72,26 @@ def make_link(host, path, target):
         raise _errors.ChangeFailed("%s cannot be made: %s" % (path, error.strerror)) from error
 
 
+def replace_link(host, path, target):
+    """Make C(path) of the tree a link to C(target), whatever link or file is there now. Raises ChangeFailed; then nothing has changed."""
+    try:
+        folder, name = os.path.split(path)
+        real = host.real_path(folder)
+        _make_folders(real)
+        temporary = os.path.join(real, TEMPORARY + name)
+        if os.path.islink(temporary):
+            os.unlink(temporary)  # A run was killed before it came to the rename.
+        os.symlink(target, temporary)
+        try:
+            os.rename(temporary, os.path.join(real, name))
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        _sync_folder(real)
+    except OSError as error:
+        raise _errors.ChangeFailed("%s cannot be linked: %s" % (path, error.strerror)) from error
+
+
 def remove(host, path):
     """Remove a file of the tree; the directory stays. Raises ChangeFailed."""
     try:

@@ -20,9 +20,10 @@ LAYERS = (
     ("chains", r"module_utils/_chains/.*", {"words", "parse", "chains"}),
     ("hooks", r"module_utils/_hooks/.*", {"words", "parse", "chains", "hooks"}),
     ("conntrack", r"module_utils/_conntrack/.*", {"words", "conntrack"}),
-    ("collect", r"module_utils/_collect/.*", {"words", "host", "parse", "chains", "hooks", "conntrack", "collect"}),
+    ("backend", r"module_utils/_backend/.*", {"words", "parse", "backend"}),
+    ("collect", r"module_utils/_collect/.*", {"words", "host", "parse", "chains", "hooks", "conntrack", "backend", "collect"}),
     ("words", r"module_utils/_(errors|names|versions|module_data)", {"words"}),
-    ("flow", r"module_utils/_(look|\w+_plan)", {"words", "host", "hooks", "conntrack", "collect", "flow"}),
+    ("flow", r"module_utils/_(look|\w+_plan)", {"words", "host", "hooks", "conntrack", "backend", "collect", "flow"}),
     ("plugin_utils", r"plugin_utils/.*",
      {"plugin_utils", "words", "parse", "chains", "conntrack", "jmespath", "netaddr", "yaml", "ansible"}),
     ("modules", r"modules/.*", {"words", "flow", "collect", "ansible.module_utils"}),
@@ -31,8 +32,8 @@ LAYERS = (
     ("doc_fragments", r"doc_fragments/.*", set()),
 )
 # A collector looks; what changes a machine is for the modules that do.
-CHANGERS = re.compile(r"module_utils/(_host_change|_\w+_plan)")
-MAY_CHANGE = re.compile(r"module_utils/(_host_change|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
+CHANGERS = re.compile(r"module_utils/(_host_(change|detached|feed)|_\w+_plan)")
+MAY_CHANGE = re.compile(r"module_utils/(_host_(change|detached|feed)|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
 
 # Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
 TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache", "lzma",

@@ -5,10 +5,14 @@
 
 Sample: C(auto), C(/usr/sbin/iptables), then name and link of each slave, an empty line, and for each choice its path, its
 priority and the paths of its slaves. Debian's and openSUSE's program (dpkg utils/update-alternatives.c) and that of the Red Hat
-family (chkconfig alternatives.c) agree in all but the choices, of which nothing is needed here.
+family (chkconfig alternatives.c) agree in all but the priority, before which the latter writes the family a choice belongs to
+(C(@name@10)).
 """
 
+import re
+
 MODES = ("auto", "manual")
+_PRIORITY = re.compile(r"(?:@[^@]*@)?(-?\d{1,9})\Z")
 
 
 def parse_alternatives(text):
@@ -21,3 +25,20 @@ def parse_alternatives(text):
     if not all(path.startswith("/") for path in [lines[1]] + links):
         return None
     return {"mode": lines[0], "link": lines[1], "slaves": dict(zip(names, links))}
+
+
+def parse_choices(text):
+    """C([{"path", "priority", "slaves": {name: path}}]) of such a file, without the slaves a choice lacks; None where it cannot be read."""
+    group = parse_alternatives(text)
+    if group is None:
+        return None
+    head, _empty, choices = text.partition("\n\n")
+    names, lines = head.split("\n")[2::2], choices.split("\n")
+    found, size = [], 2 + len(names)
+    while lines and lines[0]:
+        row, lines = lines[:size], lines[size:]
+        priority = _PRIORITY.match(row[1]) if len(row) == size else None
+        if not priority or not all(path.startswith("/") for path in row[:1] + row[2:] if path):
+            return None
+        found.append({"path": row[0], "priority": int(priority.group(1)), "slaves": dict((name, path) for name, path in zip(names, row[2:]) if path)})
+    return found

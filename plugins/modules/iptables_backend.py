@@ -1,0 +1,267 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.iptables_backend."""
+
+DOCUMENTATION = r"""
+module: iptables_backend
+short_description: Switch all iptables programs of a node to one backend, and clean the other one, reversibly
+version_added: 0.1.0
+description:
+  - Switches C(iptables), C(ip6tables), C(arptables) and C(ebtables) with their C(-save) and C(-restore) companions as one set, by the
+    distribution's own mechanism. These are C(update-alternatives) (Debian, openSUSE), C(alternatives) (the Red Hat family), or links to
+    C(xtables-nft-multi) and C(xtables-legacy-multi) that are replaced by a rename. Where one group fails, all are put back.
+  - In an image nothing is run. The state files and links are written that the tools would leave.
+  - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). What writes them keeps doing so until
+    the node is rebooted, so switching alone would only hide the break until then.
+  - A refusal is no failure. RV(refused) says in one sentence why nothing was done, as on a system that has no such backend, a kernel without
+    legacy tables, an immutable system, or where somebody changed since what should be undone.
+  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.changes
+  - kubenode.netfilter.common.tree
+attributes:
+  diff_mode:
+    support: full
+    description: Every link that changes and every rule that goes is shown. Of more than 200 rules of one table the rest is counted.
+options:
+  state:
+    description:
+      - V(present) switches.
+      - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where somebody changed one since, none is
+        put back.
+      - V(cleaned) takes the chains of kube-proxy and kubelet, by their exact names, out of the backend that is not in use, without a reboot.
+        It does so only where every jump that the mode and version of kube-proxy have exists in the backend in use, and two readings find the
+        other one unchanged. Chains of others stay, such as those of kube-router, and policies and counters of built-in chains. A process is
+        armed before the first table is cleaned, which puts back exactly what was removed unless O(state=confirmed) comes in time.
+      - V(confirmed) cancels that rollback. Do so over a B(new) connection, since one that is open already proves nothing.
+    type: str
+    choices: [present, absent, cleaned, confirmed]
+    default: present
+  backend:
+    description:
+      - The backend to switch to. V(auto) is what kubelet and kube-proxy use. Where neither has chains it is what the node's programs are
+        already, and where these differ V(nft) if the kernel has it.
+      - With O(state=cleaned) the backend in use, which has to be that of the node's programs.
+    type: str
+    choices: [auto, nft, legacy]
+    default: auto
+  live:
+    description:
+      - Whether to go on where Kubernetes has chains in the backend that is left. All rules of both backends and families are saved first, and
+        RV(reboot_needed) is true then.
+      - Only for a node that is cordoned, and rebooted right afterwards.
+    type: bool
+    default: false
+  seconds:
+    description: After how many seconds what O(state=cleaned) removed is put back, from 10 to 3600.
+    type: int
+    default: 60
+  sample_seconds:
+    description:
+      - How many seconds pass between the two readings of O(state=cleaned), from 1 to 300.
+      - Packets still pass rules that nobody maintains, so counters may rise in between. A counter that falls shows that rules were written
+        anew.
+    type: int
+    default: 5
+  token:
+    description: Which rollback O(state=confirmed) cancels, as RV(rollback.token) named it.
+    type: str
+  proxy_mode:
+    description: The mode of kube-proxy for O(state=cleaned), where it cannot be found out.
+    type: str
+    choices: [iptables, ipvs]
+  kubernetes_version:
+    description: The version of Kubernetes for O(state=cleaned), such as V(1.30), where it cannot be found out.
+    type: str
+notes:
+  - Rules are listed, and containers looked into, by root only, and in a V(live) place only.
+  - Whatever is plain links may be put back by the next upgrade of the package that owns them.
+  - C(arptables) and C(ebtables) stay as they are where the system has them of one backend only.
+seealso:
+  - module: kubenode.netfilter.iptables_backend_facts
+  - module: kubenode.netfilter.iptables_chain_audit
+"""
+
+EXAMPLES = r"""
+- name: Align a fresh node
+  kubenode.netfilter.iptables_backend:
+
+- name: Make an image use the nft backend
+  kubenode.netfilter.iptables_backend:
+    backend: nft
+    root: /srv/images/node
+
+- name: Clean what was left in the other backend
+  kubenode.netfilter.iptables_backend:
+    state: cleaned
+    seconds: 120
+  register: cleaned
+
+- name: Begin a new connection
+  ansible.builtin.meta: reset_connection
+
+- name: Keep it so
+  kubenode.netfilter.iptables_backend:
+    state: confirmed
+    token: "{{ cleaned.rollback.token }}"
+  when: cleaned.rollback.token is not none
+"""
+
+RETURN = r"""
+backend:
+  description: The backend that is switched to, or with O(state=cleaned) the one in use. Null where it cannot be told, or is not asked for.
+  returned: always
+  type: str
+  sample: nft
+backend_because:
+  description: Why it is that one.
+  returned: always
+  type: str
+  sample: kubelet (ipv4) and kube-proxy (ipv4) have chains in it
+groups:
+  description: What is switched together; empty with O(state=cleaned) and O(state=confirmed).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name: {description: Name of the group., type: str, returned: always, sample: iptables}
+    programs: {description: The programs in it., type: list, elements: str, returned: always, sample: [iptables, iptables-restore, iptables-save]}
+    mechanism: {description: 'V(update-alternatives), V(alternatives) or V(links).', type: str, returned: always, sample: update-alternatives}
+    before:
+      description: The backend before, V(mixed) where its programs differ, V(unknown) where they do not tell.
+      type: str
+      returned: always
+      sample: legacy
+    after: {description: The backend afterwards., type: str, returned: always, sample: nft}
+    mode_before: {description: 'V(auto) or V(manual); null for links.', type: str, returned: always, sample: auto}
+    mode_after: {description: The same afterwards., type: str, returned: always, sample: manual}
+    msg: {description: Why it stays as it is., type: str, returned: always, sample: ''}
+refused:
+  description: Why nothing was done, in one sentence; null where nothing stood in the way.
+  returned: always
+  type: str
+  sample: null
+live_rules:
+  description: Whether it was refused for chains of Kubernetes in the backend that would be left, which O(live=true) allows.
+  returned: always
+  type: bool
+  sample: false
+left:
+  description: Chains of Kubernetes, by all names that begin with C(KUBE-), in the backend that is left or not in use.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    backend: {description: V(nft) or V(legacy)., type: str, returned: always, sample: legacy}
+    family: {description: V(ipv4) or V(ipv6)., type: str, returned: always, sample: ipv4}
+    chains: {description: How many chains., type: int, returned: always, sample: 34}
+    rules: {description: How many rules in them., type: int, returned: always, sample: 71}
+reboot_needed:
+  description: Whether the rules of Kubernetes are in the backend that was left until the node is rebooted.
+  returned: always
+  type: bool
+  sample: false
+saved:
+  description: Files on the node that hold the rules as they were, with their counters.
+  returned: always
+  type: list
+  elements: str
+  sample: [/var/lib/kubenode-netfilter/iptables_backend/saved/1b0e3b3a-9d0e-4a08-8d6c-0b5b1c0f5a11/legacy-ipv4.rules]
+removed:
+  description: Chains that are taken out, with the jumps to them.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    family: {description: V(ipv4) or V(ipv6)., type: str, returned: always, sample: ipv4}
+    table: {description: The table., type: str, returned: always, sample: nat}
+    chain: {description: The chain., type: str, returned: always, sample: KUBE-SERVICES}
+    rules: {description: How many rules it held., type: int, returned: always, sample: 12}
+sampled:
+  description: What the two readings of O(state=cleaned) found; null where there were none.
+  returned: always
+  type: dict
+  contains:
+    seconds: {description: How many seconds passed between them., type: int, returned: always, sample: 5}
+    packets: {description: How many packets the rules of that backend counted meanwhile., type: int, returned: always, sample: 118}
+rollback:
+  description: The process that puts back what was removed. All of it is null where none was armed, except for C(seconds) in check mode.
+  returned: always
+  type: dict
+  contains:
+    token: {description: What O(state=confirmed) needs., type: str, returned: always, sample: 5f0c2a9d1e3b4c67}
+    seconds: {description: After how many seconds it acts., type: int, returned: always, sample: 60}
+    pid: {description: Its process on the node., type: int, returned: always, sample: 4711}
+    state: {description: V(armed) or V(confirmed)., type: str, returned: always, sample: armed}
+    path:
+      description: File in which it will say what it did, or that says it was confirmed.
+      type: str
+      returned: always
+      sample: /var/lib/kubenode-netfilter/iptables_backend/rollback/5f0c2a9d1e3b4c67.restored
+confirmed:
+  description: Whether the rollback was cancelled, now or before.
+  returned: always
+  type: bool
+  sample: false
+conflicts:
+  description: Builds of iptables in containers that do not go with the backend. They are never changed.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name: {description: 'The container, or the process where it has no name.', type: str, returned: always, sample: kube-router}
+    pod: {description: Its pod., type: str, returned: always, sample: kube-router-x7k2p}
+    namespace: {description: Its namespace., type: str, returned: always, sample: kube-system}
+    path: {description: The program inside the container., type: str, returned: always, sample: /sbin/iptables}
+    version: {description: Its version; null where it does not tell., type: str, returned: always, sample: 1.8.7}
+    backend: {description: 'V(nft), V(legacy) or V(wrapper); null where it does not tell.', type: str, returned: always, sample: legacy}
+    because:
+      description: Why it conflicts.
+      type: str
+      returned: always
+      sample: its iptables is of the legacy backend, whatever the node's own is
+files:
+  description: Files and links that are written, in that order. Those of a rollback are not listed.
+  returned: always
+  type: list
+  elements: str
+  sample: [/var/lib/kubenode-netfilter/iptables_backend/record.json, /var/lib/dpkg/alternatives/iptables, /etc/alternatives/iptables]
+msg:
+  description: What failed, in one sentence.
+  returned: failure
+  type: str
+  sample: update-alternatives could not switch ip6tables. Every group was put back as it was
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import _errors, _iptables_backend_plan
+from ..module_utils._collect import _tree
+
+OPTIONS = dict(
+    _tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent", "cleaned", "confirmed"], "default": "present"},
+    backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
+    live={"type": "bool", "default": False},
+    seconds={"type": "int", "default": 60},
+    sample_seconds={"type": "int", "default": 5},
+    token={"type": "str", "no_log": False},
+    proxy_mode={"type": "str", "choices": ["iptables", "ipvs"]},
+    kubernetes_version={"type": "str"},
+)
+
+
+def main():
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "confirmed", ["token"])])
+    try:
+        module.exit_json(**_iptables_backend_plan.run(module.params, module.check_mode))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
