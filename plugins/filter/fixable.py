@@ -23,6 +23,10 @@ options:
   role:
     description: Only what this role fixes.
     type: str
+  place:
+    description: What kind of place the host is. In an V(image) nothing runs that could be disrupted, so V(guarded) includes V(disruptive) there.
+    type: str
+    choices: [live, image, container]
 author:
   - kubenode.netfilter contributors (@kubenode)
 """
@@ -47,10 +51,10 @@ from ..plugin_utils import _select
 from ..plugin_utils._plain import plain
 
 
-def fixable(findings, fix="safe", role=None):
+def fixable(findings, fix="safe", role=None, place=None):
     """Type check and call."""
     try:
-        return _select.fixable(plain(findings), plain(fix), plain(role))
+        return _select.fixable(plain(findings), plain(fix), plain(role), plain(place))
     except BadInput as error:
         raise AnsibleFilterError("kubenode.netfilter.fixable: %s" % error) from None
 

@@ -131,8 +131,13 @@ def _remediation(check, row, evidence):
         return "This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. %s" % (
             host.get("immutable_by") or "by detection", manual)
     if check.fix["role"]:
-        return "%s Role %s does it (%s)." % (manual, check.fix["role"], check.fix["class"])
+        return "%s Role %s does it (%s)." % (manual, check.fix["role"], _class_of(check, host))
     return manual
+
+
+def _class_of(check, host):
+    """As in _select.fixable: nothing runs in an image that could be disrupted."""
+    return "guarded" if host.get("place") == "image" and check.fix["class"] == "disruptive" else check.fix["class"]
 
 
 def _one_line(text):

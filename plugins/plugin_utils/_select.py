@@ -18,13 +18,17 @@ _EVERYTHING = ["/"]
 _LEVELS = ("fail", "warn", "ignore")
 
 
-def fixable(findings, fix, role=None):
-    """The findings that fail and whose fix is a role (C(role) where given), up to the class C(fix)."""
+def fixable(findings, fix, role=None, place=None):
+    """The findings that fail and whose fix is a role (C(role) where given), up to the class C(fix).
+
+    Nothing runs in an image that could be disrupted: there C(guarded), which edits what others own, includes every class.
+    """
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
     if not all(isinstance(row, dict) and {"check", "status"} <= set(row) for row in findings):
         raise BadInput("needs findings as kubenode.netfilter.assess makes them, but a row lacks check or status")
     checked("fix", fix, {"type": "str", "choices": ("none",) + _catalogue.FIX_CLASSES})
+    fix = "disruptive" if place == "image" and fix == "guarded" else fix
     classes = _catalogue.FIX_CLASSES[:_catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()
     checks = _catalogue.catalogue()
     chosen = []

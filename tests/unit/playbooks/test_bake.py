@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import backend_trees
 import hook_nodes
 import node_tree
 import pytest
@@ -101,3 +102,34 @@ def test_a_builder_that_has_booted_its_image_is_judged_as_one(tmp_path):
     assert report["summary"]["place"] == "image"
     # Nothing of this machine's running kernel and rules counts.
     assert {row["status"] for row in report["findings"] if row["check"].startswith(("XLOCK", "CHAIN"))} == {"skip"}
+
+
+def links(root):
+    folder = pathlib.Path(root) / "etc/alternatives"
+    return {path.name: os.readlink(str(path)) for path in folder.iterdir()}
+
+
+def test_an_image_whose_families_differ_is_aligned_and_can_be_put_back(tmp_path):
+    tree = node_tree.unpack(merged(IMAGE, backend_trees.debian("nft", "legacy", "manual")), tmp_path / "image")
+    before = links(tree)
+    code, said, report = bake(tmp_path, "--check", node_assess_root=tree)
+    assert code == 2 and ("BACKEND002", "iptables and ip6tables") in failing(report), said
+    assert "(guarded)" in next(row["remediation"] for row in report["findings"] if row["check"] == "BACKEND002" and row["status"] == "fail")
+
+    code, said, report = bake(tmp_path, node_assess_root=tree)
+    assert (code, failing(report)) == (0, set()), said
+    assert {name for name in before if before[name] != links(tree)[name]} == {"ip6tables", "ip6tables-restore", "ip6tables-save"}
+    assert links(tree)["ip6tables-save"] == "/usr/sbin/ip6tables-nft-save"
+    aligned = files(tree)
+
+    code, said, report = bake(tmp_path, node_assess_root=tree)
+    assert (code, changed(said), files(tree)) == (0, 0, aligned), said
+
+
+def test_an_image_is_not_switched_to_what_its_kernel_lacks(tmp_path):
+    tree = node_tree.unpack(merged(IMAGE, backend_trees.debian()), tmp_path / "image")
+    before = links(tree)
+    code, said, report = bake(tmp_path, node_assess_root=tree, node_policy_iptables_backend="legacy", node_gate_mode="warn")
+    row = next(row for row in report["findings"] if row["check"] == "BACKEND010")
+    assert (code, row["status"], links(tree)) == (0, "fail", before), said
+    assert "lacks ip_tables" in row["reason"], said
