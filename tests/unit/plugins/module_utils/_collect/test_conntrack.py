@@ -138,6 +138,12 @@ def test_the_log_is_read_where_something_was_lost(tmp_path):
     assert (section["kernel_log"]["table_full"], section["size"]["peak_because"]) == (4, "the kernel's log says it was full")
 
 
+@pytest.mark.parametrize("own, lines", [("net:[4026532000]", 4), ("net:[4026531840]", 3), ("junk", 4)])
+def test_a_full_table_of_a_pod_is_not_that_of_the_node(own, lines, tmp_path):
+    section, _host = live(tmp_path, counters(early_drop=1), dmesg(LOG), {"proc/self/ns/net": node_tree.link(own)})
+    assert section["kernel_log"]["table_full"] == lines
+
+
 TABLE = """\
 tcp      6 431999 ESTABLISHED src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 src=10.0.0.2 dst=10.0.0.1 sport=2 dport=1 [ASSURED] mark=0 use=1
 tcp      6 431998 ESTABLISHED src=10.0.0.1 dst=10.0.0.2 sport=3 dport=2 src=10.0.0.2 dst=10.0.0.1 sport=2 dport=3 [ASSURED] mark=0 use=1
