@@ -9,6 +9,8 @@ from .text import escaped, padded, wrapped
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
 _NARROWEST = 60
+# BACKEND001 is the longest.
+_ID_WIDTH = 10
 
 
 def render_node(report, width, color):
@@ -41,7 +43,7 @@ def _block(rows, width, paint):
     """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
     first = rows[0]
     tone = first["severity"] if first["status"] == _finding.FAIL else "dim" if first["status"] == _finding.WAIVED else "unknown"
-    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], 9))
+    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], _ID_WIDTH))
     said = [first["title"]]
     observed = {}
     for row in rows:
@@ -72,7 +74,7 @@ def render_fleet(fleet, width, color):
     lines = []
     for entry in fleet["checks"]:
         where = ["%s on %s" % (status, _some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
-        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], 9))
+        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
         texts = wrapped(escaped("%s: %s" % (entry["title"], "; ".join(where))), max(width, _NARROWEST) - len(head))
         lines += [paint(entry["severity"] if entry["fail"] else "dim", head) + texts[0]] + [" " * len(head) + text for text in texts[1:]]
     for row in fleet["hosts"]:

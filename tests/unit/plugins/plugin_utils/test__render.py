@@ -39,6 +39,12 @@ def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once
     assert text.count("fix, for a: a fix") == 1
 
 
+def test_titles_begin_in_one_column_whatever_the_id():
+    rows = [_finding.finding(check, "fail", "a", "o", "e", "r", "f") for check in _catalogue.catalogue().values()]
+    lines = render_node(report(rows), 200, False).splitlines()
+    assert {line.index(row["title"]) for row in rows for line in lines if row["check"] + " " in line and row["title"] in line} == {27}
+
+
 def test_a_node_that_was_not_reached_says_why():
     assert "nothing is known of it: unreachable: x" in render_node(report([failing(status="unknown")], reached=False), 100, False)
 
