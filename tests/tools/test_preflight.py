@@ -30,3 +30,10 @@ def test_this_machine_is_judged(tmp_path, interpreter):
     node = json.loads((tmp_path / "nodes" / "localhost.json").read_text(encoding="utf-8"))
     statuses = [finding["status"] for finding in node["findings"]]
     assert "pass" in statuses or "fail" in statuses, "nothing could be judged: %s" % done.stdout
+
+
+def test_an_inventory_that_is_not_there_is_no_success(tmp_path):
+    venv = pathlib.Path(sys.executable).parents[1]
+    done = subprocess.run([str(TOP / "tests/tools/preflight.sh")], env=dict(os.environ, VENV=str(venv), INVENTORY=str(tmp_path / "hots.yml")),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    assert done.returncode != 0 and "hots.yml" in done.stdout
