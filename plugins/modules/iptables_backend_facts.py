@@ -34,7 +34,7 @@ EXAMPLES = r"""
 
 - name: Stop where two backends work against each other
   ansible.builtin.assert:
-    that: ansible_facts.node_iptables_backend.mixing.verdict != 'conflicting'
+    that: ansible_facts.node_iptables_backend.mixing.verdict not in ['conflicting', 'unknown']
     fail_msg: "{{ ansible_facts.node_iptables_backend.mixing.because }}"
 
 - name: Which backend will the programs of this image be?

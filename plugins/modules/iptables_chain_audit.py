@@ -82,15 +82,19 @@ EXAMPLES = r"""
     kubernetes_version: "1.30"
   delegate_to: localhost
 
-- name: Stop where a jump to the chains of the Services is missing
+- name: Stop where a jump to the chains of the Services is missing, or where nobody could see whether one is
   ansible.builtin.assert:
-    that: "'anchor_missing' not in ansible_facts.node_iptables_chains.observed"
+    that:
+      - not ansible_facts.node_iptables_chains.unread
+      - "'anchor_missing' not in ansible_facts.node_iptables_chains.observed"
 
-- name: Compare what the nodes of a cluster route to
+- name: Compare what the nodes of a cluster route to; a node of which that is unknown is not like the others
   ansible.builtin.assert:
-    that: >-
-      ansible_play_hosts | map('extract', hostvars, ['ansible_facts', 'node_iptables_chains', 'digest', 'services'])
-      | unique | length == 1
+    that:
+      - digests | unique | length == 1
+      - none not in digests
+  vars:
+    digests: "{{ ansible_play_hosts | map('extract', hostvars, ['ansible_facts', 'node_iptables_chains', 'digest', 'services']) }}"
 """
 
 RETURN = r"""
