@@ -40,15 +40,18 @@ def whole(text):
 
 def edits_of(text, commands, row):
     """[Edit] for the commands of a row."""
-    found = []
+    found, loads = [], False
     for command in commands:
         effects = _effects(command)
+        loads = loads or any(effect.sort == "apply" and line_in_file(command, effect.line) == row["line"] for effect in effects)
         for effect in effects:
             if line_in_file(command, effect.line) == row["line"] and _is_of(effect, row):
                 span = effect.span if command.text == text else _located(text, command, effect)
                 edit = _edit(text, row, effect, span, [other for other in effects if other.span == effect.span and not _is_of(other, row)])
                 if edit not in found:
                     found.append(edit)
+    if not found and loads:
+        raise Kept("what destroys rules stands in the file that it loads, beside the rules of its owner; take it out there")
     if not found:
         raise Kept("the command could not be found again in line %d" % row["line"])
     return found

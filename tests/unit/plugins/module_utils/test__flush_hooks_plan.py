@@ -306,3 +306,13 @@ def test_a_drop_in_that_is_read_later_is_in_the_way(tmp_path):
 def test_undo_of_nothing_changes_nothing(tmp_path):
     node_tree.unpack(AZURE, tmp_path)
     assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "hooks": [], "daemon_reload": False}
+
+
+def test_a_command_that_loads_what_flushes_stays_with_a_reason(tmp_path):
+    """The rules of the owner of that file would go with it."""
+    script = executable("#!/bin/sh\nnft -f /etc/site.nft\n")
+    node_tree.unpack(merged(hook_nodes.SYSTEMD, {"usr/local/sbin/load.sh": script, "etc/site.nft": "flush ruleset\ntable inet site {\n}\n"}), tmp_path)
+    result = run(tmp_path)
+    assert not result["changed"]
+    assert [row["msg"] for row in result["hooks"] if row["path"] == "/usr/local/sbin/load.sh"] == [
+        "what destroys rules stands in the file that it loads, beside the rules of its owner; take it out there"]
