@@ -57,7 +57,7 @@ def _of_chain(table, chain, rules, setting):
     portals = (table, chain) == ("nat", "KUBE-SERVICES") and is_portal(rules, setting)
     for why, alike in (
             (NO_PORT, [rule for rule in rules if _lacks_port(rule, ports)] if ports else ()),
-            (NO_PORT, [rule for rule in rules if plain_value(rule, "-d") and _lacks_port(rule, refusals)] if refusals else ()),
+            (NO_PORT, [rule for rule in rules if _refuses_all_ports(rule, refusals)] if refusals else ()),
             ("jumps to this chain never go without a match here", [rule for rule in rules if _is_bare_jump(rule, jumps)] if jumps else ()),
             ("the virtual address is missing", [rule for rule in rules if _lacks_address(rule)] if portals else ()),
             ("the source or the state is missing", [rule for rule in rules if _lacks_source(rule)] if (table, chain) == ("filter", "KUBE-FIREWALL") else ()),
@@ -139,6 +139,12 @@ def _lacks_port(rule, targets):
     """True for a rule that has to name a port and does not; one with matches of another sort is somebody else's."""
     return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets) and port_ranges(rule) is None
             and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
+
+
+def _refuses_all_ports(rule, targets):
+    """True for what is left of a refusal of one port: without it a NodePort without endpoints closes the whole node."""
+    return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
+            and bool(plain_value(rule, "-d") or to_local(rule)) and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
 
 
 def _is_bare_jump(rule, targets):

@@ -61,9 +61,10 @@ PORT_FORMS = _jumps(
     ("nat", "CNI-HOSTPORT-DNAT$", "CNI-DN-"),
     ("nat", "CNI-DN-", "DNAT$"),
     ("nat", "KUBE-SV[CL]-", "KUBE-MARK-MASQ$"),
+    ("filter", "KUBE-NODEPORTS$", "ACCEPT$"),
 )
 
-# Refusals of a virtual address that always name its port.
+# Refusals of a virtual address, or on every address of the node, that always name a port.
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
 # Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still names the

@@ -22,7 +22,7 @@ FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 # What nft prints before the verdict of a rule without a match: its comment and its counter.
 _NO_MATCH = re.compile(r'^(?:(?:xt match "comment"|counter packets \d+ bytes \d+) ?)+')
 # How a port or a set is printed that iptables-save may have left out of a rule with other matches.
-_LOST = re.compile(r'\bdport\b|@|xt match "(?!comment)')
+_LOST = re.compile(r'\bdport\b|@|xt match "(?!comment|addrtype)')
 # How nft writes a target of iptables (nft(8), statements). A rule without a match begins with it, another with what it looks at.
 _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 

@@ -141,9 +141,14 @@ def test_a_drop_beside_the_canonical_one_was_added_by_somebody():
     ("nat", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-EXT-AAAAAAAAAAAAAAAA", "-A KUBE-NODEPORTS -p tcp -m tcp -j KUBE-EXT-AAAAAAAAAAAAAAAA"),
     ("nat", "-A CNI-DN-4b4398da9cebdf54f85fe -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.244.1.9:80",
      "-A CNI-DN-4b4398da9cebdf54f85fe -p tcp -j DNAT --to-destination 10.244.1.9:80"),
+    ("filter", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 32000 -j ACCEPT", "-A KUBE-NODEPORTS -p tcp -j ACCEPT"),
+    ("filter", "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REJECT", "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -j REJECT"),
+    # Of a NodePort without endpoints: what is left closes the whole node.
+    ("filter", "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp --dport 30023 -j DROP",
+     "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp -j DROP"),
 ])
 def test_a_lost_port_is_a_lost_match(table, old, new):
-    user = "KUBE-SERVICES KUBE-NODEPORTS KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-EXT-AAAAAAAAAAAAAAAA CNI-DN-4b4398da9cebdf54f85fe"
+    user = "KUBE-SERVICES KUBE-NODEPORTS KUBE-EXTERNAL-SERVICES KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-EXT-AAAAAAAAAAAAAAAA CNI-DN-4b4398da9cebdf54f85fe"
     assert ask(texts.small(table, user, [old])) == []
     rows = ask(texts.small(table, user, [new, new.replace("-p tcp", "-p udp", 1)]))
     assert [(row["text"], row["detail"].split(";")[0], row["count"]) for row in rows] == [(new, "the destination port is missing", 2)]

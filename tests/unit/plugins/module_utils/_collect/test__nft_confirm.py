@@ -78,3 +78,11 @@ def test_a_port_that_was_lost_in_print_only(there, kept):
 @needs_root
 def test_what_nobody_can_confirm_is_not_known():
     assert look("without", JUMP) == [1, [["nft_ipv4", "filter"]]]
+
+
+@needs_root
+@pytest.mark.parametrize("there, kept", [(" -m tcp --dport 30023", 1), ("", 2)])
+def test_a_node_port_that_was_lost_in_print_only(there, kept):
+    rule = "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL%s -j DROP"
+    assert look("with", "iptables-nft -N KUBE-EXTERNAL-SERVICES; iptables-nft " + rule % there, kind="lost_match", chain="KUBE-EXTERNAL-SERVICES",
+                text=rule % "", detail=lost_match.NO_PORT) == [kept, []]
