@@ -1,6 +1,8 @@
 #!/bin/sh
-# Connections between two namespaces, through this one, fill a table that somebody made small. ssh is left out of it, or nobody could look.
-configure 1.28.15 8192 16384
+# Connections between two namespaces, through this one, fill a table that somebody made small; kube-proxy puts back whatever the limit is raised to.
+# ssh is left out of the table, or nobody could look.
+configure 1.30.4 8192 16384
+echo 'net.netfilter.nf_conntrack_max = 1024' > /etc/sysctl.d/99-site.conf
 modprobe nf_conntrack
 systemctl start kube-proxy
 sysctl --quiet --write net.ipv4.ip_forward=1 net.netfilter.nf_conntrack_max=1024
@@ -25,4 +27,4 @@ table ip flows {
 }
 RULES
 systemctl start flows-serve flows-open
-timeout 120 sh -c 'until [ "$(python3 /usr/local/lib/stand-in/flows dropped)" -ge 100 ]; do sleep 0.2; done'
+wait-until python3 /usr/local/lib/stand-in/flows dropped 100 > /dev/null

@@ -1,0 +1,123 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A full table drops connections, which is told; after the fix none is dropped, and at the next boot every value is the one that was told."""
+
+import re
+
+import pytest
+
+PARTS = ["files", "modules", "sys_module", "sysctls", "rules", "interfaces", "lock"]
+MAX, BUCKETS, FORWARD = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_buckets", "net.ipv4.ip_forward"
+BRIDGE = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"]
+UDP = "net.netfilter.nf_conntrack_udp_timeout"
+
+# (check, subject) of what prepare set up on each node. With 732 MB, 65536 is the most that the policy allows.
+BROKEN = {
+    "node61": {("CTRACK001", "the table"), ("CTRACK003", "the table"), ("CTRACK004", "nf_conntrack_max"), ("CTRACK011", MAX), ("CTRACK016", FORWARD)},
+    "node612": {("CTRACK004", "nf_conntrack_max"), ("CTRACK011", MAX), ("CTRACK011", UDP)},
+    "node72": {("CTRACK004", "nf_conntrack_max"), ("CTRACK013", "/etc/modprobe.d/site.conf:2"), ("CTRACK015", FORWARD)},
+}
+# Bridges of pods, on nodes where nothing has loaded br_netfilter.
+UNLOADED = {"node61": BRIDGE, "node612": [], "node72": BRIDGE}
+LIMIT = 65536
+KUBE_PROXY = {"node61": "1.30.4", "node612": "1.34.1", "node72": "1.38.2"}
+OWN = "etc/%s/zz-kubenode-netfilter.conf"
+OWN_FILES = {OWN % "sysctl.d", OWN % "modules-load.d", OWN % "modprobe.d", "etc/modules-load.d/kubenode-netfilter.conf"}
+YIELDING = {"etc/sysctl.d/zz-site.conf": "net.netfilter.nf_conntrack_max = 8192", "etc/ufw/sysctl.conf": "net/netfilter/nf_conntrack_max=4096"}
+
+
+def of_connections(rows):
+    return {key: observed for key, observed in rows.items() if key[0].startswith("CTRACK")}
+
+
+def changed(snapshot, before, after):
+    """Files with another content, mode or owner."""
+    rows = [{path: entry[:4] for path, entry in snapshot(label)["files"].items()} for label in (before, after)]
+    return {path for path in set(rows[0]) | set(rows[1]) if rows[0].get(path) != rows[1].get(path)}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_look_changed_nothing(snapshot, part):
+    assert snapshot("audited")[part] == snapshot("broken")[part]
+
+
+def test_findings_name_exactly_what_is_wrong(findings, node):
+    assert set(of_connections(findings("broken", "fail"))) == BROKEN[node] | {("CTRACK014", key) for key in UNLOADED[node]}
+
+
+def test_only_a_full_table_keeps_something_from_being_known(findings, node):
+    """The kernel drops the question for kube-proxy's version, too."""
+    unknown = findings("broken", "unknown")
+    assert not of_connections(unknown)
+    assert node == "node61" or not unknown
+
+
+def test_real_connections_filled_the_table_and_were_dropped(findings, node):
+    if node != "node61":
+        pytest.skip("its table is not full")
+    failed = findings("broken", "fail")
+    assert failed["CTRACK001", "the table"] == "1024 of 1024 connections, 100.0 %"
+    dropped = re.match(r"since boot: (\d+) packets dropped", failed["CTRACK003", "the table"])
+    assert int(dropped.group(1)) >= 100
+
+
+def test_what_is_safe_touches_no_file_of_others(snapshot):
+    assert changed(snapshot, "broken", "safe") <= OWN_FILES
+
+
+def test_a_limit_that_others_undo_is_still_told_then(findings, node):
+    failed = set(of_connections(findings("safe", "fail")))
+    assert failed == {"node61": {("CTRACK007", MAX)}, "node612": {("CTRACK012", MAX)}, "node72": set()}[node]
+
+
+def test_where_others_have_to_yield_one_line_of_each_does(host, node, snapshot):
+    differing = changed(snapshot, "safe", "fixed") - OWN_FILES
+    assert differing == (set(YIELDING) if node == "node612" else set())
+    for path in differing:
+        lines = host.file("/" + path).content_string.splitlines()
+        assert [line for line in lines if line.endswith(YIELDING[path]) and line.startswith("#")]
+        assert YIELDING[path] not in lines
+        assert snapshot("fixed")["files"][path][1:4] == snapshot("broken")["files"][path][1:4]
+
+
+def test_only_what_kube_proxy_undoes_is_left(findings, node):
+    failed = of_connections(findings("again", "fail"))
+    assert set(failed) == ({("CTRACK007", MAX)} if node == "node61" else set())
+    assert not of_connections(findings("again", "unknown"))
+
+
+def test_no_connection_was_dropped_any_more(host, findings, node):
+    if node != "node61":
+        pytest.skip("its table was not full")
+    before, after = map(int, host.file("/var/lib/kube-proxy/dropped").content_string.split())
+    assert before >= 100
+    assert after == before
+    assert ("CTRACK003", "") in findings("again", "pass")
+
+
+def test_sysctl_d_brought_every_value_right_after_the_boot(host, seen, node):
+    wanted = dict(line.split(" = ") for line in host.file("/" + OWN % "sysctl.d").content_string.splitlines() if " = " in line)
+    wanted = {key: int(value) for key, value in wanted.items()}
+    assert wanted[MAX] == LIMIT
+    assert set(UNLOADED[node]) <= set(wanted)
+    early = seen("early-sysctls")
+    assert {key: early.get(key) for key in wanted} == wanted
+
+
+def test_a_line_that_came_too_early_counts_now(seen, node):
+    assert seen("early-sysctls")[UDP] == (45 if node == "node612" else 30)
+
+
+@pytest.mark.parametrize("stage", ["at_boot", "after_kube_proxy"])
+def test_the_boot_brought_what_was_told(node, seen, told, stage):
+    known = {key: row[stage] for key, row in told.items() if row[stage] is not None}
+    assert {MAX, BUCKETS, FORWARD} <= set(known)
+    now = seen("boot-sysctls" if stage == "at_boot" else "after-" + KUBE_PROXY[node])
+    assert {key: now.get(key) for key in known} == known
+
+
+def test_kube_proxy_put_the_limit_back_and_the_report_had_said_so(findings, node, seen, told):
+    assert seen("after-" + KUBE_PROXY[node])[MAX] == told[MAX]["after_kube_proxy"] == (16384 if node == "node61" else LIMIT)
+    failed = set(of_connections(findings("rebooted", "fail")))
+    assert failed == ({("CTRACK007", MAX)} if node == "node61" else set())

@@ -1,0 +1,105 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role harden_conntrack, really run on trees: a node that is taken for live has its sysctls in files."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import node_tree
+from conntrack_changes import OPTIONS, SYSCTL, lines, settled, value
+from conntrack_node import FORWARD, MAX, MAX_LINE, counters, table, tracking
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+LIMIT = "net/netfilter/nf_conntrack_max"
+# Forwarding is on and holds, so that the tests speak of the table alone.
+HOLDS = {"etc/sysctl.d/10.conf": FORWARD + " = 1\n"}
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - import_role: {name: kubenode.netfilter.harden_conntrack}
+    - import_role: {name: kubenode.netfilter.node_report}
+"""
+
+
+class Node:
+    """A tree and the runs of the role on it."""
+
+    def __init__(self, folder, *manifests):
+        self.folder, self.tree = folder, pathlib.Path(node_tree.unpack(tracking(HOLDS, *manifests), folder / "tree"))
+        (folder / "play.yml").write_text(PLAY)
+
+    def run(self, *arguments, **variables):
+        """(tasks that changed something, output, {check: finding that fails})."""
+        given = dict({"node_report_folder": str(self.folder / "report"), "ansible_python_interpreter": sys.executable, "node_assess_place": "live",
+                      "node_assess_root": str(self.tree), "node_policy_proxy_mode": "iptables", "node_policy_cni": "none"}, **variables)
+        done = subprocess.run(
+            [sys.executable, "-m", "ansible", "playbook", str(self.folder / "play.yml"), "-i", str(TOP / "tests/tools/localhost.yml"),
+             "--extra-vars", json.dumps(given)] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            universal_newlines=True, check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+        assert done.returncode == 0, done.stdout
+        report = self.folder / "report" / "nodes" / "localhost.json"
+        self.report = json.loads(report.read_text()) if report.exists() else {}
+        failing = {row["check"]: row for row in self.report.get("findings", ()) if row["status"] == "fail"}
+        return int(re.search(r"^localhost .*changed=(\d+)", done.stdout, re.M).group(1)), done.stdout, failing
+
+
+def test_from_a_full_table_to_one_with_room_and_back(tmp_path):
+    node = Node(tmp_path, table(count=125000), counters(drop=9))
+    before = settled(node.tree)
+    changed, _said, failing = node.run("--check")
+    assert changed == 1 and {"CTRACK001", "CTRACK003", "CTRACK004"} <= set(failing) and settled(node.tree) == before
+    changed, said, failing = node.run()
+    assert (changed, failing, value(node.tree, LIMIT)) == (1, {}, 262144), said
+    assert lines(node.tree, SYSCTL)[0] == MAX + " = 262144" and (node.tree / OPTIONS).exists() and node.report["conntrack_peak"] == 131072
+    assert node.run()[0] == 0
+    node.run(harden_conntrack_state="absent", harden_conntrack_lower=True)
+    assert settled(node.tree) == before
+
+
+def test_the_peak_of_an_earlier_report_counts(tmp_path):
+    node = Node(tmp_path, table(limit=262144, count=150000, buckets=262144))
+    node.run()
+    assert value(node.tree, LIMIT) == 262144 and node.report["conntrack_peak"] == 150000
+    # It is quiet now, and kube-proxy has set what it takes for enough.
+    node_tree.unpack(table(limit=131072, count=500, buckets=262144), node.tree)
+    node.run()
+    assert value(node.tree, LIMIT) == 262144 and node.report["conntrack_peak"] == 150000
+
+
+def test_what_would_be_undone_at_boot_is_said_until_the_file_may_yield(tmp_path):
+    node = Node(tmp_path, table(limit=65536), {"etc/sysctl.d/zzz.conf": MAX_LINE % 65536})
+    changed, _said, failing = node.run()
+    assert value(node.tree, LIMIT) == 131072 and changed == 0, "a task that is rescued counts as rescued"
+    reason = failing["CTRACK006"]["reason"]
+    assert "The fix was tried and failed: it is 65536 after a boot (/etc/sysctl.d/zzz.conf:1 says so); yield_files: true" in reason
+    changed, _said, failing = node.run(harden_conntrack_yield=True)
+    assert (changed, failing) == (1, {})
+
+
+def test_what_the_user_asks_for_is_set_whatever_was_found(tmp_path):
+    node = Node(tmp_path)
+    assert node.run(harden_conntrack_peak=200000, harden_conntrack_persist=False)[0] == 1
+    assert value(node.tree, LIMIT) == 524288 and not (node.tree / SYSCTL).exists()
+    asked = {"harden_conntrack_max": 600000, "harden_conntrack_buckets": 4096, "harden_conntrack_timeouts": {"udp_timeout": 20}}
+    assert node.run(**asked)[0] == 1 and node.run(**asked)[0] == 0
+    assert lines(node.tree, SYSCTL) == [MAX + " = 600000", "net.netfilter.nf_conntrack_buckets = 65536", "net.netfilter.nf_conntrack_udp_timeout = 20"]
+
+
+def test_an_immutable_host_is_told_and_stays(tmp_path):
+    node = Node(tmp_path, table(limit=4096), {"etc/os-release": "ID=flatcar\n", "proc/sys/net/ipv4/ip_forward": "0\n"})
+    before = settled(node.tree)
+    changed, said, failing = node.run(harden_conntrack_max=400000)
+    assert changed == 0 and "Nothing is changed on this immutable host" in said and settled(node.tree) == before
+    assert {"CTRACK004", "CTRACK015"} <= set(failing)
+
+
+def test_an_image(tmp_path):
+    node = Node(tmp_path, {"etc/sysctl.d/20.conf": FORWARD + " = 0\n"})
+    changed, _said, failing = node.run(node_assess_place="image")
+    assert (changed, failing, lines(node.tree, SYSCTL)) == (1, {}, [FORWARD + " = 1"]) and value(node.tree, LIMIT) == 131072
