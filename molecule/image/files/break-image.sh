@@ -1,5 +1,6 @@
 #!/bin/sh
-# Both kernels lose a module to a rule; only one loses a file. A service of the site flushes when it is started or stopped.
+# Both kernels lose a module to a rule; only one loses a file. A service of the site flushes when it is started or stopped. One of the two
+# families is switched to the other backend.
 set -eu
 tree=$1
 printf 'install xt_comment /bin/true\n' > "$tree/etc/modprobe.d/site.conf"
@@ -22,3 +23,4 @@ ln -s ../site-firewall.service "$tree/etc/systemd/system/multi-user.target.wants
 modules=$(echo "$tree"/usr/lib/modules/6.12.*)
 rm "$modules/kernel/net/netfilter/xt_statistic.ko.xz"
 depmod -b "$tree" "${modules##*/}"
+chroot "$tree" update-alternatives --quiet --set ip6tables /usr/sbin/ip6tables-legacy

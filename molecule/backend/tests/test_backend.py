@@ -1,0 +1,122 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is refused changes nothing, a reboot moves the rules, a cleaning touches nobody else's, and what cuts the access comes back."""
+
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+testinfra_hosts = ["local://"]
+
+FOLDER = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"])
+CLUSTER = {"node61": ("nft", "legacy"), "node612": ("legacy", "nft")}
+NODES = [node for node in ("node61", "node612", "node72") if (FOLDER / ("parted-%s.json" % node)).exists()]
+OWN = (r"KUBE-(IPTABLES-HINT|KUBELET-CANARY|PROXY-CANARY|FIREWALL|SERVICES|EXTERNAL-SERVICES|NODEPORTS|FORWARD|PROXY-FIREWALL|MARK-MASQ|"
+       r"POSTROUTING|(SVC|SEP|EXT|SVL|FW)-[A-Z2-7]{16})")
+# A chain of kubelet or kube-proxy, a rule in it, or a jump to it; what a comment says counts for nothing.
+LINE = re.compile("^(:|-A )%s |.* -[jg] %s$" % (OWN, OWN))
+
+cluster_nodes = pytest.mark.parametrize("node", [node for node in CLUSTER if node in NODES])
+fresh_node = pytest.mark.parametrize("node", [node for node in NODES if node not in CLUSTER])
+
+
+def record(label, node):
+    return json.loads((FOLDER / ("%s-%s.json" % (label, node))).read_text())
+
+
+def rules(label, node, backend):
+    """The lines of both families of one backend; none where the kernel has no tables of it."""
+    saves = record(label, node)["rules"]
+    return [(program, line) for program in sorted(saves) if "-%s-" % backend in program for line in saves[program]]
+
+
+def held(label, node, backend):
+    return [line for _program, line in rules(label, node, backend) if LINE.match(line)]
+
+
+def programs(label, node, names=("iptables", "ip6tables")):
+    """The backends behind all links of these groups."""
+    targets = [line for name in names for line in record(label, node)["groups"][name] if line.startswith("/")]
+    return {re.search("xtables-(.*)-multi", target).group(1) for target in targets}
+
+
+def findings(label, node, status="fail"):
+    rows = json.loads((FOLDER / "reports" / label / "nodes" / (node + ".json")).read_text())["findings"]
+    return [row for row in rows if row["status"] == status]
+
+
+def told(label, node):
+    return " ".join(row["reason"] for row in findings(label, node) if row["check"].startswith("BACKEND"))
+
+
+@cluster_nodes
+def test_what_is_refused_changes_nothing(node):
+    assert held("parted", node, CLUSTER[node][1])
+    assert record("refused", node) == record("parted", node)
+
+
+def test_the_finding_says_why():
+    if "node61" in NODES:
+        assert "reboot pending" in told("refused", "node61")
+    if "node612" in NODES:
+        assert "the node node612 is not cordoned" in told("refused", "node612")
+
+
+@fresh_node
+def test_a_fresh_node_is_aligned(node):
+    assert programs("parted", node) == {"nft", "legacy"}
+    assert programs("refused", node, ("iptables", "ip6tables", "arptables", "ebtables")) == {"nft"}
+    assert record("refused", node)["rules"] == record("parted", node)["rules"]
+    assert not [row for row in findings("refused", node) if row["check"] == "BACKEND002"]
+
+
+@cluster_nodes
+def test_the_rules_moved_through_a_reboot(node):
+    target, old = CLUSTER[node]
+    assert record("migrated", node)["boot"] != record("parted", node)["boot"]
+    assert programs("migrated", node) == {target}
+    assert not held("migrated", node, old)
+    assert set(held("parted", node, old)) == set(held("migrated", node, target))
+    assert not [row for row in findings("migrated", node) if row["check"].startswith("BACKEND")]
+    assert not {"CHAIN001", "CHAIN003", "CHAIN004"} & {row["check"] for row in findings("migrated", node) + findings("migrated", node, "unknown")}
+
+
+@fresh_node
+def test_a_node_that_is_right_was_not_rebooted(node):
+    assert record("migrated", node) == record("refused", node)
+
+
+@pytest.mark.parametrize("node", [node for node in ("node61",) if node in NODES])
+def test_leftovers_are_cleaned_and_nothing_else(node):
+    target, old = CLUSTER[node]
+    assert held("left", node, old) and not held("cleaned", node, old)
+    assert rules("cleaned", node, target) == rules("left", node, target)
+    # What is left of the other backend is what others had there, line by line and in order.
+    kept = [(program, line) for program, line in rules("left", node, old) if not LINE.match(line)]
+    assert rules("cleaned", node, old) == kept
+    assert [line for _program, line in kept if "KUBE-POD-FW-" in line] and [line for _program, line in kept if "203.0.113.66" in line]
+    assert record("cleaned", node)["boot"] == record("left", node)["boot"]
+    # The site's own firewall and kube-router are told of, as they were; kube-proxy is not.
+    left = [row["subject"] + row["observed"] for row in findings("cleaned", node) if row["check"] in ("BACKEND003", "CHAIN014")]
+    assert left and not [text for text in left if re.search(OWN, text) or "rules of Kubernetes" in text]
+
+
+@pytest.mark.parametrize("node", [node for node in ("node612",) if node in NODES])
+def test_what_cut_the_access_was_put_back_by_the_node(node):
+    assert record("cleaned", node)["rules"] == record("left", node)["rules"]
+    assert record("cleaned", node)["boot"] == record("left", node)["boot"]
+    assert "not to be reached any more" in told("cleaned", node)
+
+
+@cluster_nodes
+def test_again_and_an_undo_that_would_part_live_rules_change_nothing(node):
+    assert record("undone", node) == record("cleaned", node)
+
+
+@fresh_node
+def test_undo_puts_the_alternatives_back(node):
+    assert record("undone", node)["groups"] == record("parted", node)["groups"]
