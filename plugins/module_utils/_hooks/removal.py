@@ -19,6 +19,7 @@ _READS_STATUS = re.compile(r"(?:&&|\|\|?|(?:^|[\s;(){}])(?:if|elif|while|until|!
 _ENDS_LIST = re.compile(r"(?:fi|done|else|elif|then|do|esac|\})(?![\w./=-])|\)|;;|;&|\Z")
 _STATUS = re.compile(r"\$\{?\?|PIPESTATUS|\b(?:return|exit)[ \t\r]*(?:[;}#&|)]|\Z)")
 _NAME = re.compile(r"[\w.:-]*")
+_FUNCTION = re.compile(r"(?:^|[\s;{])(?:function[ \t]+([\w.:-]+)|([\w.:-]+)[ \t]*\(\))")
 _COMPOUND = ("if", "for", "while", "until", "case", "select", "time")
 _COMMENT = re.compile(r"(?:^|(?<=[\s;&|()]))#[^\n]*")
 _RESTORE = re.compile(r"(?<![\w.$-])(?:[\w./-]*/)?ip6?tables(?:-nft|-legacy)?-restore(?![\w.-])")
@@ -110,10 +111,12 @@ def _after(text, end):
 
 
 def _reads_status(text, place):
-    """Whether the command at C(place), which may be a function of the script, may read the status of the one before it."""
+    """Whether the command at C(place), which may call functions of the script, may read the status of the one before it."""
     name = _NAME.match(text, place).group(0)
-    if name and re.search(r"(?m)(?:^|[\s;{])(?:function[ \t]+%s|%s[ \t]*\(\))" % (re.escape(name), re.escape(name)), text):
-        return bool(_STATUS.search(text))
     # A compound command hands the status on to its first command, lines further down maybe.
     end = -1 if name in _COMPOUND or not name else text.find("\n", place)
-    return bool(_STATUS.search(text[place:len(text) if end < 0 else end]))
+    command = text[place:len(text) if end < 0 else end]
+    if _STATUS.search(command):
+        return True
+    functions = {name for names in _FUNCTION.findall(text) for name in names if name}
+    return bool(functions.intersection(_NAME.findall(command))) and _STATUS.search(text) is not None
