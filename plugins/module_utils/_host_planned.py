@@ -14,7 +14,7 @@ class PlannedHost(_host.Host):
     """The tree of C(host) with C(texts) {path: text, or None for a file that goes} in it."""
 
     def __init__(self, host, texts):
-        super(PlannedHost, self).__init__(host.root, host.commands)
+        super().__init__(host.root, host.commands)
         self._texts = texts
 
     def _planned(self, path):
@@ -26,11 +26,11 @@ class PlannedHost(_host.Host):
     def read_bytes(self, path, limit=_host.TEXT_LIMIT):
         planned, text = self._planned(path)
         if not planned:
-            return super(PlannedHost, self).read_bytes(path, limit)
+            return super().read_bytes(path, limit)
         return (_host.ABSENT, b"") if text is None else (_host.OK, text.encode("utf-8", "surrogateescape"))
 
     def list_dir(self, path):
-        status, names = super(PlannedHost, self).list_dir(path)
+        status, names = super().list_dir(path)
         come = set(posixpath.basename(name) for name, text in self._texts.items() if text is not None and posixpath.dirname(name) == path)
         gone = set(posixpath.basename(name) for name, text in self._texts.items() if text is None and posixpath.dirname(name) == path)
         return _host.OK if come and status == _host.ABSENT else status, sorted((set(names) | come) - gone)
@@ -38,8 +38,8 @@ class PlannedHost(_host.Host):
     def stat(self, path):
         planned, text = self._planned(path)
         if not planned:
-            return super(PlannedHost, self).stat(path)
+            return super().stat(path)
         return None if text is None else os.stat_result((stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, len(text), 0, 0, 0))
 
     def read_link(self, path):
-        return None if path in self._texts else super(PlannedHost, self).read_link(path)
+        return None if path in self._texts else super().read_link(path)

@@ -79,6 +79,11 @@ ansible_facts:
         memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
         cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
         max: {description: The limit (nf_conntrack_max); V(0) is none., type: int, returned: always, sample: 131072}
+        limit_when_loaded:
+          description: The limit that nf_conntrack brings when it is loaded now; null where it is loaded, and where that cannot be told.
+          type: int
+          returned: always
+          sample: null
         count: {description: Connections of now in the network namespace of the node., type: int, returned: always, sample: 20480}
         used_percent: {description: Share of the limit they fill., type: float, returned: always, sample: 15.6}
         buckets: {description: Buckets of the hash table., type: int, returned: always, sample: 65536}
@@ -250,7 +255,11 @@ ansible_facts:
             because: {description: Why., type: str, returned: always, sample: kube-proxy sets 131072 at its start; 20480 connections need 34134}
             peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
             peak_because: {description: What says so., type: str, returned: always, sample: the count of now}
-            enough: {description: Whether the limit of now will do; null where there is none to be read., type: bool, returned: always, sample: true}
+            enough:
+              description: Whether the limit of now, or C(limit_when_loaded), will do; null where neither is known.
+              type: bool
+              returned: always
+              sample: true
             advice:
               description: What has to be set so that kube-proxy does not undo that size; null where it does not.
               type: str

@@ -9,7 +9,7 @@ from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
 from . import _conntrack_need, _finding, _run
 from ._options import checked
-from ._select import facts_of, fixable
+from ._select import MODULES_ROLE, facts_of, fixable
 
 ROLE = "harden_conntrack"
 # Findings that the limit answers, those that only a lower one does, and those whose subjects are keys that must be 1.
@@ -40,7 +40,9 @@ def conntrack_to_set(facts, given):
     _add_size(wanted, section, _size(facts, section, given["peak"]), given, subjects, findings)
     wanted["sysctls"] = sorted({key for check in _OF_SWITCHES for key in subjects.get(check, ())})
     rows = {row["key"]: row for row in section.get("sysctls") or []}
-    wanted["modules"] = sorted({rows[key]["module"] for key in subjects.get(_LATE, ()) if key in rows})
+    # What the role of kernel modules lists itself, as it is told by its own findings, is left to it.
+    listed = {row["subject"] for row in fixable(findings, "guarded" if given["yields"] else "safe", MODULES_ROLE)}
+    wanted["modules"] = sorted({rows[key]["module"] for key in subjects.get(_LATE, ()) if key in rows} - listed)
     for key in subjects.get(_OVERRULED, ()):
         _add_overruled(wanted, key, rows.get(key, {}).get("assigned"))
     return {name: value for name, value in wanted.items() if value}

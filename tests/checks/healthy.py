@@ -101,7 +101,8 @@ SECTIONS = {
     "node_conntrack": {
         "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent"},
         "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6, "max_per_bucket": 2.0,
-        "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3}, "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
+        "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
+        "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
         "kernel_log": {"table_full": None, "since": None}, "entry_bytes": 320, "entry_bytes_from": "the kernel", "total_bytes": 42467328,
         "memory_percent": 0.5, "timeouts": {}, "rates": None, "consumers": None, "missing_keys": [], "unread": [],
         "hashsize": {"now": 65536, "option": None, "option_by": None},

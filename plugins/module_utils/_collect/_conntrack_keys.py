@@ -27,7 +27,7 @@ class Setting(object):
 
 
 class Keys(object):
-    """C(rows) of all keys, C(missing) ones, C(status) and C(unread) of sysctl.d."""
+    """C(rows) of all keys, C(missing) ones, C(status) and C(unread) of sysctl.d, and C(fresh_limit), the limit of a table that is made now."""
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting
@@ -35,6 +35,7 @@ class Keys(object):
         self._rivals = rival_writes(host, setting.loader)
         self.status, self.unread = self._boot.status, self._boot.unread
         self.rows, self.missing = [], []
+        self.fresh_limit = self._default(KEYS[0], None).value
         for key in KEYS:
             self._take(key)
 

@@ -48,6 +48,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
                       **_of_kube_proxy(kube_proxy, kubelet_version, section["cpus"]))
     keys = Keys(host, setting)
     section["collected"]["sysctl_d"] = keys.status
+    section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == _host.ABSENT else None
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT], hashsize=setting.hashsize,
                    kube_proxy=setting.described, rp_filter=_rp_filter(host) if live else None)
     section["timeouts"] = dict((row["key"], row["now"]) for row in keys.rows if row["key"] in TIMEOUTS and isinstance(row["now"], int))

@@ -9,8 +9,9 @@ from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrac
 
 
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
-    """What conntrack_size() says with the section node_conntrack, and C(peak), C(peak_because), C(enough) (whether the limit of now will
-    do, 0 being none) and C(advice) (what of kube-proxy has to be set, or None); None where memory and processors are not known.
+    """What conntrack_size() says with the section node_conntrack, and C(peak), C(peak_because), C(enough) and C(advice) (what of kube-proxy
+    has to be set, or None); None where memory and processors are not known. C(enough) is whether the limit of now, or the one that a
+    module brings which is still to be loaded, will do, 0 being none.
 
     C(peak) are connections somebody knows of, C(earlier) those an earlier look knew of. Raises BadInput.
     """
@@ -22,7 +23,7 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
     value = described["value"] if described and described["writes"] != proxy.LEAVES else None
     answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent, ceiling,
                             min(value, MOST) if value else None)
-    answer.update(peak=most, peak_because=because, enough=_enough(section["max"], answer["max"]), advice=_advice(section, answer["max"]))
+    answer.update(peak=most, peak_because=because, enough=_enough(section, answer["max"]), advice=_advice(section, answer["max"]))
     return answer
 
 
@@ -47,7 +48,8 @@ def was_full(section):
     return None if lost is None else False
 
 
-def _enough(limit, wanted):
+def _enough(section, wanted):
+    limit = section["limit_when_loaded"] if section["max"] is None else section["max"]
     return None if limit is None else limit == 0 or limit >= wanted
 
 

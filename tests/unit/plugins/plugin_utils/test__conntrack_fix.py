@@ -88,6 +88,25 @@ def test_switches_and_modules():
     assert wanted(late) == {"modules": ["nf_conntrack"]}
 
 
+def test_a_table_that_is_still_to_be_loaded():
+    """What check mode announces before the module is loaded is what a run does after it."""
+    unloaded = {"node_conntrack": {"=max": None, "limit_when_loaded": 5632, "collected": {"table": "absent"}}}
+    assert wanted(unloaded) == {"max": 131072, "buckets": 131072}
+    unloaded["node_conntrack"]["limit_when_loaded"] = 262144
+    assert wanted(unloaded) == {}
+
+
+def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
+    policy = _policy.default_policy()
+    late = keys(max={"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True})
+    evidence = healthy(policy.module_names, None, late)
+    row = next(row for row in evidence["node_kernel_modules"]["modules"] if row["name"] == "nf_conntrack")
+    row.update(persisted=False, persisted_by=[], at_boot="on_demand")
+    known = _assess.exported(evidence, policy, _assess.chosen_checks(None), None)
+    assert any(row["check"].startswith("KMOD") and row["status"] == "fail" for row in known["node_assess_findings"])
+    assert _conntrack_fix.conntrack_to_set(known, GIVEN) == {}
+
+
 def test_who_overrules_has_to_yield_only_where_that_is_asked_for():
     rivals = keys(forward=dict(UFW, after_kube_proxy=1), established=dict(UFW, assigned=7200, after_kube_proxy=600),
                   max=dict(UFW, assigned=262144, after_kube_proxy=131072))
