@@ -72,6 +72,7 @@ def _fork_again(host, folder, token, told, seconds, restore, pipe):
 
 
 def _wait(host, folder, token, told, seconds, restore, pipe):
+    deadline = time.monotonic() + seconds
     try:
         _leave(pipe)
         told = dict(told, pid=os.getpid(), started=start_time_of(os.getpid()))
@@ -81,7 +82,6 @@ def _wait(host, folder, token, told, seconds, restore, pipe):
         os.write(pipe, (str(error) or "it failed").encode("utf-8")[:1000])
         os._exit(1)
     os.close(pipe)
-    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if _gone(path_of(folder, token, ARMED)):
             os._exit(0)

@@ -159,6 +159,8 @@ def confirm(host, params, check_mode):
     changed = state == _host_detached.ARMED
     if changed and not check_mode and not _host_detached.claim(ROLLBACK, token, _host_detached.CONFIRMED):
         state = _state_of(host, token)
+        if state == _host_detached.ARMED:
+            raise _errors.ChangeFailed("%s cannot be written, so the rollback cannot be cancelled" % ROLLBACK)
     if state is None:
         raise _errors.ChangeFailed("there is no rollback with the token %s on this node" % token)
     if state in (_host_detached.RESTORING, _host_detached.RESTORED):

@@ -21,7 +21,8 @@ def not_carried(host, node, rules, backend, options):
     """Why C(backend) cannot be said to carry what the other one still holds, as a sentence, or None.
 
     Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has chains of, and every
-    mark by which kubelet and kube-proxy are found. What cannot be told counts as missing.
+    mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use kubelet's marks are all there is. What cannot be
+    told counts as missing.
     """
     kube_proxy, kubelet = collect_kube_proxy(host, node), collect_kubelet(host, node)
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
@@ -48,7 +49,7 @@ def own_chains_of(found):
 def _missing(left, used, situation):
     if used is None or used.unreadable or not all(table.complete for table in used.tables.values()):
         return "its rules could not be read to the end"
-    if not has_proxy(used):
+    if has_proxy(left) and not has_proxy(used):
         return "kube-proxy has no chain there"
     for row in ask_anchors(used, situation.of(used)):
         if row["kind"] in ("anchor_missing", "anchor_shadowed"):

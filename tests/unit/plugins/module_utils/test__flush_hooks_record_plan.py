@@ -5,11 +5,11 @@
 
 import os
 import re
-import signal
 
 import node_tree
 import pytest
 from hook_changes import AZURE, DROP_IN, SCRIPT, content, read, run, undo
+from killed_runs import killed_at
 from node_tree import merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
@@ -69,31 +69,6 @@ def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
         with pytest.raises(_errors.ChangeFailed, match="is damaged"):
             attempt(tmp_path)
     assert content(tmp_path) == before
-
-
-CALLS = ("rename", "unlink", "symlink", "mkdir", "rmdir", "fsync")
-
-
-def killed_at(number, work):
-    """Do C(work) in a child that is killed before its call C(number) that changes a disk; whether it came that far."""
-    child = os.fork()
-    if child == 0:
-        seen = [0]
-
-        def counted(call):
-            def instead(*args, **kwargs):
-                seen[0] += 1
-                if seen[0] == number:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return call(*args, **kwargs)
-            return instead
-        try:
-            for name in CALLS:
-                setattr(os, name, counted(getattr(os, name)))
-            work()
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def settled(tree):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import parse_alternatives
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import parse_alternatives, parse_choices
 
 DEBIAN = """\
 manual
@@ -78,3 +78,33 @@ def test_what_was_written_is_read_back(mode, link, slaves):
     slaves = dict((name, "/sbin/" + path) for name, path in slaves.items())
     text = "\n".join([mode, "/sbin/" + link] + [line for pair in slaves.items() for line in pair]) + "\n\n"
     assert parse_alternatives(text) == {"mode": mode, "link": "/sbin/" + link, "slaves": slaves}
+
+
+def test_choices_of_debian():
+    assert parse_choices(DEBIAN) == [
+        {"path": "/usr/sbin/iptables-%s" % name, "priority": priority,
+         "slaves": {"iptables-restore": "/usr/sbin/iptables-%s-restore" % name, "iptables-save": "/usr/sbin/iptables-%s-save" % name}}
+        for name, priority in (("legacy", 10), ("nft", 20))]
+
+
+def test_choices_of_red_hat():
+    assert parse_choices(RED_HAT) == [{"path": "/usr/sbin/iptables-nft", "priority": 10, "slaves": {
+        "ip6tables": "/usr/sbin/ip6tables-nft", "iptables-save": "/usr/sbin/iptables-nft-save"}}]
+
+
+def test_a_slave_that_a_choice_lacks_is_left_out():
+    assert parse_choices(DEBIAN.replace("/usr/sbin/iptables-nft-restore\n", "\n"))[1]["slaves"] == {"iptables-save": "/usr/sbin/iptables-nft-save"}
+
+
+@pytest.mark.parametrize("text", [
+    "", DEBIAN.replace("\n10\n", "\nten\n"), DEBIAN.replace("\n/usr/sbin/iptables-nft\n", "\niptables-nft\n"),
+    DEBIAN.partition("20\n")[0], DEBIAN.replace("/usr/sbin/iptables-nft-restore\n", "iptables-nft-restore\n"),
+])
+def test_choices_that_cannot_be_read(text):
+    assert parse_choices(text) is None
+
+
+@given(st.text())
+def test_any_text_is_choices_or_none(text):
+    found = parse_choices(text)
+    assert found is None or all(row["path"].startswith("/") for row in found)

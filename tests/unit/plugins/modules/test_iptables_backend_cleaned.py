@@ -1,0 +1,265 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module iptables_backend cleans the backend that is not in use, on a node of its own with the real iptables."""
+
+import pytest
+from backend_node import KUBERNETES, on_a_node
+
+# Look-alikes and rules of others in the backend that is cleaned; a policy, and a rule whose comment looks like a jump.
+FOREIGN = """\
+*nat
+:KUBE-ROUTER-SERVICES - [0:0]
+:KUBE-SVC-MINE - [0:0]
+:KUBE-HOSTPORTS - [0:0]
+-A PREROUTING -s 10.1.0.0/16 -m comment --comment "x \\" -j KUBE-SERVICES" -j ACCEPT
+-A PREROUTING -j KUBE-ROUTER-SERVICES
+-A PREROUTING -j KUBE-HOSTPORTS
+-A KUBE-SVC-MINE -j ACCEPT
+COMMIT
+*raw
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -j KUBE-SERVICES
+COMMIT
+*filter
+:INPUT DROP [5:500]
+:KUBE-NWPLCY-DEFAULT - [0:0]
+:KUBE-POD-FW-AAAAAAAAAAAAAAAA - [0:0]
+-A INPUT -j KUBE-POD-FW-AAAAAAAAAAAAAAAA
+-A FORWARD -d 1.2.3.4 -m comment --comment "$(reboot); '&" -j DROP
+COMMIT
+"""
+# The old backend holds both; of the jumps one stands between rules of others, and counters are not zero.
+MIXED = """\
+NEW, OLD = ("nft", "legacy") if NFT else ("legacy", "nft")
+if not NFT:
+    sh("for name in iptables ip6tables; do update-alternatives --set $name /usr/sbin/$name-legacy; done")
+load(OLD, FOREIGN)
+foreign = saved(OLD, False)
+text = KUBERNETES.replace("-A INPUT -j KUBE-FIREWALL", "[77:7700] -A INPUT -j KUBE-FIREWALL").replace("-A PREROUTING -m", "-I PREROUTING 2 -m")
+subprocess.run(["iptables-%s-restore" % OLD, "--noflush", "-c"], input=text.encode(), check=True)
+load(NEW, KUBERNETES)
+before, used = saved(OLD), saved(NEW)
+"""
+BOTH = pytest.mark.parametrize("nft", [True, False], ids=["nft", "legacy"])
+
+
+def clean(tmp_path, nft, script):
+    return on_a_node(tmp_path, MIXED + script, KUBERNETES=KUBERNETES, FOREIGN=FOREIGN, NFT=nft)
+
+
+def tables(text):
+    """{table: its lines} without counters."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("*"):
+            lines = found.setdefault(line, [])
+        elif line != "COMMIT":
+            lines.append(line.partition(" [")[0] if line.startswith(":") else line)
+    return found
+
+
+@BOTH
+def test_leftovers_go_and_come_back_where_nobody_confirms(tmp_path, nft):
+    told = clean(tmp_path, nft, """\
+told["announced"] = module("cleaned", check=True)
+told["looked"] = saved(OLD) == before and saved(NEW) == used
+told["done"] = module("cleaned")
+told["left"], told["foreign"], told["used"] = saved(OLD, False), foreign, saved(NEW) == used
+told["waits"] = module("cleaned")["refused"]
+token = told["done"]["rollback"]["token"]
+time_is_up(token)
+told["back"] = saved(OLD) == before
+told["account"] = json.load(open(told["done"]["rollback"]["path"]))
+told["late"] = module("confirmed", token=token)
+""")
+    done = told["done"]
+    assert told["looked"] and told["used"] and told["back"]
+    assert done["refused"] is None and done["changed"] and len(done["removed"]) == 19
+    assert dict(told["announced"], rollback=None) == dict(done, rollback=None) and told["announced"]["rollback"]["token"] is None
+    left, foreign = tables(told["left"]), tables(told["foreign"])
+    assert dict((name, lines) for name, lines in left.items() if name != "*mangle") == foreign and "KUBE" not in str(left["*mangle"])
+    assert "waits to be confirmed (token %s)" % done["rollback"]["token"] in told["waits"]
+    assert [row["problem"] for row in told["account"]["restored"]] == [None] * 3 and told["account"]["failed"] is False
+    assert "the node has put back what was removed" in told["late"]["failed"]
+
+
+@BOTH
+def test_who_confirms_first_has_won_for_good(tmp_path, nft):
+    told = clean(tmp_path, nft, """\
+done = module("cleaned")
+token, pid = done["rollback"]["token"], done["rollback"]["pid"]
+told["announced"] = module("confirmed", check=True, token=token)
+told["armed"] = states(token)
+told["confirmed"] = module("confirmed", token=token)
+told["again"] = module("confirmed", token=token)
+until(lambda: not os.path.exists("/proc/%d" % pid) or open("/proc/%d/stat" % pid).read().split()[2] == "Z")
+told["states"], told["kube"] = states(token), saved(OLD).count("KUBE-SVC-ERIF")
+told["second"] = module("cleaned")
+told["unknown"] = [module("confirmed", token="../../x"), module("confirmed", token="0" * 16)]
+told["modes"] = sorted(set(oct(os.stat(FOLDER + "/rollback/" + name).st_mode & 0o777) for name in os.listdir(FOLDER + "/rollback")))
+""")
+    assert told["armed"] == ["armed"] and told["states"] == ["confirmed"] and told["kube"] == 0 and told["modes"] == ["0o600"]
+    assert told["announced"] == told["confirmed"] and told["confirmed"]["confirmed"] and told["confirmed"]["changed"]
+    assert told["again"]["confirmed"] and not told["again"]["changed"]
+    assert not told["second"]["changed"] and told["second"]["refused"] is None and told["second"]["rollback"]["token"] is None
+    assert ["none" in told["unknown"][0]["failed"], "no rollback" in told["unknown"][1]["failed"]] == [True, True]
+
+
+def test_of_a_family_without_kube_proxy_kubelets_marks_are_enough(tmp_path):
+    told = clean(tmp_path, True, """\
+marks = "*mangle\\n:KUBE-IPTABLES-HINT - [0:0]\\n:KUBE-KUBELET-CANARY - [0:0]\\nCOMMIT\\n"
+load(OLD, marks, "ip6tables")
+told["before"] = module("cleaned", check=True)
+load(NEW, marks, "ip6tables")
+told["done"] = module("cleaned")
+told["left"] = sh("ip6tables-legacy-save").count("KUBE")
+""")
+    assert "does not carry ipv6: KUBE-IPTABLES-HINT of table mangle is in the other one only" in told["before"]["refused"]
+    assert told["done"]["changed"] and told["left"] == 0 and len([row for row in told["done"]["removed"] if row["family"] == "ipv6"]) == 2
+
+
+@pytest.mark.parametrize("change, sentence", [
+    ("sh('iptables-nft -t nat -D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES')",
+     "does not carry ipv4: PREROUTING of table nat"),
+    ("sh('iptables-nft -t mangle -X KUBE-IPTABLES-HINT')", "KUBE-IPTABLES-HINT of table mangle is in the other one only"),
+    ("sh('ip6tables-legacy -t nat -N KUBE-SERVICES')", "does not carry ipv6: "),
+    ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')", "somebody else's rule leads to a chain of Kubernetes"),
+    ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')", "somebody else's rule leads to a chain of Kubernetes"),
+    ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')", "cannot be given back to iptables-restore"),
+    ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "of no one backend (mixed)"),
+    ("options.update(backend='legacy')", "the node's programs are of the nft backend"),
+    ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')", "kube-proxy's mode is not known"),
+    ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
+    ("options.update(place='image')", "only a live node has rules"),
+])
+def test_what_speaks_against_it_refuses_and_nothing_is_touched(tmp_path, change, sentence):
+    told = clean(tmp_path, True, """\
+options = {}
+%s
+before, used = saved(OLD), saved(NEW)
+told["result"] = module("cleaned", **options)
+told["same"] = saved(OLD) == before and saved(NEW) == used and not os.path.exists(FOLDER)
+""" % change)
+    assert told["same"] and not told["result"]["changed"] and sentence in told["result"]["refused"], told["result"]["refused"]
+
+
+def test_rules_that_iptables_cannot_tell_refuse(tmp_path):
+    told = clean(tmp_path, False, """\
+sh('nft "add chain ip nat mine { type nat hook prerouting priority 5; }"')
+told["result"] = module("cleaned")
+told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
+""")
+    assert "incompatible" in told["result"]["refused"] and told["kept"] == 3
+
+
+@pytest.mark.parametrize("change, sentence", [
+    ("iptables-legacy -t nat -N KUBE-SVC-AAAAAAAAAAAAAAAA", "chains of table nat came or went"),
+    ("iptables-legacy -t nat -I KUBE-MARK-MASQ -j RETURN", "rules of chain KUBE-MARK-MASQ in table nat changed"),
+    ("iptables-legacy -Z INPUT", "a counter in chain INPUT of table filter went back, so its rules were written anew"),
+])
+def test_a_change_between_the_readings_refuses(tmp_path, change, sentence):
+    told = clean(tmp_path, True, """\
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_clean_plan as clean
+class Clock(object):
+    @staticmethod
+    def sleep(_seconds):
+        sh(%r)
+clean.time = Clock
+told["result"] = module("cleaned")
+told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
+""" % change)
+    assert "still writes to the legacy backend (ipv4): " + sentence in told["result"]["refused"] and told["kept"] == 3
+
+
+def test_traffic_over_stale_rules_is_counted_and_is_no_change(tmp_path):
+    told = clean(tmp_path, True, """\
+import socket
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_clean_plan as clean
+class Clock(object):
+    @staticmethod
+    def sleep(_seconds):
+        sh("ip link set lo up")
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9))
+clean.time = Clock
+told["result"] = module("cleaned", check=True)
+""")
+    assert told["result"]["refused"] is None and told["result"]["sampled"]["packets"] > 0
+
+
+def test_a_held_lock_is_waited_for_and_then_nothing_is_half_done(tmp_path):
+    told = clean(tmp_path, True, """\
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_rollback_plan as rollback
+rollback.LOCK_SECONDS = 1
+holder = subprocess.Popen(["flock", "/run/xtables.lock", "sleep", "600"])
+until(lambda: "FLOCK" in open("/proc/locks").read() and subprocess.call(["flock", "-n", "/run/xtables.lock", "true"]) == 1)
+told["result"] = module("cleaned")
+sh("pkill -P %d || true; kill %d" % (holder.pid, holder.pid))
+told["same"] = saved(OLD) == before
+told["again"] = module("cleaned")
+""")
+    assert "was not cleaned: iptables-legacy-restore ended with status 4" in told["result"]["failed"] and "Everything was put back" in told["result"]["failed"]
+    assert told["same"] and told["again"]["changed"]
+
+
+def test_the_rollback_waits_for_a_held_lock_as_well(tmp_path):
+    told = clean(tmp_path, True, """\
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_rollback_plan as rollback
+rollback.LOCK_SECONDS, rollback.time = 1, Clock
+done = module("cleaned")
+token = done["rollback"]["token"]
+holder = subprocess.Popen(["flock", "/run/xtables.lock", "sleep", "600"])
+until(lambda: subprocess.call(["flock", "-n", "/run/xtables.lock", "true"]) == 1)
+open("/run/time-is-up", "w").close()
+until(lambda: states(token) == ["restoring"])
+told["missing"] = saved(OLD) != before
+sh("pkill -P %d || true; kill %d" % (holder.pid, holder.pid))
+until(lambda: states(token) == ["restored"])
+told["back"] = saved(OLD) == before
+""")
+    assert told == {"missing": True, "back": True}
+
+
+def test_the_rollback_needs_no_disk_and_leaves_alone_what_came_since(tmp_path):
+    told = clean(tmp_path, True, """\
+done = module("cleaned")
+token = done["rollback"]["token"]
+sh("iptables-legacy -t nat -N KUBE-MARK-MASQ; iptables-legacy -I INPUT -s 192.0.2.1 -j ACCEPT")
+sh("mount -o remount,ro /var/lib")
+told["confirmed"] = module("confirmed", token=token)
+open("/run/time-is-up", "w").close()
+until(lambda: "KUBE-SVC-ERIF" in saved(OLD) and "KUBE-IPTABLES-HINT" in saved(OLD))
+until(lambda: not os.path.exists("/proc/%d" % done["rollback"]["pid"]) or open("/proc/%d/stat" % done["rollback"]["pid"]).read().split()[2] == "Z")
+told["new"], told["masq"] = "-s 192.0.2.1/32 -j ACCEPT" in saved(OLD), "-A KUBE-MARK-MASQ" in saved(OLD)
+told["rest"] = [line for line in before.splitlines() if line not in saved(OLD).splitlines()]
+""")
+    assert told["new"] and not told["masq"] and [line for line in told["rest"] if "KUBE-MARK-MASQ" not in line] == []
+    assert not told["confirmed"].get("confirmed")
+
+
+@BOTH
+def test_a_module_that_is_killed_after_any_table_leaves_the_rollback_behind(tmp_path, nft):
+    told = clean(tmp_path, nft, """\
+import signal
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_rollback_plan as rollback
+real, runs = rollback.Cleaning.clean, []
+for number in range(1, 5):
+    child = os.fork()
+    if child == 0:
+        seen = []
+        def clean(self, host):
+            seen.append(self)
+            if len(seen) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(self, host)
+        rollback.Cleaning.clean = clean
+        module("cleaned")
+        os._exit(0)
+    killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    missing = saved(OLD) != before
+    token = [name for name in os.listdir(FOLDER + "/rollback") if name.endswith(".armed")][0].partition(".")[0]
+    time_is_up(token)
+    runs.append([killed, missing, saved(OLD) == before])
+told["runs"] = runs
+""")
+    assert told["runs"] == [[True, False, True], [True, True, True], [True, True, True], [False, True, True]]
