@@ -17,9 +17,9 @@ from ._collect import _backend_anchors
 from ._collect._rule_sets import save_command
 from ._collect.iptables_backend import collect_iptables_backend
 from ._hooks.changed_lines import changed_lines
-from ._iptables_backend_plan import Refused, conflicts_of, left_in
 from ._iptables_backend_record_plan import read_save
 from ._iptables_backend_rollback_plan import Cleaning, Rollback, still_armed
+from ._iptables_backend_told_plan import Refused, conflicts_of, left_in
 
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
 
@@ -59,7 +59,7 @@ def _plan(plan, params):
     told["left"] = left_in(plan.rules, [other])
     if plan.rules.unread:
         raise Refused("not all rules could be read: %s" % plan.rules.unread[0]["evidence"])
-    waiting = still_armed(host)
+    waiting = still_armed(host, plan.record.boot_id)
     if waiting:
         raise Refused("what was cleaned before still waits to be confirmed (token %s)" % waiting)
     if not _backend_anchors.own_chains(plan.rules, other):

@@ -7,7 +7,7 @@ A plan is made by looking only, so check mode shows exactly what a run does. A r
 sentence says what would have to be done first.
 """
 
-from . import _errors, _host_change, _iptables_backend_record_plan
+from . import _errors, _host, _host_change, _iptables_backend_record_plan
 from ._backend.wanted import BACKENDS, wanted_backend
 from ._collect._backend_groups import NEEDED, family_of, groups_of
 from ._collect._rule_sets import rules_of
@@ -16,23 +16,9 @@ from ._collect.host import collect_host
 from ._collect.iptables_backend import collect_iptables_backend
 from ._iptables_backend_groups_plan import GroupChange, switch_all, undoing, unwritable
 from ._iptables_backend_record_plan import Record
+from ._iptables_backend_told_plan import Refused, conflicts_of, left_in, nothing_told
+
 _BOUNDS = {"seconds": (10, 3600), "sample_seconds": (1, 300)}
-
-
-def nothing_told():
-    """What the module returns of itself where there is nothing to say."""
-    return {
-        "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [], "reboot_needed": False, "saved": [],
-        "removed": [], "sampled": None, "rollback": {"token": None, "seconds": None, "pid": None, "state": None, "path": None}, "confirmed": False,
-        "conflicts": []}
-
-
-class Refused(Exception):
-    """Nothing is done; the text is one sentence. C(live): because rules of Kubernetes would be left behind, which C(live=true) allows."""
-
-    def __init__(self, sentence, live=False):
-        super(Refused, self).__init__(sentence)
-        self.live = live
 
 
 class Plan(object):
@@ -55,6 +41,8 @@ class Plan(object):
         self.changes, self.saves = [], {}
         self.groups, self.pending = dict(self.record.groups), self.record.pending
         self.told.update(refused=str(error), live_rules=error.live, reboot_needed=False, saved=[])
+        for row in self.told["groups"]:
+            row.update(after=row["before"], mode_after=row["mode_before"])
 
     def changed(self):
         return bool(self.changes or self.saves or self.record.differs(self.groups, self.pending))
@@ -93,6 +81,9 @@ def plan_absent(plan, params):
     """Plan to put every group back that was switched; all of them or none."""
     plan.undo = True
     _tell_groups(plan, [])
+    if plan.record.waits and not plan.record.groups and plan.record.pending["backend"] is None:
+        plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))  # An undo on a live node, which waits for the reboot.
+        return
     problems = []
     for name, entry in sorted(plan.record.groups.items()):
         change, problem = undoing(plan.host, name, entry)
@@ -104,8 +95,9 @@ def plan_absent(plan, params):
     _tell_groups(plan, plan.changes)
     if plan.changes:
         _must_be_changeable(plan)
-    names = [change.name for change in plan.changes]
-    leaving = [(group.backend, family) for group in plan.found if group.name in names for family in family_of(group)]
+    groups = dict((group.name, group) for group in plan.found)
+    leaving = [(backend, family) for change in plan.changes if change.name in groups for family in family_of(groups[change.name])
+               for backend in BACKENDS if backend != _backend_after(groups[change.name], change)]
     plan.told["left"] = left_in(plan.rules, sorted(set(backend for backend, _family in leaving)))
     if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
         _see_to_live_rules(plan, params, leaving, None)
@@ -127,7 +119,7 @@ def _see_to_live_rules(plan, params, leaving, backend):
     if waits and not plan.changes:
         plan.told["saved"] = list(plan.record.pending["saved"])
         return
-    failed = sorted(source for source, status in plan.rules.collected.items() if status not in ("ok", "absent"))
+    failed = sorted(source for source, status in plan.rules.collected.items() if status not in (_host.OK, _host.ABSENT))
     if failed:
         raise Refused("the rules of %s could not be read, so they cannot be saved before they go" % ", ".join(failed))
     plan.saves = _iptables_backend_record_plan.saves_of(plan.rules, plan.record.boot_id)
@@ -203,37 +195,13 @@ def _backend_after(group, change):
     return next((backend for backend in BACKENDS if group.choices.get(backend) == change.after["links"]), "unknown")
 
 
-def left_in(rules, backends):
-    """Chains whose names begin with KUBE- in these backends: rows by backend and family, none where there are none."""
-    rows = []
-    for found in sorted(rules.rule_sets, key=lambda each: (each.backend or "", each.family or "")):
-        held = [table.rule_counts()[chain] for table in found.tables.values() for chain in table.chains if chain.startswith("KUBE-")]
-        if found.backend in backends and held:
-            rows.append({"backend": found.backend, "family": found.family, "chains": len(held), "rules": sum(held)})
-    return rows
-
-
-def conflicts_of(evidence, backend):
-    """Builds in containers that do not go with the backend: of the other one for good, or older so that matches are lost."""
-    rows = []
-    for row in evidence["containers"]:
-        because = row["because"] if row["strips"] else ""
-        if row["backend"] in BACKENDS and row["backend"] != backend:
-            because = "its iptables is of the %s backend, whatever the node's own is" % row["backend"]
-        if because:
-            rows.append({"name": row["container"] or row["comm"], "pod": row["pod"], "namespace": row["namespace"], "path": row["path"],
-                         "version": row["version"], "backend": row["backend"], "because": because})
-    return rows
-
-
 def carry_out(plan):
     """Save, write down what is about to be switched, switch. Where that fails the record says what was there before."""
     former = plan.record.groups, plan.record.pending
-    if plan.saves:
-        _iptables_backend_record_plan.save(plan.host, plan.saves)
-    if not plan.undo:
-        plan.record.write(plan.groups, plan.pending)
     try:
+        _iptables_backend_record_plan.save(plan.host, plan.saves)
+        if not plan.undo:
+            plan.record.write(plan.groups, plan.pending)
         switch_all(plan.host, plan.changes)
     except _errors.ChangeFailed:
         plan.record.write(*former)

@@ -12,6 +12,7 @@ import time
 from . import _errors, _host_change, _host_detached, _host_feed
 from ._backend.raw_dump import DumpError, read_dump
 from ._iptables_backend_record_plan import FOLDER, read_save
+from ._iptables_backend_told_plan import nothing_told
 
 ROLLBACK = FOLDER + "/rollback"
 # The legacy backend shares a lock with everybody who writes rules; kube-proxy gives it back within seconds.
@@ -87,6 +88,9 @@ class Rollback(object):
 
     def arm(self):
         """Dumps first, for whoever has to do it by hand; then the process. Raises ChangeFailed, and nothing has changed."""
+        waiting = still_armed(self._host, self._boot_id)
+        if waiting:
+            raise _errors.ChangeFailed("somebody else cleans this node in this moment (token %s). Nothing was changed" % waiting)
         _forget(self._host)
         token = _host_detached.new_token()
         for each in self.work:
@@ -122,14 +126,14 @@ def _row(each, problem):
     return {"backend": each.backend, "family": each.family, "table": each.removal.table, "problem": problem}
 
 
-def still_armed(host):
-    """Token of a process that waits in this moment, or None."""
+def still_armed(host, boot_id):
+    """Token of a process that waits in this moment, or None; what an earlier boot left waits no more."""
     for name in host.list_dir(ROLLBACK)[1]:
         token, _dot, state = name.partition(".")
         if state not in (_host_detached.ARMED, _host_detached.RESTORING):
             continue
         told = _told(host, token, state)
-        if told.get("started") and _host_detached.start_time_of(told.get("pid") or 0) == told["started"]:
+        if told.get("boot_id") == boot_id and told.get("started") and _host_detached.start_time_of(told.get("pid") or 0) == told["started"]:
             return token
     return None
 
@@ -151,7 +155,6 @@ def _told(host, token, state):
 
 def confirm(host, params, check_mode):
     """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has run already."""
-    from ._iptables_backend_plan import nothing_told
     token = params["token"]
     if not token or not _host_detached.TOKEN.match(token):
         raise _errors.BadInput("token %r is none; give the one that state=cleaned returned" % token)

@@ -9,6 +9,7 @@ scripts); where no alternatives are kept (Gentoo, Flatcar, hand-made images) eac
 
 import os
 
+from .. import _host
 from .._parse.alternatives import parse_alternatives, parse_choices
 from ._iptables_files import MULTI, backend_of
 from .iptables_backend import ALTERNATIVES, BRIDGE, FAMILIES
@@ -76,7 +77,7 @@ def _alternatives(host, name):
     for folder in ALTERNATIVES:
         path = "%s/%s" % (folder, name)
         text = host.read_text(path)
-        if text.status == "absent":
+        if text.status == _host.ABSENT:
             continue
         told = parse_alternatives(text.text) if text.ok else None
         choices = parse_choices(text.text) if told else None

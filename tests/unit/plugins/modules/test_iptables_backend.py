@@ -40,12 +40,41 @@ told["tables"] = open("/proc/net/ip_tables_names").read()
 """, KUBERNETES=KUBERNETES)
     refused, done = told["refused"], told["done"]
     assert refused["live_rules"] and not refused["changed"] and "19 chains of Kubernetes are in the nft backend (ipv4)" in refused["refused"]
+    assert [(row["before"], row["after"]) for row in refused["groups"]] == [("nft", "nft")] * 4
     assert told["untouched"] and done == told["announced"] and done["changed"] and done["reboot_needed"] and done["refused"] is None
     assert not told["second"]["changed"] and told["second"]["reboot_needed"] and told["second"]["saved"] == done["saved"]
     assert told["shown"].split("\n")[:2] == ["Status: manual", "Value: /usr/sbin/iptables-legacy"] and told["shown"].count("(legacy)") == 2
     assert told["modes"] == ["0o600"] and rules_in(told["expected"]) in [rules_in(save) for save in told["saves"]]
     assert told["undone"]["changed"] and told["query"] == "Status: auto\nValue: /usr/sbin/ip6tables-nft\n" and told["left"] is False
     assert told["tables"] == "", "no legacy table came of it"
+
+
+def test_an_undo_on_a_live_node_waits_for_the_reboot_too(tmp_path):
+    told = on_a_node(tmp_path, """\
+module(backend="legacy")
+load("legacy", KUBERNETES)
+told["refused"] = module("absent")
+told["done"] = module("absent", live=True)
+told["second"] = module("absent")
+told["query"] = sh("update-alternatives --query iptables | grep -E '^(Status|Value)'")
+told["kept"] = [os.path.exists(path) for path in told["done"]["saved"]]
+""", KUBERNETES=KUBERNETES)
+    assert told["refused"]["live_rules"] and "chains of Kubernetes are in the legacy backend (ipv4)" in told["refused"]["refused"]
+    assert told["done"]["changed"] and told["done"]["reboot_needed"] and told["query"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n"
+    assert not told["second"]["changed"] and told["second"]["reboot_needed"] and told["second"]["saved"] == told["done"]["saved"]
+    assert told["kept"] and all(told["kept"])
+
+
+def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path):
+    told = on_a_node(tmp_path, """\
+load("nft", KUBERNETES)
+sh("mkdir -p /var/lib/kubenode-netfilter; mount -t tmpfs -o size=4k none /var/lib/kubenode-netfilter; cat /dev/zero > /var/lib/kubenode-netfilter/x || true")
+told["result"] = module(backend="legacy", live=True)
+told["query"] = sh("update-alternatives --query iptables | grep -E '^(Status|Value)'")
+told["left"] = os.listdir("/var/lib/kubenode-netfilter")
+""", KUBERNETES=KUBERNETES)
+    assert "No space left on device" in told["result"]["failed"] and told["left"] == ["x"]
+    assert told["query"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n"
 
 
 def test_auto_is_what_kubelet_and_kube_proxy_use(tmp_path):

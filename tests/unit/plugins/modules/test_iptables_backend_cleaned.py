@@ -144,6 +144,25 @@ told["same"] = saved(OLD) == before and saved(NEW) == used and not os.path.exist
     assert told["same"] and not told["result"]["changed"] and sentence in told["result"]["refused"], told["result"]["refused"]
 
 
+def test_what_an_earlier_boot_left_waits_no_more_and_two_at_once_do_not_mix(tmp_path):
+    told = clean(tmp_path, True, """\
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_clean_plan as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _iptables_backend_rollback_plan as rollback
+os.makedirs(FOLDER + "/rollback")
+mine = {"boot_id": "another", "pid": os.getpid(), "started": _host_detached.start_time_of(os.getpid())}
+with open(FOLDER + "/rollback/%s.armed" % ("a" * 16), "w") as stream:
+    json.dump(mine, stream)
+told["stale"] = module("cleaned", check=True)["refused"]
+mine["boot_id"] = open("/proc/sys/kernel/random/boot_id").read().strip()
+with open(FOLDER + "/rollback/%s.armed" % ("a" * 16), "w") as stream:
+    json.dump(mine, stream)
+clean.still_armed = lambda host, boot_id: None
+told["second"] = module("cleaned")
+told["same"] = saved(OLD) == before and os.listdir(FOLDER + "/rollback") == ["a" * 16 + ".armed"]
+""")
+    assert told["stale"] is None and told["same"] and "somebody else cleans this node in this moment" in told["second"]["failed"]
+
+
 def test_rules_that_iptables_cannot_tell_refuse(tmp_path):
     told = clean(tmp_path, False, """\
 sh('nft "add chain ip nat mine { type nat hook prerouting priority 5; }"')
