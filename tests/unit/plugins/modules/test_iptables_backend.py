@@ -110,6 +110,21 @@ told["left"] = os.path.exists(FOLDER)
     assert "Every group was put back as it was" in told["lies"]["failed"] and not told["left"]
 
 
+def test_the_red_hat_familys_tool_is_the_one_of_its_state(tmp_path):
+    """Its state lies in /var/lib/alternatives; dpkg's program, told so, stands in for chkconfig's."""
+    told = on_a_node(tmp_path, """\
+sh("mv /var/lib/dpkg/alternatives /var/lib/alternatives; mkdir /run/bin; mount --bind /run/bin /usr/local/sbin")
+with open("/run/bin/alternatives", "w") as script:
+    script.write('#!/bin/sh\\necho "$@" >>/run/asked; exec update-alternatives --admindir /var/lib/alternatives "$@"\\n')
+os.chmod("/run/bin/alternatives", 0o755)
+told["done"], told["undone"] = module(backend="legacy"), module("absent")
+told["asked"] = open("/run/asked").read()
+""")
+    assert told["done"]["changed"] and told["done"]["groups"][0]["mechanism"] == "alternatives"
+    assert told["undone"]["changed"] and told["undone"]["groups"][0]["after"] == "nft"
+    assert told["asked"] == "--set iptables /usr/sbin/iptables-legacy\n--set ip6tables /usr/sbin/ip6tables-legacy\n--auto ip6tables\n--auto iptables\n"
+
+
 def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
     """The same choice made by dpkg's own program in a copy of the tree; both are the same to the last byte."""
     ours, theirs = (backend_trees.unpacked(backend_trees.debian("legacy", "nft", "auto"), tmp_path / name) for name in ("ours", "theirs"))
