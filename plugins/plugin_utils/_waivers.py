@@ -19,7 +19,8 @@ def parse_waivers(rows, check_ids):
         if row["check"] not in check_ids:
             raise unknown_name("%s: the check" % name, row["check"], check_ids)
         try:
-            expires = datetime.date.fromisoformat(row["expires"])
+            # From Python 3.11 on fromisoformat() also takes 20270131 and weeks; a policy means the same on every controller.
+            expires = datetime.datetime.strptime(row["expires"], "%Y-%m-%d").date()
         except ValueError:
             raise BadInput("%s.expires is %r, but must be a date such as 2027-01-31" % (name, row["expires"])) from None
         waivers.append(dict(row, subject=row.get("subject") or "*", expires=expires))

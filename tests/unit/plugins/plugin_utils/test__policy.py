@@ -47,6 +47,8 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_hook_directories": ["opt"]}, "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
     ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
     ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]}, "node_policy_waivers[0]: the check KMOD999 is not known"),
+    ({"node_policy_waivers": [dict(WAIVER, expires=20270131)]}, "node_policy_waivers[0].expires is '20270131', but must be a date"),
+    ({"node_policy_waivers": [dict(WAIVER, expires="2027-W05")]}, "node_policy_waivers[0].expires is '2027-W05', but must be a date"),
     ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
     ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
     ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
