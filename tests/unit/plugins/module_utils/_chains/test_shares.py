@@ -11,6 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.structu
 
 # Names as Kubernetes gives them to shop/web:http with the endpoints 10.244.1.11:8080 and .12.
 SVC, GONE, LEFT = "KUBE-SVC-67NZLRHBNDSAWJRO", "KUBE-SEP-EPVTA2RHFPHQF37H", "KUBE-SEP-A4XDIGXZ2YDXHROU"
+MASQUERADING = "-A %s ! -s 10.244.0.0/16 -d 10.96.0.50/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC
 
 
 def endpoint(name, address, affinity=False):
@@ -23,7 +24,7 @@ def node(*more, **how):
     """A node with a Service that has a rule for its second endpoint only."""
     to_service = '-A KUBE-SERVICES -d 10.96.0.50/32 -p tcp %s-m tcp --dport 80 -j %s' % (
         '-m comment --comment "shop/web:http cluster IP" ' if how.get("comment", True) else "", SVC)
-    lines = [":%s - [0:0]" % SVC, "-A %s -j %s" % (SVC, LEFT)] + endpoint(LEFT, "10.244.1.12")
+    lines = [":%s - [0:0]" % SVC, MASQUERADING, "-A %s -j %s" % (SVC, LEFT)] + endpoint(LEFT, "10.244.1.12")
     return texts.adding(texts.adding(texts.healthy(), "nat", *(lines + list(more))), "nat", to_service, first=True)
 
 
@@ -60,7 +61,7 @@ def test_what_is_wrong_with_the_service_is_told_alone():
     assert told(texts.without(node(*FORGOTTEN), "-A %s -j %s" % (SVC, LEFT))) == [("empty_service_chain", SVC, "")]
     of_another = "\n".join(line for line in node(*FORGOTTEN, comment=False).split("\n") if not line.startswith("-A %s " % texts.SVC))
     assert told(of_another) == [("empty_service_chain", texts.SVC, "")], "whose endpoint it is nobody knows"
-    gone = texts.without(node(*FORGOTTEN), ":%s - [0:0]" % SVC, "-A %s -j %s" % (SVC, LEFT))
+    gone = texts.without(node(*FORGOTTEN), ":%s - [0:0]" % SVC, MASQUERADING, "-A %s -j %s" % (SVC, LEFT))
     assert [kind for kind, _chain, _text in told(gone)] == ["dangling_jump"]
 
 
