@@ -35,7 +35,7 @@ trap summary EXIT
 export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
-for scenario in default rules hooks image; do
+for scenario in default rules hooks conntrack backend everything image; do
     before=$SECONDS
     molecule test -s "$scenario"
     echo "molecule: $scenario passed in $((SECONDS - before)) s"

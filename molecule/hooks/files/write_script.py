@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write FILE: a script that puts all of node/ and the rules of a small cluster on a node.
+"""Write FILE: a script that puts all of node/ and the rules of a small cluster on a node, as install.sh or the scripts named say.
 
-    write_script.py FILE
+    write_script.py FILE [SCRIPT ...]
 
 One file, since every file and every task costs seconds on an emulated node.
 """
@@ -37,13 +37,13 @@ def texts():
     return dict({path.name: path.read_text() for path in (HERE / "node").iterdir()}, **rules())
 
 
-def script():
+def script(parts):
     cases = ["'%s') cat <<'TEXT' ;;\n%sTEXT\n" % item for item in sorted(texts().items())]
     put = 'text() {\ncase $1 in\n%sesac\n}\nput() { text "$3" > "$2"; chmod "$1" "$2"; }\n' % "".join(cases)
-    return "#!/bin/sh\n" + put + (HERE / "install.sh").read_text()
+    return "#!/bin/sh\n" + put + "".join(part.read_text() for part in parts)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    pathlib.Path(sys.argv[1]).write_text(script())
+    pathlib.Path(sys.argv[1]).write_text(script([pathlib.Path(name) for name in sys.argv[2:]] or [HERE / "install.sh"]))

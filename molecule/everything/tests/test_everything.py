@@ -1,0 +1,31 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Broken in every way, mended in one run, and left alone by the next."""
+
+import pytest
+
+# What prepare broke, as the beginning of the id of a check that must fail.
+BROKEN = {"node61": ["KMOD", "CHAIN", "HOOK", "BACKEND", "CTRACK"],
+          "node612": ["KMOD", "CHAIN", "HOOK", "BACKEND", "CTRACK"],
+          "node72": ["KMOD", "HOOK", "BACKEND", "CTRACK"]}
+
+
+def test_every_damage_was_found(findings, node):
+    failed = sorted({check for check, _subject in findings("broken", "fail")})
+    assert [begin for begin in BROKEN[node] if not any(check.startswith(begin) for check in failed)] == [], failed
+
+
+@pytest.mark.parametrize("label", ["mended", "again"])
+@pytest.mark.parametrize("status", ["fail", "unknown", "waived"])
+def test_afterwards_everything_is_green(findings, label, status):
+    assert findings(label, status) == {}
+
+
+def test_the_rules_are_in_one_backend_and_the_services_lead_to_their_endpoints(host, node):
+    used, other = ("legacy", "nft") if node == "node612" else ("nft", "legacy")
+    assert "-j KUBE-SERVICES" in host.check_output("iptables-save -t nat")
+    assert "(%s" % {"nft": "nf_tables", "legacy": "legacy"}[used] in host.check_output("iptables --version")
+    names = host.file("/proc/net/ip_tables_names").content_string.split() if host.file("/proc/net/ip_tables_names").exists else []
+    assert "KUBE-" not in (host.run("iptables-legacy-save").stdout if other == "legacy" and names else "")
+    assert "KUBE-" not in (host.run("iptables-nft-save").stdout if other == "nft" else "")
