@@ -35,8 +35,17 @@ trap summary EXIT
 export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
+failed=""
 for scenario in default rules hooks conntrack backend everything image; do
     before=$SECONDS
-    molecule test -s "$scenario"
-    echo "molecule: $scenario passed in $((SECONDS - before)) s"
+    if molecule test -s "$scenario"; then
+        echo "molecule: $scenario passed in $((SECONDS - before)) s"
+    else
+        failed="$failed $scenario"
+        echo "molecule: $scenario FAILED after $((SECONDS - before)) s" >&2
+    fi
 done
+if [ -n "$failed" ]; then
+    echo "molecule: failed:$failed" >&2
+    exit 1
+fi

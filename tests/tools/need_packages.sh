@@ -4,6 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+# Parts of a test run ask side by side, and apt serves one.
+mkdir -p .build
+exec 9>.build/packages.lock
+flock 9
+
 missing=()
 for package in "$@"; do
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
