@@ -26,7 +26,7 @@ def feed(host, argv, text, seconds):
             argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close_fds=True, start_new_session=True,
             env={"PATH": ":".join(_host.BINARY_DIRECTORIES), "LC_ALL": "C"})
     except OSError as error:
-        return "%s cannot be run: %s" % (argv[0], error.strerror)
+        return "%s cannot be run: %s" % (argv[0], os.strerror(error.errno))  # Python 3.6 puts the name into its own text.
     try:
         said = process.communicate(text.encode("utf-8", "surrogateescape"), timeout=seconds)[1]
     except subprocess.TimeoutExpired:
