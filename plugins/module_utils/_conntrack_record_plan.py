@@ -109,7 +109,6 @@ class Record(object):
         for folder in ([] if entries else [BACKUPS, FOLDER, os.path.dirname(FOLDER)]):
             _host_change.remove_empty_folder(self._host, folder)
 
-
     def remove_folders(self, before, entries):
         """Folders that were made for files of C(before) of which C(entries) do not speak any more, where they are empty."""
         for path, entry in before.items():

@@ -141,4 +141,3 @@ def _diff(each):
     title = "table %s of the %s backend (%s)" % (each.removal.table, each.backend, each.family)
     before, after = changed_lines("".join(line + "\n" for line in each.removal.lines()), "")
     return {"before_header": title, "after_header": title, "before": before, "after": after}
-

@@ -14,7 +14,6 @@ import hashlib
 from .endpoints import balancing_of, endpoint_of
 from .observation import observe
 
-
 # So many chains are asked whose they are.
 _LIMIT = 50
 _DETAIL = "no rule of the Service leads to its endpoint %s any more"

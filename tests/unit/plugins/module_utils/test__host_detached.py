@@ -131,8 +131,8 @@ def test_it_outlives_the_module_its_session_and_its_pipes(place):
                               env=dict(os.environ, PYTHONPATH=python_path()), start_new_session=True)
     # The pipes are closed although the process lives; else Ansible would wait for it.
     out, err = module.communicate()
-    pid, end = out.decode().split("\n")[0], out.decode().split("\n")[1:]
-    assert (end, err) == (["the end", ""], b"")
+    pid, _newline, end = out.decode().partition("\n")
+    assert (end, err) == ("the end\n", b"")
     try:
         with pytest.raises(ProcessLookupError):
             os.killpg(module.pid, signal.SIGKILL)  # Nothing is left in the session of the module.
