@@ -23,7 +23,7 @@ PIECE_SIZE = 1 << 17
 MESSAGES_LIMIT = 64 * 1024
 # A killed program that hangs in the kernel is left behind after this time.
 LAST_SECONDS = 2.0
-# Who has printed nothing after this time has much to do first, such as reading 100,000 rules.
+# Who has worked for this time and printed nothing has much to do first, such as reading 100,000 rules.
 PROMPT_SECONDS = 0.02
 
 _F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl knows the name only from Python 3.10 on.
@@ -69,7 +69,7 @@ def attend(process, consume, deadline, limit, while_waiting=None):
     """C(Ending) of a process; C(consume(bytes)) gets its output while it runs. What consume raises ends the process too."""
     ending = Ending()
     try:
-        if while_waiting and not select.select([process.stdout], [], [], PROMPT_SECONDS)[0]:
+        if while_waiting and _is_at_work(process, deadline):
             while_waiting()
         _read_on(process, consume, deadline, limit, ending)
         if ending.killed_for is None and not _ended(process, ending, deadline):
@@ -80,6 +80,24 @@ def attend(process, consume, deadline, limit, while_waiting=None):
         process.stdout.close()
         process.stderr.close()
     return ending
+
+
+def _is_at_work(process, deadline):
+    """Whether the process has much to do before it prints. Having waited long says nothing: on a busy node it comes last."""
+    while not select.select([process.stdout], [], [], PROMPT_SECONDS)[0] and time.monotonic() < deadline:
+        if _worked_seconds(process.pid) >= PROMPT_SECONDS:
+            return True
+    return False
+
+
+def _worked_seconds(pid):
+    """The time a process has spent on a processor (utime and stime, man 5 proc_pid_stat); its name may hold anything but ends at the last bracket."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _read_on(process, consume, deadline, limit, ending):

@@ -92,7 +92,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here.
+  description: >-
+    Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only those are told that
+    the node needs or that one of its sysctls hangs on.
   returned: always
   type: dict
   contains:

@@ -50,10 +50,20 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    facts = dict(plain(evidence), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
+    facts = dict(_told(plain(evidence), modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
+
+
+def _told(evidence, required):
+    """The evidence without modules that this node has no use for: one look asks for those of every mode, and Ansible copies facts for each task."""
+    section = evidence.get("node_kernel_modules")
+    if not section:
+        return evidence
+    useful = {name for row in required for name in row["any_of"]}
+    useful.update(row["module"] for row in (evidence.get("node_conntrack") or {}).get("sysctls") or [])
+    return dict(evidence, node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
 
 
 def _conntrack_fact(requirements, earlier_peak):

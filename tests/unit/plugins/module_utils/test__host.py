@@ -214,6 +214,20 @@ def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
     assert done.ok and b"".join(heard) == b"first\nlast\n"
 
 
+def test_while_a_program_works_the_caller_may_do_something_else(tmp_path):
+    # It ends only once that was done.
+    mark = tmp_path / "done"
+    done = LIVE.stream(["sh", "-c", "until test -e %s; do :; done; echo last" % mark], lambda chunk: None, 20.0, 1000, mark.touch)
+    assert done.ok and done.size == 5
+
+
+@pytest.mark.parametrize("script", ["echo first; exec sleep 0.2", "exec sleep 0.2", "exec true"])
+def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(script):
+    called = []
+    assert LIVE.stream(["sh", "-c", script], lambda chunk: None, 20.0, 1000, lambda: called.append(script)).ok
+    assert called == []
+
+
 def test_memory_of_the_program_is_told():
     # The peak begins with the size of whoever starts the program (Linux fs/exec.c exec_mmap()), here with that of all tests so far.
     small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
