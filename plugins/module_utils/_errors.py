@@ -3,6 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Errors the collection's own code raises. PRIVATE to the collection."""
 
+from . import _compile_once
+
+# Whatever a module imports, this file comes first.
+_compile_once.install(__loader__)
+
 
 class BadInput(Exception):
     """Something the user gave is wrong; the text is one sentence: what, where, what to do."""

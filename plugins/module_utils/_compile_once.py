@@ -1,0 +1,42 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules of this collection out of the archive that Ansible sends, each compiled once. PRIVATE to the collection.
+
+Nothing in that archive is compiled beforehand, and Python compiles each module twice: once to import it, and once before that to
+tell its file name (CPython Lib/zipimport.py, get_filename() and get_code(), seen in 3.6 to 3.13). That took a third of a look.
+"""
+
+import importlib.machinery
+import sys
+import zipimport
+
+# The archive's folders -> who reads them.
+_importers = {}
+
+
+class ArchiveFinder(object):
+    """A finder for sys.meta_path that knows a module's file name from where it found it."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """C(ModuleSpec) of a module of this collection, None for what else there is: packages, which are empty, and other names."""
+        if not name.startswith(__package__ + ".") or not path:
+            return None
+        folder = path[0]
+        try:
+            if folder not in _importers:
+                _importers[folder] = zipimport.zipimporter(folder)
+            if _importers[folder].is_package(name):
+                return None
+        except zipimport.ZipImportError:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, _importers[folder], origin="%s/%s.py" % (folder, name.rpartition(".")[2]))
+        spec.has_location = True
+        return spec
+
+
+def install(loader):
+    """Use the finder from now on if C(loader), which loaded a module of this collection, reads an archive."""
+    if isinstance(loader, zipimport.zipimporter) and ArchiveFinder not in sys.meta_path:
+        sys.meta_path.insert(0, ArchiveFinder)

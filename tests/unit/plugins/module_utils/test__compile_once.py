@@ -1,0 +1,85 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules out of an archive as Ansible sends it: found as ever, compiled once."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _compile_once, _errors
+
+PACKAGE = _errors.__name__.rpartition(".")[0]
+FOLDER = PACKAGE.replace(".", "/") + "/"
+SOURCES = os.path.dirname(_errors.__file__)
+
+# Before 3.8 zipimport is written in C and calls no compile() that could be counted.
+SCRIPT = r"""
+import builtins, collections, importlib, json, sys, traceback
+archive, package = sys.argv[1:]
+sys.path.insert(0, archive)
+counts, real = collections.Counter(), compile
+def counting(source, name, *others, **more):
+    counts[str(name).rpartition("/")[2]] += 1
+    return real(source, name, *others, **more)
+importlib.import_module(package + "._errors")
+builtins.compile = counting
+inner = importlib.import_module(package + "._inner.deep")
+answer = {"counts": counts, "file": inner.__file__, "value": inner.VALUE, "package": inner.__package__, "again": importlib.reload(inner) is inner}
+for name in ("._inner.lacking", ".lacking", "._broken"):
+    try:
+        importlib.import_module(package + name)
+    except Exception as error:
+        answer[name] = [type(error).__name__, traceback.format_exc()]
+print(json.dumps(answer))
+"""
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = str(tmp_path / "module.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
+        parts = PACKAGE.split(".")
+        for number in range(1, len(parts) + 1):
+            written.writestr("/".join(parts[:number] + ["__init__.py"]), "")
+        for name in ("_compile_once.py", "_errors.py"):
+            written.write(os.path.join(SOURCES, name), FOLDER + name)
+        written.writestr(FOLDER + "_inner/__init__.py", "")
+        written.writestr(FOLDER + "_inner/deep.py", "from ..near import VALUE\n")
+        written.writestr(FOLDER + "near.py", "VALUE = 42\n")
+        written.writestr(FOLDER + "_broken.py", "def f():\n    return 1 / 0\n\n\nf()\n")
+    return path
+
+
+@pytest.fixture
+def answer(archive):
+    process = subprocess.run([sys.executable, "-c", SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    return json.loads(process.stdout)
+
+
+def test_each_module_is_compiled_once(answer):
+    counted = dict((name, answer["counts"].get(name)) for name in ("near.py", "deep.py", "_broken.py"))
+    # deep.py once more, because it was loaded anew on purpose.
+    assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1} if sys.version_info >= (3, 8) else dict.fromkeys(counted))
+
+
+def test_modules_are_what_they_are_without_it(answer, archive):
+    assert (answer["value"], answer["again"], answer["package"]) == (42, True, PACKAGE + "._inner")
+    assert answer["file"] == archive + "/" + FOLDER + "_inner/deep.py"
+
+
+def test_what_is_not_there_or_broken_says_so(answer):
+    assert answer["._inner.lacking"][0] == answer[".lacking"][0] == "ModuleNotFoundError"
+    kind, said = answer["._broken"]
+    assert kind == "ZeroDivisionError" and "_broken.py\", line 2, in f" in said and "return 1 / 0" in said
+
+
+def test_modules_that_lie_in_a_folder_are_left_to_python():
+    assert _compile_once.ArchiveFinder not in sys.meta_path
+    assert _compile_once.ArchiveFinder.find_spec(PACKAGE + "._errors") is None
+    assert _compile_once.ArchiveFinder.find_spec("json", [SOURCES]) is None
+    assert _compile_once.ArchiveFinder.find_spec(PACKAGE + "._errors", [SOURCES]) is None
