@@ -36,7 +36,7 @@ export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
-for scenario in default rules hooks conntrack backend image; do
+for scenario in default rules hooks conntrack backend everything image; do
     before=$SECONDS
     if molecule test -s "$scenario"; then
         echo "molecule: $scenario passed in $((SECONDS - before)) s"
