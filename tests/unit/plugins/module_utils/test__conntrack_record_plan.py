@@ -6,7 +6,6 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 
 import pytest
@@ -15,6 +14,7 @@ import node_tree
 from conntrack_changes import RECORD, SYSCTL, run, settled, undo, value
 from conntrack_node import FORWARD, MAX, NF, counters, tracking
 from hook_changes import content
+from killed_runs import killed_at
 from node_processes import as_nobody, bind, in_child, mount, needs_mounts, needs_root, private_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host_change
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import ChangeFailed
@@ -25,29 +25,8 @@ RIVAL = "etc/sysctl.d/zzz.conf"
 NODE = tracking({RIVAL: "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20, "tcp_timeout_time_wait": 60}, "sysctls": [FORWARD],
          "yield_files": True}
-CALLS = ((os, "rename"), (os, "unlink"), (os, "mkdir"), (os, "rmdir"), (os, "fsync"), (_host_change, "set_value"))
-
-
-def killed_at(number, work):
-    """Do C(work) in a child that is killed before its call C(number) that changes a disk or a value; whether it came that far."""
-    child = os.fork()
-    if child == 0:
-        seen = [0]
-
-        def counted(call):
-            def instead(*args, **kwargs):
-                seen[0] += 1
-                if seen[0] == number:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return call(*args, **kwargs)
-            return instead
-        try:
-            for where, name in CALLS:
-                setattr(where, name, counted(getattr(where, name)))
-            work()
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+# A value of the kernel is changed as well.
+VALUES = ((_host_change, "set_value"),)
 
 
 def without_record(found):
@@ -68,7 +47,7 @@ def test_a_run_that_is_killed_at_any_moment_can_be_run_again_and_undone(tmp_path
         tree = tmp_path / str(number)
         node_tree.unpack(NODE, tree)
         before = settled(tree)
-        alive = killed_at(number, lambda tree=tree: run(tree, **ASKED))
+        alive = killed_at(number, lambda tree=tree: run(tree, **ASKED), VALUES)
         if number % 2:
             result = run(tree, **ASKED)
             assert "failed" not in result, number
@@ -88,7 +67,7 @@ def test_an_undo_that_is_killed_at_any_moment_can_be_done_again(tmp_path):
         node_tree.unpack(NODE, tree)
         before = settled(tree)
         run(tree, **ASKED)
-        alive = killed_at(number, lambda tree=tree: undo(tree, lower=True))
+        alive = killed_at(number, lambda tree=tree: undo(tree, lower=True), VALUES)
         assert not undo(tree, lower=True).get("failed")
         assert files_of(settled(tree)) == files_of(before), number
     assert number > 10
