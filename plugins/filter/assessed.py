@@ -35,19 +35,15 @@ _value:
   type: bool
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def assessed(facts, section=None):
     """Type check and call."""
-    try:
-        return _select.assessed(facts, plain(section))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.assessed: %s" % error) from None
+    return _select.assessed(facts, plain(section))
 
 
 class FilterModule:

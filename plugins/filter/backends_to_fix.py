@@ -46,19 +46,15 @@ _value:
     leftovers: {description: 'Families with chains of kubelet and kube-proxy elsewhere.', type: list, elements: str, sample: [ipv4]}
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _backends
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def backends_to_fix(facts, target="auto", fix="disruptive"):
     """Type check and call."""
-    try:
-        return _backends.backends_to_fix(facts, plain(target), plain(fix))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.backends_to_fix: %s" % error) from None
+    return _backends.backends_to_fix(facts, plain(target), plain(fix))
 
 
 class FilterModule:

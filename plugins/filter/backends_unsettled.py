@@ -47,19 +47,15 @@ _value:
   sample: [kubelet has its IPv4 chains in no backend]
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _backends
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def backends_unsettled(facts, target="", before=None):
     """Type check and call."""
-    try:
-        return _backends.backends_unsettled(facts, plain(target), plain(before))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.backends_unsettled: %s" % error) from None
+    return _backends.backends_unsettled(facts, plain(target), plain(before))
 
 
 class FilterModule:

@@ -52,19 +52,15 @@ _value:
   elements: str
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def blocking(facts, severity="medium", unknown="warn", unreached="fail", level="fail"):
     """Type check and call."""
-    try:
-        return _select.blocking(facts, plain(severity), plain(unknown), plain(unreached), plain(level))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.blocking: %s" % error) from None
+    return _select.blocking(facts, plain(severity), plain(unknown), plain(unreached), plain(level))
 
 
 class FilterModule:

@@ -82,19 +82,15 @@ _value:
   type: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _conntrack_need
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def conntrack_size(memory_bytes, cpus=None, **options):
     """Type check and call."""
-    try:
-        return _conntrack_need.size_of(plain(memory_bytes), plain(cpus), {name: plain(value) for name, value in options.items()})
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.conntrack_size: %s" % error) from None
+    return _conntrack_need.size_of(plain(memory_bytes), plain(cpus), {name: plain(value) for name, value in options.items()})
 
 
 class FilterModule:

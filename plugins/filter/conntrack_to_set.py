@@ -60,20 +60,16 @@ _value:
   type: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _conntrack_fix
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def conntrack_to_set(facts, max=0, buckets=0, peak=0, timeouts=None, lower=False, yields=False):
     """Type check and call."""
     given = {"max": max, "buckets": buckets, "peak": peak, "timeouts": timeouts or {}, "lower": lower, "yields": yields}
-    try:
-        return _conntrack_fix.conntrack_to_set(facts, plain(given))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.conntrack_to_set: %s" % error) from None
+    return _conntrack_fix.conntrack_to_set(facts, plain(given))
 
 
 class FilterModule:

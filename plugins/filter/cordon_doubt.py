@@ -41,19 +41,15 @@ _value:
   sample: the node worker-7 is not cordoned
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _backends
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def cordon_doubt(result, node=""):
     """Type check and call."""
-    try:
-        return _backends.cordon_doubt(plain(result), plain(node))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.cordon_doubt: %s" % error) from None
+    return _backends.cordon_doubt(plain(result), plain(node))
 
 
 class FilterModule:

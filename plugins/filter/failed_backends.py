@@ -35,19 +35,15 @@ _value:
   elements: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _backends
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def failed_backends(facts, text=""):
     """Type check and call."""
-    try:
-        return _backends.failed_backends(facts, plain(text))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.failed_backends: %s" % error) from None
+    return _backends.failed_backends(facts, plain(text))
 
 
 class FilterModule:

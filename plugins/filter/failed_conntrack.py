@@ -31,19 +31,15 @@ _value:
   elements: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _conntrack_fix
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def failed_conntrack(result):
     """Type check and call."""
-    try:
-        return _conntrack_fix.failed_conntrack(plain(result))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.failed_conntrack: %s" % error) from None
+    return _conntrack_fix.failed_conntrack(plain(result))
 
 
 class FilterModule:

@@ -31,19 +31,15 @@ _value:
   elements: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def failed_hooks(result):
     """Type check and call."""
-    try:
-        return _select.failed_hooks(plain(result))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.failed_hooks: %s" % error) from None
+    return _select.failed_hooks(plain(result))
 
 
 class FilterModule:

@@ -44,19 +44,15 @@ _value:
   elements: dict
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def fixable(findings, fix="safe", role=None, place=None):
     """Type check and call."""
-    try:
-        return _select.fixable(plain(findings), plain(fix), plain(role), plain(place))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.fixable: %s" % error) from None
+    return _select.fixable(plain(findings), plain(fix), plain(role), plain(place))
 
 
 class FilterModule:

@@ -38,19 +38,15 @@ _value:
   elements: str
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def hooks_to_fix(facts, only=()):
     """Type check and call."""
-    try:
-        return _select.hooks_to_fix(facts, plain(only))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.hooks_to_fix: %s" % error) from None
+    return _select.hooks_to_fix(facts, plain(only))
 
 
 class FilterModule:

@@ -47,19 +47,15 @@ _value:
   elements: str
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _select
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def modules_to_load(facts, extra=(), unblock=False, file="kubenode-netfilter.conf"):
     """Type check and call."""
-    try:
-        return _select.modules_to_load(facts, plain(extra), plain(unblock), plain(file))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.modules_to_load: %s" % error) from None
+    return _select.modules_to_load(facts, plain(extra), plain(unblock), plain(file))
 
 
 class FilterModule:

@@ -39,19 +39,15 @@ _value:
   elements: str
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _ranges
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def outside_ranges(addresses, ranges=()):
     """Type check and call."""
-    try:
-        return _ranges.outside(plain(addresses), plain(ranges))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.outside_ranges: %s" % error) from None
+    return _ranges.outside(plain(addresses), plain(ranges))
 
 
 class FilterModule:

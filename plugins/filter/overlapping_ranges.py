@@ -39,19 +39,15 @@ _value:
     range: {description: What they share., type: str, sample: 10.96.0.0/12}
 """
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _ranges
+from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
 
+@telling
 def overlapping_ranges(ranges):
     """Type check and call."""
-    try:
-        return _ranges.overlapping(plain(ranges))
-    except BadInput as error:
-        raise AnsibleFilterError("kubenode.netfilter.overlapping_ranges: %s" % error) from None
+    return _ranges.overlapping(plain(ranges))
 
 
 class FilterModule:

@@ -1,0 +1,23 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all filters share. PRIVATE to the collection."""
+
+import functools
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils._errors import BadInput
+
+
+def telling(function):
+    """The filter C(function), whose BadInput becomes the error that Ansible shows, under the filter's name."""
+
+    @functools.wraps(function)
+    def told(*args, **options):
+        try:
+            return function(*args, **options)
+        except BadInput as error:
+            raise AnsibleFilterError("kubenode.netfilter.%s: %s" % (function.__name__, error)) from None
+
+    return told
