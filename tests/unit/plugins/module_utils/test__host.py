@@ -221,10 +221,10 @@ def test_while_a_program_works_the_caller_may_do_something_else(tmp_path):
     assert done.ok and done.size == 5
 
 
-@pytest.mark.parametrize("script", ["echo first; exec sleep 0.2", "exec sleep 0.2", "exec true"])
+@pytest.mark.parametrize("script", ["echo first; exec sleep 0.2", "exec sleep 0.2", "exec true", "head -c 200000 /dev/zero >&2"])
 def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(script):
     called = []
-    assert LIVE.stream(["sh", "-c", script], lambda chunk: None, 20.0, 1000, lambda: called.append(script)).ok
+    assert LIVE.stream(["sh", "-c", script], lambda chunk: None, 20.0, 1 << 20, lambda: called.append(script)).ok
     assert called == []
 
 

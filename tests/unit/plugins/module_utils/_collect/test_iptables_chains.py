@@ -244,9 +244,9 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, {"deep": deep}) for de
 
 
 def looks(tmp_path, text):
-    """[section, section with deep] of a node with these nft rules."""
+    """[section, section with deep] of a node with these nft rules, and none of this machine's processes."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
-    out = subprocess.Popen(["unshare", "-n", sys.executable, "-c", LOOK, str(tmp_path / "rules")], stdout=subprocess.PIPE,
+    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK, str(tmp_path / "rules")], stdout=subprocess.PIPE,
                            env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
     return json.loads(out.decode("utf-8"))
 
