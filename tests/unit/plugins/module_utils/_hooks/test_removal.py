@@ -113,7 +113,7 @@ def trace(script):
 
 
 @given(SCRIPTS, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_everything_else_runs_as_before_and_ends_the_same(script, ended):
     script = STUBS + script + ("\n" if ended else "")
     after = removal.edited(script, spans(script))
