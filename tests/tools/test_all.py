@@ -29,15 +29,17 @@ NOTE = re.compile(r"^ *(molecule: nodes that took part.*|ratio [0-9.]+, target.*
 
 
 def end(process):
-    """End a part and whatever it started, politely at first: it may have virtual machines to shut down."""
+    """End a part and whatever it started, politely at first: make ends at once, what it ran may have virtual machines to shut down."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + 60
         try:
             os.killpg(process.pid, sent)
-            process.wait(timeout=60)
+            while time.monotonic() < deadline:
+                process.poll()  # The leader counts as one of the group until it is waited for.
+                os.killpg(process.pid, 0)
+                time.sleep(0.2)
         except ProcessLookupError:
             return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 class Running:
