@@ -36,7 +36,9 @@ PROBE_SECONDS = 20
 MEMORY_MIB = "768"
 SNAPSHOT = "pristine"
 SNAPSHOT_SCRIPT = pathlib.Path(__file__).resolve().with_name("snapshot.py")
-SSH_OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+# Who asks a node that goes down in that moment would wait for the answer for ever.
+SSH_OPTIONS = ("-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+               " -o ServerAliveInterval=20 -o ServerAliveCountMax=3")
 
 
 class Node:
