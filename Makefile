@@ -37,7 +37,7 @@ lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 sanity: venv-dev ## ansible-test sanity, on two ansible-cores
 	@$(RUN) $(TOOLS)/sanity.py
 
-molecule: link ## Real nodes: virtual machines, kernels and reboots (MINUTES=57: an end to it)
+molecule: link ## Real nodes: virtual machines, kernels and reboots (MINUTES=58: an end to it)
 	@PYTHON=$(PYTHON) MINUTES=$(MINUTES) tests/testbed/run_molecule.sh
 
 bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
