@@ -4,7 +4,7 @@
 """Modules of this collection out of the archive that Ansible sends, each compiled once. PRIVATE to the collection.
 
 Nothing in that archive is compiled beforehand, and Python compiles each module twice: once to import it, and once before that to
-tell its file name (CPython Lib/zipimport.py, get_filename() and get_code(), seen in 3.6 to 3.13). That took a third of a look.
+tell its file name (CPython Lib/zipimport.py, get_filename() and get_code(), seen in 3.6 to 3.13). For node_facts that was 50 of 180 ms.
 """
 
 import importlib.machinery

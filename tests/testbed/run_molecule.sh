@@ -37,7 +37,8 @@ export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
-# Each part of it is proven by the others; it takes the nodes one after the other, on two emulating cores for ten minutes; a busy machine takes longer.
+# The others prove each fix, this one that all of them go together. It takes the nodes one after the other: ten minutes where two cores emulate
+# them and have nothing else to do.
 last=everything
 last_seconds=780
 for scenario in default rules hooks conntrack backend image "$last"; do
