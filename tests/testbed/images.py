@@ -26,8 +26,6 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 # What a host must have, and the Debian package that brings it.
 TOOLS = {
-    "qemu-system-x86_64": "qemu-system-x86",
-    "qemu-img": "qemu-utils",
     "mmdebstrap": "mmdebstrap",
     "mke2fs": "e2fsprogs",
     "ssh": "openssh-client",

@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 
+import emulator
 import images
 
 RUN = images.CACHE / "run"
@@ -105,14 +106,14 @@ class Node:
             return 255, b""
         return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
-    def boot(self, image, accel):
+    def boot(self, qemu, image, accel):
         self.dir.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             (self.dir / "qmp.sock").unlink()
         port = free_port()
         self.save_state(port=port, accel=accel, generation=int(time.time()), image=str(image))
         images.run(
-            ["qemu-system-x86_64"] + accelerated(accel) + ["-smp", "1", "-m", MEMORY_MIB]
+            qemu + accelerated(accel) + ["-smp", "1", "-m", MEMORY_MIB]
             + kernel_of(image, "root=/dev/vda rw console=ttyS0 mitigations=off")
             + ["-drive", "file={0},if=virtio,format=raw,snapshot=on".format(image / "disk.img")]
             + ["-netdev", "user,id=n0,hostfwd=tcp:127.0.0.1:{0}-:22".format(port)]
@@ -180,7 +181,7 @@ class Node:
 
 
 def accelerated(accel):
-    # Without -cx16, kernel 6.12 panics under the emulation of QEMU 7.2 (cmpxchg16b). The default cache of translated code,
+    # Without -cx16, kernel 6.12 panicked under an emulated cmpxchg16b. The default cache of translated code,
     # a gigabyte, makes a reboot cost half as much CPU again as the boot before it, and each node 1.5 GiB of memory.
     return {"kvm": ["-accel", "kvm", "-cpu", "host"],
             "tcg": ["-accel", "tcg,thread=multi,tb-size=128", "-cpu", "max,-cx16"]}[accel]
@@ -196,22 +197,22 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def find_accel(image):
+def find_accel(qemu, image):
     """kvm only where it has just been seen to run a stock kernel; the answer is kept until this machine reboots."""
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     known = RUN / "accel-{0}".format(boot_id)
     if not known.exists():
         RUN.mkdir(parents=True, exist_ok=True)
-        known.write_text("kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) and probe_kvm(image) else "tcg")
+        known.write_text("kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) and probe_kvm(qemu, image) else "tcg")
     return known.read_text()
 
 
-def probe_kvm(image):
+def probe_kvm(qemu, image):
     """Whether KVM brings a stock kernel as far as its first process."""
     log = RUN / "probe.log"
     log.write_text("")
     probe = subprocess.Popen(
-        ["qemu-system-x86_64"] + accelerated("kvm") + ["-m", "512", "-no-reboot", "-display", "none"]
+        qemu + accelerated("kvm") + ["-m", "512", "-no-reboot", "-display", "none"]
         + kernel_of(image, "console=ttyS0") + ["-serial", "file:" + str(log)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -233,14 +234,15 @@ def in_parallel(action, nodes):
 
 def start(nodes):
     built, _left_out = images.build_all([node.name for node in nodes])
-    accel = find_accel(next(iter(built.values())))
+    qemu = emulator.command(emulator.build())
+    accel = find_accel(qemu, next(iter(built.values())))
     up = {node.name for node in nodes if node.running()}
 
     def bring_up(node):
         if node.name in up:
             node.restore()
         else:
-            node.boot(built[node.name], accel)
+            node.boot(qemu, built[node.name], accel)
 
     in_parallel(bring_up, [node for node in nodes if node.name in built])
 
