@@ -96,6 +96,15 @@ def test_only_what_is_safe_where_that_is_asked_for(tree, tmp_path):
     assert (pathlib.Path(tree) / OWN).exists() and (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON
 
 
+def test_what_is_not_to_be_judged_is_not_fixed(tree, tmp_path):
+    before, sections = files(tree), tmp_path / "sections.yml"
+    sections.write_text("all: {vars: {node_assess_sections: [HOOK]}}\n", encoding="utf-8")
+    code, said, report = bake(tmp_path, "-i", str(sections), node_assess_root=tree)
+    assert (code, {row["check"][:4] for row in report["findings"]}) == (0, {"HOOK"}), said
+    after = files(tree)
+    assert set(path for path in after if after[path] != before.get(path)) == {"etc/cron.d/firewall"}
+
+
 def test_a_builder_that_has_booted_its_image_is_judged_as_one(tmp_path):
     code, said, report = bake(tmp_path, "--check", node_gate_mode="warn")
     assert code == 0, said
