@@ -43,11 +43,12 @@ def seen(host):
 
 
 @pytest.fixture
-def turns(node):
-    """{version: {"seen": {key: number}, "told": {key: row}, "failed": {check}}} of the versions of kube-proxy whose turn was on this node."""
-    found = {}
-    for name, turn in _left("turn-%s-*.json" % node).items():
-        found[name.rpartition("-")[2]] = {
-            "seen": numbers(turn["seen"]), "told": {row["key"]: row for row in turn["told"]["sysctls"]},
-            "failed": {row["check"] for row in turn["findings"] if row["status"] == "fail"}}
-    return found
+def turn_of():
+    """turn_of(version) -> {"seen": {key: number}, "told": {key: row}, "failed": {check}} of that kube-proxy, on whichever node its turn was."""
+
+    def read(version):
+        (turn,) = _left("turn-*-%s.json" % version).values()
+        return {"seen": numbers(turn["seen"]), "told": {row["key"]: row for row in turn["told"]["sysctls"]},
+                "failed": {row["check"] for row in turn["findings"] if row["status"] == "fail"}}
+
+    return read
