@@ -10,7 +10,6 @@ LIMIT ?=
 ARGS ?=
 SMOKE ?=
 CHECK ?=
-MINUTES ?=
 export INVENTORY LIMIT
 
 TOOLS := tests/tools
@@ -37,8 +36,8 @@ lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 sanity: venv-dev ## ansible-test sanity, on two ansible-cores
 	@$(RUN) $(TOOLS)/sanity.py
 
-molecule: link ## Real nodes: virtual machines, kernels and reboots (MINUTES=58: an end to it)
-	@PYTHON=$(PYTHON) MINUTES=$(MINUTES) tests/testbed/run_molecule.sh
+molecule: link ## Real nodes: virtual machines, kernels and reboots
+	@PYTHON=$(PYTHON) tests/testbed/run_molecule.sh
 
 bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
 	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke)

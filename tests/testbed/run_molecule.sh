@@ -2,7 +2,6 @@
 # Every molecule scenario, on test nodes that boot once. One entry point for make and for people.
 #   MOLECULE_VENV   virtual environment with what requirements.txt beside this asks for (default: .venv-molecule, made here)
 #   TESTBED_KEEP=1  leave the nodes running afterwards
-#   MINUTES         when all must be done: the last scenario is left out, and said to be, where it would be ended in the middle (default: no limit)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -37,16 +36,9 @@ export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
-# The others prove each fix, this one that all of them go together. It takes the nodes one after the other: ten minutes where two cores emulate
-# them and have nothing else to do.
-last=everything
-last_seconds=780
-for scenario in default rules hooks conntrack backend image "$last"; do
+# Those that take the nodes one after the other come first: in make test they leave a core to the unit tests.
+for scenario in everything backend hooks conntrack default rules image; do
     before=$SECONDS
-    if [ "$scenario" = "$last" ] && [ -n "${MINUTES:-}" ] && [ $((before - started + last_seconds)) -gt $((MINUTES * 60)) ]; then
-        echo "scenario $last LEFT OUT: $(((before - started) / 60)) of $MINUTES minutes were gone; make molecule runs it" >> .cache/testbed/left_out.txt
-        continue
-    fi
     if molecule test -s "$scenario"; then
         echo "molecule: $scenario passed in $((SECONDS - before)) s"
     else

@@ -19,7 +19,7 @@ PARTS = (("lint", 8), ("unit", 35), ("docs", 6), ("build", 4), ("bench", 8), ("s
 # Waits for virtual machines more often than it works: beside all others, which give way to it, for a kernel that boots slowly misses deadlines.
 BESIDE = ("molecule", 58)
 GIVE_WAY = ["nice", "-n", "5"]
-SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1"], "molecule": ["MINUTES=%d" % BESIDE[1]]}
+SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1"]}
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
