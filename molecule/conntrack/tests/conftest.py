@@ -42,13 +42,23 @@ def seen(host):
     return lambda name: numbers(host.file("/run/" + name).content_string.splitlines())
 
 
+def _turns(pattern):
+    """{version: {"seen": {key: number}, "told": {key: row}, "failed": {check}}} of versions of kube-proxy"""
+    found = {}
+    for name, turn in _left(pattern).items():
+        found[name.rpartition("-")[2]] = {
+            "seen": numbers(turn["seen"]), "told": {row["key"]: row for row in turn["told"]["sysctls"]},
+            "failed": {row["check"] for row in turn["findings"] if row["status"] == "fail"}}
+    return found
+
+
+@pytest.fixture
+def turns(node):
+    """{version: turn} of the versions whose turn was on this node"""
+    return _turns("turn-%s-*.json" % node)
+
+
 @pytest.fixture
 def turn_of():
-    """turn_of(version) -> {"seen": {key: number}, "told": {key: row}, "failed": {check}} of that kube-proxy, on whichever node its turn was."""
-
-    def read(version):
-        (turn,) = _left("turn-*-%s.json" % version).values()
-        return {"seen": numbers(turn["seen"]), "told": {row["key"]: row for row in turn["told"]["sysctls"]},
-                "failed": {row["check"] for row in turn["findings"] if row["status"] == "fail"}}
-
-    return read
+    """turn_of(version) -> that version's turn, on whichever node it was"""
+    return lambda version: _turns("turn-*-%s.json" % version)[version]
