@@ -9,7 +9,7 @@ import time
 import pytest
 
 import node_tree
-from node_processes import as_nobody, needs_root
+from node_processes import as_nobody, is_gone, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
 
 
@@ -312,16 +312,3 @@ def test_a_file_that_is_too_long_is_cut_plain_and_packed(tree):
     ("loop", _host.ABSENT), ("nothing", _host.ABSENT), ("pipe", _host.UNPARSED), ("folder", _host.UNPARSED), ("zero", _host.ABSENT)])
 def test_a_stream_never_waits_for_a_file(tree, name, status):
     assert _host.Host(tree).stream_file("/etc/" + name, None, 1000) == status
-
-
-def is_gone(pid):
-    """Whether the process ends (or has ended and waits to be reaped by somebody) within five seconds."""
-    for _try in range(500):
-        try:
-            with open("/proc/%d/stat" % pid) as stream:
-                if stream.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except (OSError, IOError):
-            return True
-        time.sleep(0.01)
-    return False

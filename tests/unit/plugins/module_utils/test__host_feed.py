@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A program that is given a text to work on."""
 
-import os
-
 import pytest
+from node_processes import is_gone
 from node_tree import executable, unpack
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
@@ -35,7 +34,7 @@ def test_one_that_hangs_is_ended_with_its_children(tmp_path):
     argv = program(tmp_path, "echo $$ > %s/pid; sleep 1000 & echo $! >> %s/pid; wait" % (tmp_path, tmp_path))
     assert feed(_host.Host(), argv, "", 1) == "tool did not end within 1 seconds"
     for pid in (tmp_path / "pid").read_text().split():
-        assert not os.path.exists("/proc/%s" % pid) or open("/proc/%s/stat" % pid).read().split()[2] == "Z"
+        assert is_gone(int(pid))
 
 
 def test_nothing_is_run_in_an_image(tmp_path):
