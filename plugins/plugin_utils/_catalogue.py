@@ -22,7 +22,7 @@ FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 _FIX_KEYS = ("role", "class", "manual", "safety")
 # libyaml is ten times faster and not in every build of PyYAML.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Check:
 def load_yaml(path):
     """The document in a file of the collection."""
     with open(path, encoding="utf-8") as stream:
-        return yaml.load(stream, Loader=_LOADER)
+        return yaml.load(stream, Loader=LOADER)
 
 
 def judge_of(kind):

@@ -27,8 +27,10 @@ def _key(name, module, now, **fields):
 SECTIONS = {
     "node_host": {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "root": "/",
-        "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12"}, "kernel_release": RELEASE,
-        "immutable": False, "immutable_by": None, "ipv6": True,
+        "place_reason": "kernel threads are visible and process 1 has this root directory",
+        "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None}, "kernel_release": RELEASE,
+        "architecture": "x86_64", "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
+        "container_runtimes": ["containerd"], "immutable": False, "immutable_by": None, "memory_bytes": 8 << 30, "cpu_count": 4, "ipv6": True,
         "tools": {"iptables": "/usr/sbin/iptables", "iptables-save": "/usr/sbin/iptables-save", "conntrack": None, "nft": "/usr/sbin/nft"},
     },
     "node_kernel_modules": {
@@ -42,9 +44,8 @@ SECTIONS = {
     "node_iptables_backend": {
         "schema": 1, "backend": "nft", "version": "1.8.9", "legacy_tables": [],
         "collected": dict.fromkeys(("binaries", "version", "legacy_tables", "alternatives", "rules", "containers"), "ok"),
-        "binaries": [{"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"},
-                     {"name": "iptables-save", "path": "/usr/sbin/iptables-save", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"},
-                     {"name": "ip6tables", "path": "/usr/sbin/ip6tables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft"}],
+        "binaries": [{"name": name, "path": "/usr/sbin/" + name, "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
+                      "alternative": None} for name in ("iptables", "iptables-save", "ip6tables")],
         "backend_by_family": {"ipv4": "nft", "ipv6": "nft"}, "containers_left_out": 0,
         "sets": [{"backend": "nft", "family": family, "readable": True, "rules": 192, "kube_rules": 171, "drops": 3, "hint": True,
                   "kubelet_canary": True, "proxy_canary": True} for family in ("ipv4", "ipv6")],
@@ -58,6 +59,9 @@ SECTIONS = {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
         "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
         "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
+        "rule_sets": [], "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
+        "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97, "read_at": "2026-11-21T10:00:00Z"},
+        "counters": None, "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4},
         "networks": {
             "services": [{"family": "ipv4", "network": "10.96.0.0/24", "addresses": 31, "name": "shop/web:http"},
                          {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}], "services_left_out": 0,
@@ -94,7 +98,8 @@ SECTIONS = {
             "conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")},
     },
     "node_cni": {
-        "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other", "service_ranges": [], "service_ranges_source": None,
+        "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other",
+        "file": "/etc/cni/net.d/10-bridge.conflist", "service_ranges": [], "service_ranges_source": None,
         "node_networks": [{"family": "ipv4", "network": "192.0.2.0/24", "interface": "eth0"},
                           {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
     },

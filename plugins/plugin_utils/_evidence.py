@@ -1,0 +1,214 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door for what a node answers: plain values of the documented types within bounds, and nothing else. PRIVATE to the collection.
+
+A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented are dropped: nothing of
+ours reads them. A value of another type, a documented key that is missing, or a text beyond the bounds is not an answer of our module, and
+nothing of that section is used. null fits everywhere but as an element of a list: collectors return it for what they could not tell.
+"""
+
+import math
+
+from . import _schema
+
+SCHEMA = 1
+# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors are a path (4096 at most)
+# or 200 characters with some words around them; the longest list has a row for each kernel module asked for.
+MOST_CHARACTERS = 256 * 1024
+MOST_TEXT = 8192
+MOST_ELEMENTS = 2000
+MOST_KEYS = 500
+# Counters of the kernel are unsigned 64-bit numbers.
+_MOST_INT = 2 ** 64
+
+_WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "dict": "a dictionary", "list": "a list"}
+_TEXT = _schema.Shape("str", True, None, None)
+_SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None, None))
+
+
+class Misfit(Exception):
+    """A value that does not fit its documentation; the text says where and why, and holds nothing of the value."""
+
+    def __init__(self, why, where=""):
+        super().__init__(why, where)
+        self.why, self.where = why, where
+
+    def __str__(self):
+        return "%s %s" % (self.where, self.why)
+
+    def below(self, name):
+        """The same, seen from one level above."""
+        return Misfit(self.why, name + ("" if self.where.startswith("[") or not self.where else ".") + self.where)
+
+
+class Room:
+    """How many characters an answer may still take, and how long one text may be."""
+
+    def __init__(self, characters=MOST_CHARACTERS, text=MOST_TEXT):
+        self.characters, self.text, self.all = characters, text, characters
+
+    def take(self, characters):
+        self.characters -= characters
+        if self.characters < 0:
+            raise Misfit("is beyond the %d KB that an answer may have" % (self.all // 1024))
+
+
+def checked_sections(facts):
+    """`(sections, problems)` of what a node answered as `ansible_facts`, whatever object that is.
+
+    `sections` is `{node_<section>: evidence}` with the known sections that are there and fit, as new plain values. `problems` is
+    `{node_<section>: one sentence}` for those that are there and do not fit. Everything else in `facts` is left out.
+    """
+    sections, problems, room = {}, {}, Room()
+    for name in _schema.sections() if isinstance(facts, dict) else ():
+        if name in facts:
+            left = room.characters
+            try:
+                sections[name] = checked_section(name, facts[name], room)
+            except Misfit as misfit:
+                problems[name] = "the node's answer does not fit the documentation: %s" % misfit
+                room.characters = left
+    return sections, problems
+
+
+def checked_section(name, value, room=None):
+    """One section as a new plain value. Raises Misfit."""
+    try:
+        section = fitted(value, _schema.sections()[name], room or Room())
+        if section is None:
+            raise Misfit("is empty")
+        if section["schema"] != SCHEMA:
+            raise Misfit("is not %d, the version this collection knows" % SCHEMA, "schema")
+        if section["collected"] is None:
+            raise Misfit("is empty", "collected")
+        return section
+    except Misfit as misfit:
+        raise misfit.below(name) from None
+
+
+def fitted(value, shape, room):
+    """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit; its cost is that of what is kept, however large `value` is."""
+    if value is None:
+        room.take(6)
+        return None
+    return _FITTED[shape.type](value, shape, room)
+
+
+def _text(value, shape, room):
+    if not isinstance(value, str):
+        raise _not_of(shape.type)
+    if len(value) > room.text:
+        raise Misfit("is longer than %d characters" % room.text)
+    room.take(len(value) + 4)
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Misfit("holds a surrogate, which is no character") from None
+    # Ansible marks texts with subclasses of str; see _plain.
+    return str.__str__(value)
+
+
+def _bool(value, shape, room):
+    if not isinstance(value, bool):
+        raise _not_of(shape.type)
+    room.take(6)
+    return value
+
+
+def _int(value, shape, room):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _not_of(shape.type)
+    if not -_MOST_INT < value < _MOST_INT:
+        raise Misfit("is a number beyond 64 bits")
+    room.take(8)
+    return int.__int__(value)
+
+
+def _float(value, shape, room):
+    if not isinstance(value, float):
+        return _int(value, shape, room)
+    if not math.isfinite(value):
+        raise Misfit("is not a finite number")
+    room.take(8)
+    return float.__float__(value)
+
+
+def _list(value, shape, room):
+    if not isinstance(value, (list, tuple)):
+        raise _not_of("list")
+    if len(value) > MOST_ELEMENTS:
+        raise Misfit("has more than %d elements" % MOST_ELEMENTS)
+    room.take(4)
+    kept = []
+    for index, item in enumerate(value):
+        try:
+            if item is None:
+                raise Misfit("is empty")
+            kept.append(_FITTED[shape.element.type](item, shape.element, room))
+        except Misfit as misfit:
+            raise misfit.below("[%d]" % index) from None
+    return kept
+
+
+def _dict(value, shape, room):
+    if not isinstance(value, dict):
+        raise _not_of("dict")
+    room.take(4)
+    if shape.contains is None:
+        return _free_dict(value, room)
+    kept = {}
+    for key, part in shape.contains.items():
+        try:
+            if key in value:
+                room.take(len(key) + 4)
+                kept[key] = fitted(value[key], part, room)
+            elif part.always:
+                raise Misfit("is missing")
+        except Misfit as misfit:
+            raise misfit.below(key) from None
+    return kept
+
+
+def _free_dict(value, room):
+    """A dictionary whose keys are names of the node, such as files: what is below them is a scalar, or a list of those."""
+    if len(value) > MOST_KEYS:
+        raise Misfit("has more than %d keys" % MOST_KEYS)
+    kept = {}
+    for key, item in value.items():
+        try:
+            kept[_text(key, _TEXT, room)] = None if item is None else _scalars(item, room)
+        except Misfit as misfit:
+            raise misfit.below("(a key)") from None
+    return kept
+
+
+def _raw(value, _shape, room):
+    """What is documented as `raw`: a scalar, or a list or dictionary of scalars."""
+    if isinstance(value, dict):
+        return _free_dict(value, room)
+    return _scalars(value, room)
+
+
+def _scalars(value, room):
+    if isinstance(value, (list, tuple)):
+        return _list(value, _SCALARS, room)
+    return _scalar(value, _SCALARS.element, room)
+
+
+def _scalar(value, shape, room):
+    if isinstance(value, bool):
+        return _bool(value, shape, room)
+    if isinstance(value, (int, float)):
+        return _float(value, shape, room)
+    if isinstance(value, str):
+        return _text(value, shape, room)
+    raise Misfit("must be a text, a number, or true or false")
+
+
+def _not_of(kind):
+    return Misfit("must be %s" % _WORDS[kind])
+
+
+_FITTED = {"str": _text, "bool": _bool, "int": _int, "float": _float, "list": _list, "dict": _dict, "raw": _raw, "scalar": _scalar}

@@ -1,0 +1,54 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are held to. PRIVATE to the collection."""
+
+import ast
+import collections
+import functools
+import pathlib
+import re
+
+import yaml
+
+from ._catalogue import LOADER
+
+_MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
+# A section that another module documents to the leaf.
+_ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
+
+# One documented value. `type` is str, int, float, bool, dict, list or raw; `always` whether it is never left out; `contains` is {key: Shape} of a
+# dict, None where its keys are free; `element` is the Shape of each element of a list.
+Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element"))
+
+
+@functools.lru_cache(maxsize=None)
+def documented(module):
+    """`{key: Shape}` of all that `module` (its short name, such as `node_facts`) returns."""
+    tree = ast.parse((_MODULES / (module + ".py")).read_text(encoding="utf-8"))
+    text = next(node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    return {key: _shape(entry) for key, entry in yaml.load(text, Loader=LOADER).items()}
+
+
+@functools.lru_cache(maxsize=None)
+def sections():
+    """`{node_<section>: Shape}` of the evidence, as `node_facts` returns it."""
+    return documented("node_facts")["ansible_facts"].contains
+
+
+def _shape(entry):
+    always = entry.get("returned") == "always"
+    found = _ELSEWHERE.match(entry["description"]) if isinstance(entry.get("description"), str) else None
+    if found:
+        return _at(found.group(1), found.group(2).split("."))._replace(always=always)
+    contains = {key: _shape(part) for key, part in entry["contains"].items()} if "contains" in entry else None
+    if entry["type"] != "list":
+        return Shape(entry["type"], always, contains, None)
+    return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None))
+
+
+def _at(module, path):
+    shapes = documented(module)
+    for key in path[:-1]:
+        shapes = shapes[key].contains
+    return shapes[path[-1]]
