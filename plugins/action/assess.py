@@ -4,13 +4,13 @@
 """Action of kubenode.netfilter.assess: look at a node and judge it, in one task."""
 
 import contextlib
-import signal
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _options, _policy, _run, _store
+from ..plugin_utils import _assess, _options, _policy, _run, _schema, _settings, _store
+from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 
@@ -35,10 +35,6 @@ with contextlib.suppress(BadInput, OSError):
     _policy.check_role_variables({})
 
 
-class Overdue(BaseException):
-    """The node did not answer in time; no plugin on the way may take it for an error of its own."""
-
-
 class ActionModule(ActionBase):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
@@ -49,6 +45,7 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
         try:
+            _settings.refuse_facts_as_settings(variables)
             arguments = self._arguments()
             policy = self._policy(variables)
             checks = _assess.chosen_checks(arguments.get("sections"))
@@ -130,29 +127,9 @@ def _sections(answer):
     if answer.get("failed") or not facts:
         said = [_one_line(answer.get(key)) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
         return {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
-    return {name: facts[name] for name in facts if name.startswith("node_")}, None
+    return {name: facts[name] for name in _schema.sections() if name in facts}, None
 
 
 def _one_line(text, limit=300):
     words = " ".join(str(text).split())
     return words if len(words) <= limit else words[:limit - 3] + "..."
-
-
-@contextlib.contextmanager
-def deadline(seconds):
-    """Ends what runs inside with Overdue after C(seconds); 0 means never, and a shorter limit of the task stays in force."""
-
-    def overdue(_signal, _frame):
-        raise Overdue
-
-    remaining = signal.getitimer(signal.ITIMER_REAL)[0]
-    if not seconds or 0 < remaining <= seconds:
-        yield
-        return
-    previous = signal.signal(signal.SIGALRM, overdue)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, remaining)
-        signal.signal(signal.SIGALRM, previous)

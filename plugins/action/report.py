@@ -11,7 +11,7 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _fleet, _options, _run, _store
+from ..plugin_utils import _fleet, _options, _run, _settings, _store
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.terminal import render_fleet, render_node
@@ -36,6 +36,7 @@ class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
         try:
+            _settings.refuse_facts_as_settings(task_vars)
             arguments = self._arguments()
             names, reports, fleet = self._reports(task_vars, arguments.get("evidence", False))
             formats = arguments.get("formats")

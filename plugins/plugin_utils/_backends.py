@@ -45,8 +45,8 @@ def cordon_doubt(result, node):
     if result["rc"] != 0:
         return "the API was asked for the node %s and did not tell: %s" % (node, _line(result.get("stderr") or result.get("msg")) or "no answer")
     try:
-        answer = json.loads(result.get("stdout") or "")
-    except ValueError:
+        answer = json.loads(str(result.get("stdout") or ""))
+    except (ValueError, RecursionError):
         return "what the API answered for the node %s is no JSON" % node
     if not isinstance(answer, dict) or answer.get("kind") != "Node" or _part(answer, "metadata").get("name") != node:
         return "what the API answered is not the node %s" % node

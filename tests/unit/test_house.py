@@ -24,6 +24,11 @@ PYTHON_LINES = 350
 TASK_LINES = 80
 # Work not finished, and ways to look away. In brackets, so that this file does not hold them.
 UNWANTED = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b|failed_when: f[a]lse|ignore_errors: t[r]ue|(extra-)?index-u[r]l|find-l[i]nks")
+# Ansible's own modules that roles and playbooks may use. The first line runs on the controller alone; `reboot` and `wait_for_connection` talk to the
+# node and return nothing of what it answers (their `run` builds the result itself). Every other module hands a node's answer to Ansible as it is.
+MAY_USE = {"debug", "fail", "set_fact", "assert", "meta", "include_tasks", "include_role", "import_tasks", "import_role", "import_playbook",
+           "reboot", "wait_for_connection"}
+USED = re.compile(r"^\s*(?:- )?(ansible\.(?:builtin|legacy)|community\.\w+)\.(\w+):", re.MULTILINE)
 TEXT_SUFFIXES = {".py", ".yml", ".yaml", ".sh", ".md", ".rst", ".txt", ".cfg", ".ini", ".j2", ".json", ""}
 
 
@@ -47,6 +52,11 @@ def read(name):
 def test_python_files_carry_the_licence(name):
     text = read(name)
     assert (text.split("\n", 1)[1] if text.startswith("#!") else text).startswith(HEADER)
+
+
+@pytest.mark.parametrize("name", [name for name in TRACKED if re.fullmatch(r"(roles/[^/]+/(tasks|handlers)|playbooks)/.+\.yml", name)])
+def test_no_task_hands_an_answer_of_the_node_to_ansible(name):
+    assert [used for used in USED.findall(read(name)) if used[0] != "ansible.builtin" or used[1] not in MAY_USE] == []
 
 
 def test_no_init_files():

@@ -11,6 +11,11 @@ def escaped(text):
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
+def escaped_lines(text):
+    """`text` with its lines and tabs, and everything else written out as escaped() does."""
+    return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char) for char in text)
+
+
 def _written(char):
     code = ord(char)
     return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code

@@ -1,0 +1,31 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An end for what waits on a node. PRIVATE to the collection."""
+
+import contextlib
+import signal
+
+
+class Overdue(BaseException):
+    """There was no answer in time; no plugin in between may take it for an error of its own."""
+
+
+@contextlib.contextmanager
+def deadline(seconds):
+    """Ends what runs inside with Overdue after `seconds`; 0 means never, and a shorter limit of the task stays in force."""
+
+    def overdue(_signal, _frame):
+        raise Overdue
+
+    remaining = signal.getitimer(signal.ITIMER_REAL)[0]
+    if not seconds or 0 < remaining <= seconds:
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, overdue)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,129 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node in the hands of somebody else answers every module with settings of this collection; none of them takes effect on the controller."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+from healthy import healthy
+from hostile_node import HostileNode
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+
+TOP = pathlib.Path(__file__).resolve().parents[4]
+EVIL = "evil-value"
+# What is wrong with the node, so that preflight has work for every role, up to a restart of kubelet and a migration of the backend.
+BROKEN = {"KMOD005": 1, "CTRACK004": None, "HOOK001": None, "HOOK020": 1, "BACKEND001": 1}
+# What another host of the run then knows of this one: every variable that is ours in name, and what the inventory holds.
+AFTERWARDS = """
+- hosts: watcher
+  gather_facts: false
+  tasks:
+    - check_mode: false
+      ansible.builtin.copy:
+        dest: "{{ seen }}"
+        content: "{{ {'ours': hostvars['hostile'] | dict2items | selectattr('key', 'match', '(__)?(node_|harden_|preflight_|bake_)') | list,
+                      'facts': hostvars['hostile']['ansible_facts'].keys() | list, 'groups': groups} | to_json }}"
+"""
+
+
+def failing_evidence(check, row=None):
+    """What the table of a check changes in the evidence of a healthy node, by its first or the given row that fails."""
+    rows = yaml.safe_load((TOP / "tests" / "checks" / (check + ".yml")).read_text(encoding="utf-8"))
+    chosen = rows[row] if row else next(each for each in rows if each["expect"] == "fail")
+    return chosen.get("modules") or {}, chosen.get("evidence") or {}
+
+
+def broken_evidence():
+    modules, evidence = {}, {}
+    for check, row in BROKEN.items():
+        more_modules, more = failing_evidence(check, row)
+        modules.update(more_modules)
+        for section, changes in more.items():
+            evidence.setdefault(section, {}).update(changes)
+    return healthy(_policy.default_policy().module_names, modules, evidence)
+
+
+def evil_answers(folder):
+    """Every public variable of every role and playbook, set to what would do harm or to a value that can be found again."""
+    settings = dict.fromkeys(_policy.known_names(), EVIL)
+    settings.update({
+        "preflight_fix": "disruptive", "node_gate_mode": "never", "node_report_folder": str(folder / "evil-value-report"),
+        "harden_iptables_backend_kubectl_host": "localhost", "harden_iptables_backend_kubectl": ["touch", str(folder / "touched"), EVIL],
+        "harden_iptables_backend_migrate": True, "__harden_iptables_backend_answer": {"doubt": ""},
+        "__harden_iptables_backend_elsewhere": [EVIL]})
+    poison = {"changed": True, "add_host": {"host_name": EVIL, "groups": [EVIL]}, "add_group": EVIL, "ansible_stats": {"data": {EVIL: 1}},
+              "files": [], "modules": [], "settings": [], "hooks": [], "daemon_reload": False, "unfinished": False, "advice": None,
+              "name": "kubelet.service", "state": "started", "warnings": [EVIL + "\x1b[2J"], "invocation": {EVIL: 1}, "refused": None,
+              "ansible_facts": dict(settings, ansible_connection="local", ansible_become_exe=EVIL)}
+    looked = dict(poison, ansible_facts=dict(poison["ansible_facts"], **broken_evidence()))
+    kubelet = dict(poison, ansible_facts=dict(poison["ansible_facts"], node_kubelet=healthy([])["node_kubelet"]))
+    return {"*": looked, "kubelet_facts": kubelet}
+
+
+def run(folder, play, node, *arguments, **variables):
+    """Variables in capitals are for the environment, the others for the inventory."""
+    inventory = {"all": {"hosts": {
+        "hostile": {"ansible_connection": "local", "ansible_python_interpreter": str(node.interpreter)},
+        "watcher": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}}}
+    (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    given = {"node_report_folder": str(folder / "report"), "node_gate_mode": "warn"}
+    # In the inventory, which facts override; extra variables are beyond their reach anyway.
+    (folder / "group_vars").mkdir()
+    (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(dict(given, **{name: value for name, value in variables.items() if name.islower()})))
+    (folder / "play.yml").write_text(play)
+    (folder / "afterwards.yml").write_text(AFTERWARDS)
+    return subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"), str(folder / "afterwards.yml"), "-e", json.dumps({"preflight_hosts": "hostile", "seen": str(folder / "seen.json")}), *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=str(folder),
+        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1",
+                                   **{name: value for name, value in variables.items() if name.isupper()}))
+
+
+def variables_of(seen):
+    """{name: value}; warnings of a registered result are texts to show, and Ansible itself quotes in them what it removed."""
+    values = {row["key"]: row["value"] for row in seen["ours"]}
+    return {name: {key: value[key] for key in value if key != "warnings"} if isinstance(value, dict) else value for name, value in values.items()}
+
+
+PREFLIGHT = "- import_playbook: kubenode.netfilter.preflight\n"
+LOOKED = {"node_facts", "kernel_modules", "conntrack"}
+
+
+@pytest.mark.parametrize("arguments, fix, asked", [
+    (["--check"], "safe", LOOKED),
+    ([], "disruptive", LOOKED | {"flush_hooks", "iptables_backend", "systemd_service", "kubelet_facts"}),
+], ids=["check mode", "disruptive"])
+def test_no_answer_sets_anything(tmp_path, arguments, fix, asked):
+    node = HostileNode(tmp_path / "node", evil_answers(tmp_path))
+    done = run(tmp_path, PREFLIGHT, node, *arguments, preflight_fix=fix)
+    assert asked <= set(node.asked), (node.asked, done.stdout)
+    assert done.returncode == 0, done.stdout
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    ours = variables_of(seen)
+    assert (ours["preflight_fix"], ours["node_gate_mode"]) == (fix, "warn") and "harden_iptables_backend_kubectl" not in ours
+    assert EVIL not in json.dumps([ours, seen["facts"], seen["groups"]]) and sorted(seen["groups"]) == ["all", "ungrouped"]
+    assert ours["node_assess_summary"]["fail"] and (tmp_path / "report" / "nodes" / "hostile.json").exists()
+    assert not (tmp_path / "touched").exists() and not list(tmp_path.glob("evil*"))
+
+
+def test_facts_that_another_module_brought_are_refused_before_anything_is_done(tmp_path):
+    node = HostileNode(tmp_path / "node", evil_answers(tmp_path))
+    play = "- hosts: hostile\n  gather_facts: false\n  tasks: [{ansible.builtin.setup: }]\n"
+    done = run(tmp_path, play + PREFLIGHT, node, preflight_fix="disruptive")
+    assert done.returncode == 2 and "The facts of this host contain" in done.stdout
+    assert node.asked == ["setup"] and not (tmp_path / "touched").exists() and not list(tmp_path.glob("evil*"))
+
+
+def test_facts_that_are_no_variables_are_no_danger(tmp_path):
+    node = HostileNode(tmp_path / "node", evil_answers(tmp_path))
+    play = "- hosts: hostile\n  gather_facts: false\n  tasks: [{ansible.builtin.setup: }]\n"
+    done = run(tmp_path, play + PREFLIGHT.replace("preflight", "audit"), node, ANSIBLE_INJECT_FACT_VARS="False")
+    assert done.returncode == 0 and node.asked == ["setup", "node_facts"], done.stdout
+    assert EVIL not in json.dumps(variables_of(json.loads((tmp_path / "seen.json").read_text())))
