@@ -9,7 +9,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _options, _policy, _run, _schema, _settings, _store
+from ..plugin_utils import _assess, _options, _policy, _run, _schema, _selection, _settings, _store, _values
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
@@ -21,12 +21,13 @@ OPTIONS = {
     "place": {"type": "str", "choices": ["auto", "live", "image", "container"]},
     "kernel": {"type": "str"},
     "sections": {"type": "list", "elements": "str"},
+    "checks": {"type": "list", "elements": "str"},
+    "skip": {"type": "list", "elements": "str"},
     "timeout": {"type": "int"},
     "attempts": {"type": "list", "elements": "dict", "options": {
         "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
 }
 TIMEOUT_SECONDS = 180
-MOST_SECONDS = 86400
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
 # for a run and not once for each host. What is wrong with it is told where it is used.
@@ -46,9 +47,10 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         try:
             _settings.refuse_facts_as_settings(variables)
+            # Variables first: what the role hands on from them is told by the name the user knows.
+            policy = _policy.refuse_wrong_variables(variables, self._templated)
             arguments = self._arguments()
-            policy = self._policy(variables)
-            checks = _assess.chosen_checks(arguments.get("sections"))
+            checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
         evidence, not_reached = self._look(arguments, policy, checks, variables)
@@ -63,47 +65,28 @@ class ActionModule(ActionBase):
             if name not in OPTIONS:
                 raise _options.unknown_name("The option", name, OPTIONS)
         arguments = {name: _options.checked(name, value, OPTIONS[name]) for name, value in given.items() if value is not None}
-        for section in arguments.get("sections") or []:
-            if section not in _assess.known_sections():
-                raise _options.unknown_name("sections: the section", section, _assess.known_sections())
-        if not 0 <= arguments.get("timeout", TIMEOUT_SECONDS) <= MOST_SECONDS:
-            raise BadInput("timeout is %d; give 0 (no limit) to %d seconds" % (arguments["timeout"], MOST_SECONDS))
+        for name, value in arguments.items():
+            _values.refuse_wrong_value("node_assess_" + name, value, told=name)
+        _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
         return arguments
-
-    def _policy(self, variables):
-        """The host's policy; refuses every wrong variable of the collection, those of later roles too."""
-        policy, others, strange = {}, {}, []
-        for name in variables:
-            if not isinstance(name, str) or not name.startswith(_policy.prefixes()):
-                strange.append(str(name))
-                continue
-            if name.startswith(_policy.PREFIX):
-                policy[plain(name)] = self._templated(name, variables[name])
-            elif name not in _policy.EXPORTED:
-                # What is made from results of later tasks cannot be known here; its role meets it then.
-                with contextlib.suppress(AnsibleActionFail):
-                    others[plain(name)] = self._templated(name, variables[name])
-        _policy.check_role_variables(others)
-        _policy.check_strangers(strange)
-        return _policy.policy_of(policy)
 
     def _templated(self, name, value):
         try:
             return plain(self._templar.template(value))
         except AnsibleError as error:
-            raise AnsibleActionFail("%s cannot be templated: %s" % (name, error)) from None
+            raise BadInput("%s cannot be templated: %s" % (name, error)) from None
 
     def _earlier_peak(self, variables):
         """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
         folder = variables.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
-        with contextlib.suppress(AnsibleActionFail, TypeError, ValueError):
+        with contextlib.suppress(BadInput, TypeError, ValueError):
             return _store.earlier_peak(self._templated("node_report_folder", folder), plain(variables.get("inventory_hostname")))
         return 0
 
     def _look(self, arguments, policy, checks, variables):
         """(evidence, reason): the sections node_facts returned, or an empty dict and why there are none."""
         module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
-        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks)
+        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, policy, arguments.get("sections"))
         module_arguments["modules"] = policy.module_names
         module_arguments["hook_directories"] = policy.values["hook_directories"]
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)

@@ -6,17 +6,15 @@
 import re
 
 from . import _errors
-from ._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, MAX, TIMEOUTS, dotted
+from ._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, MAX, dotted
 from ._conntrack.kernel_default import rounded_buckets
 from ._conntrack.size import BUCKET_BYTES, ENTRY_BYTES, LEAST, MOST
+from ._conntrack.timeouts import NAMES, SECONDS_MOST, sysctl_of, timeout_name
 
 # Sysctls that may be asked to be 1.
 SWITCHES = tuple(sorted(dotted(key) for key in (BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, "net/netfilter/nf_conntrack_tcp_be_liberal")))
 # A table that takes more of the memory than this when it is full leaves nothing to run pods with.
 MEMORY_PERCENT_MOST = 50
-# The kernel counts in ticks, of which an int has room for so many seconds (kernel/sysctl.c proc_dointvec_jiffies(), 1000 ticks a second).
-_SECONDS_MOST = ((1 << 31) - 1) // 1000
-_PREFIX = "net.netfilter.nf_conntrack_"
 
 
 def asked_values(options):
@@ -26,10 +24,10 @@ def asked_values(options):
         if options[name] is not None:
             values[key] = _between(name, options[name], LEAST, MOST, "connections" if key == MAX else "buckets")
     for name, seconds in sorted(options["timeouts"].items()):
-        full = name if name.startswith(_PREFIX) else _PREFIX + re.sub("^nf_conntrack_", "", name)
-        if full not in TIMEOUTS:
-            raise _errors.BadInput("timeouts: %r is none that is known; give %s" % (name, ", ".join(each[len(_PREFIX):] for each in TIMEOUTS)))
-        values[_as_path(full)] = _between("timeouts: " + name, seconds, 1, _SECONDS_MOST, "seconds")
+        known = timeout_name(name)
+        if known is None:
+            raise _errors.BadInput("timeouts: the timeout %s is not known; known: %s" % (name, ", ".join(NAMES)))
+        values[_as_path(sysctl_of(known))] = _between("timeouts: " + name, seconds, 1, SECONDS_MOST, "seconds")
     for name in options["sysctls"]:
         values[_as_path(name)] = 1
     return values

@@ -59,6 +59,16 @@ options:
       - Findings that other checks made earlier in the same run are kept.
     type: list
     elements: str
+  checks:
+    description:
+      - Run only checks with these ids, or whose ids match one of these patterns with C(*) and C(?), such as V(KMOD*) or V(CHAIN00?).
+      - Combined with O(sections), a check runs where both allow it.
+    type: list
+    elements: str
+  skip:
+    description: Do not run checks with these ids, or whose ids match one of these patterns.
+    type: list
+    elements: str
   timeout:
     description: Seconds the node has to answer, at most V(86400); V(0) waits for ever.
     type: int
@@ -84,6 +94,11 @@ seealso:
 EXAMPLES = r"""
 - name: Judge the node
   kubenode.netfilter.assess:
+
+- name: Judge the kernel modules, without the check for the kernel of the next boot
+  kubenode.netfilter.assess:
+    checks: ["KMOD*"]
+    skip: [KMOD010]
 
 - name: Judge an image tree on the node
   kubenode.netfilter.assess:
@@ -131,8 +146,47 @@ ansible_facts:
         blocked_by: {description: What stops it., type: str, returned: always, sample: ''}
         persisted_by: {description: Files and lines that list it for the boot., type: list, elements: dict, returned: always}
     node_assess_summary:
-      description: Counts by status, the worst severity that fails, and what the node is.
+      description: Counts by status, the worst severity that fails, what was not judged, and what the node is.
       type: dict
       returned: always
-      sample: {pass: 18, fail: 0, skip: 2, unknown: 0, waived: 0, worst: null, reached: true, reason: null}
+      contains:
+        pass: {description: Findings that pass., type: int, returned: always, sample: 18}
+        fail: {description: Findings that fail., type: int, returned: always, sample: 0}
+        skip: {description: 'Checks that do not apply here, or are disabled.', type: int, returned: always, sample: 2}
+        unknown: {description: Findings that are unknown., type: int, returned: always, sample: 0}
+        waived: {description: Findings that are waived., type: int, returned: always, sample: 0}
+        worst: {description: 'The worst severity that fails, or null.', type: str, returned: always, sample: medium}
+        run: {description: The run of Ansible that assessed the node., type: str, returned: always, sample: 20261122T114153Z-24994}
+        reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}
+        reason: {description: 'Why it was not, or null.', type: str, returned: always, sample: 'unreachable: no route to host'}
+        os: {description: 'Name of the operating system, or null.', type: str, returned: always, sample: Debian GNU/Linux 12}
+        place: {description: 'Kind of place, or null.', type: str, returned: always, sample: live}
+        kernel: {description: 'The kernel that was judged, or null.', type: str, returned: always, sample: kernel 6.1.0-49-amd64}
+        immutable: {description: Whether nothing can be changed on the node., type: bool, returned: always, sample: false}
+        needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.', type: str, returned: always,
+                sample: 'ipvs mode, nft backend, Kubernetes 1.31'}
+        disabled:
+          description: Checks that C(node_policy_disabled_checks) disables, of those that were to run.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            check: {description: Id of the check., type: str, returned: always, sample: KMOD010}
+            reason: {description: Why it is disabled., type: str, returned: always, sample: the old kernel stays}
+        left_out:
+          description: Ids of checks that were not chosen, of the sections that were judged.
+          type: list
+          elements: str
+          returned: always
+          sample: [KMOD010]
+        waivers:
+          description: The waivers of the host's policy.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            check: {description: Id of the check., type: str, returned: always, sample: KMOD010}
+            subject: {description: Pattern for the subject., type: str, returned: always, sample: 'xt_*'}
+            matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is unknown.', type: bool,
+                      returned: always, sample: false}
 """

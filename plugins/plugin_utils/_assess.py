@@ -3,8 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judging one host: evidence in, facts to export out. PRIVATE to the collection."""
 
-from . import _catalogue, _evaluate, _finding, _requirements, _run, _waivers
+import dataclasses
+
+from . import _evaluate, _finding, _requirements, _run, _waivers
 from ._plain import plain
+from ._selection import chosen_checks
 
 # The sections that node_facts reads, and those of them that requirements are derived from.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
@@ -13,20 +16,14 @@ REQUIRED_FROM = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
 
 
-def chosen_checks(sections):
-    """The checks of the given sections (the letters of their ids), all where none is given."""
-    return [check for check in _catalogue.catalogue().values() if not sections or check.section in sections]
+def subsets_of(checks, policy, sections=None):
+    """The gather_subset that the checks need, of which those that the policy disables need nothing.
 
-
-def known_sections():
-    """The letters that check ids begin with."""
-    return sorted({check.section for check in _catalogue.catalogue().values()})
-
-
-def subsets_of(checks):
-    """The gather_subset that the checks need."""
-    needed = {need.partition(".")[0] for check in checks for need in check.needs}
-    if "requirements" in needed:
+    A role changes its file as a whole, by all that the node needs, so the `sections` asked for and those of the checks rest on what
+    requirements are derived from even where the checks that would need it are left out.
+    """
+    needed = {need.partition(".")[0] for check in checks if check.id not in policy.disabled for need in check.needs}
+    if any("requirements" in check.needs for check in chosen_checks(sections or {check.section for check in checks} or None)):
         needed.update("node_" + section for section in REQUIRED_FROM)
     # Remedies name the node's own way of being changed, so who it is is always asked.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
@@ -38,8 +35,14 @@ def judged(evidence, policy, checks, not_reached=None, earlier_peak=0):
     requirements = None
     if not not_reached:
         requirements = known["requirements"] = _requirements.resolve(known, policy, earlier_peak)
-    findings = _evaluate.evaluate(checks, known, policy, not_reached)
+    tuned = [dataclasses.replace(check, severity=policy.severities[check.id]) if check.id in policy.severities else check for check in checks]
+    findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy, not_reached)
+    findings += [_disabled(check, policy) for check in tuned if check.id in policy.disabled]
     return _waivers.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
+
+
+def _disabled(check, policy):
+    return _finding.finding(check, _finding.SKIP, reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
 
 
 def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0):
@@ -49,11 +52,26 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
     findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
+    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_told(plain(evidence), modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
+    if before and not all("node_" + section in evidence for section in REQUIRED_FROM):
+        del facts["node_assess_required_modules"]
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
+
+
+def _disabled_rows(findings, policy):
+    """What the policy disables of all that this run was asked to judge."""
+    return [{"check": check_id, "reason": policy.disabled[check_id]} for check_id in sorted({row["check"] for row in findings} & set(policy.disabled))]
+
+
+def _left_out(findings):
+    """Checks of the sections judged that were not chosen."""
+    ids = {row["check"] for row in findings}
+    sections = {check.section for check in chosen_checks() if check.id in ids}
+    return [check.id for check in chosen_checks(sections) if check.id not in ids] if sections else []
 
 
 def _told(evidence, required):

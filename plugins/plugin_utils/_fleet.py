@@ -29,7 +29,9 @@ def roll_up(names, reports, pending=()):
     assessed = [reports[name] for name in sorted(reports)]
     return {
         "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
-        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed),
+        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed), "disabled": _disabled(assessed),
+        # What no host has matched so far may be for one whose batch is to come.
+        "unmatched_waivers": [] if pending else _unmatched(assessed),
         "compared": compare({report["host"]: report["digest"] for report in assessed}),
     }
 
@@ -50,7 +52,8 @@ def _totals(hosts):
         totals[row["status"]] += 1
         if row["status"] == "assessed":
             # What is unknown is not green, neither for a node nor for a fleet.
-            totals["failing" if row["fail"] else "unclear" if row["unknown"] else "healthy"] += 1
+            judged = row["pass"] + row["skip"] + row["waived"]
+            totals["failing" if row["fail"] else "unclear" if row["unknown"] or not judged else "healthy"] += 1
     return totals
 
 
@@ -65,6 +68,28 @@ def _checks(reports):
                 continue
             entry = found.setdefault(row["check"], {
                 "check": row["check"], "title": row["title"], "severity": row["severity"], "fail": [], "unknown": [], "waived": []})
+            entry["severity"] = max(entry["severity"], row["severity"], key=_finding.SEVERITIES.index)
             if report["host"] not in entry[row["status"]]:
                 entry[row["status"]].append(report["host"])
     return sorted(found.values(), key=lambda entry: (-_finding.SEVERITIES.index(entry["severity"]), entry["check"]))
+
+
+def _disabled(reports):
+    """Checks that the policy of some hosts disables, with the reason and the hosts."""
+    hosts = {}
+    for report in reports:
+        for row in report["summary"].get("disabled", ()):
+            hosts.setdefault((row["check"], row["reason"]), []).append(report["host"])
+    return [{"check": check, "reason": reason, "hosts": hosts[check, reason]} for check, reason in sorted(hosts)]
+
+
+def _unmatched(reports):
+    """Waivers that match a finding of no host, with the hosts that were looked at for it; one of a group may be meant for some of its hosts."""
+    hosts, matched = {}, set()
+    for report in reports:
+        for row in report["summary"].get("waivers", ()):
+            if row["matched"]:
+                matched.add((row["check"], row["subject"]))
+            elif row["matched"] is False:
+                hosts.setdefault((row["check"], row["subject"]), []).append(report["host"])
+    return [{"check": check, "subject": subject, "hosts": hosts[check, subject]} for check, subject in sorted(set(hosts) - matched)]

@@ -18,14 +18,16 @@ _FALSE = ("no", "off", "false", "0", "n", "f")
 
 def close_to(name, known, cutoff=0.6):
     """The known name the user most likely meant, or None."""
-    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)
+    found = difflib.get_close_matches(str(name), sorted(known), n=1, cutoff=cutoff)
     return found[0] if found else None
 
 
-def unknown_name(what, name, known):
-    """BadInput for a name nobody knows, with a suggestion where one is near."""
-    near = close_to(name, known)
-    return BadInput("%s %s is not known%s" % (what, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known))))
+def unknown_name(what, name, known, listed=None):
+    """BadInput for a name nobody knows, with a suggestion where one is near, else with `listed`, which is `known` unless it is given."""
+    # Ids of checks are capitals; a name in small letters is as near as any.
+    near = close_to(name, known) or close_to(str(name).upper(), known)
+    return BadInput("%s %s is not known%s" % (
+        what, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known if listed is None else listed))))
 
 
 def checked(name, value, spec):

@@ -6,6 +6,7 @@
 Everything the user can get wrong is refused here in one sentence, before anything connects.
 """
 
+import contextlib
 import dataclasses
 import functools
 import re
@@ -13,9 +14,10 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.search_directories import checked_directories
-from . import _catalogue, _cluster_ranges, _conntrack_need, _waivers
+from . import _catalogue, _cluster_ranges, _conntrack_need, _finding, _selection, _values, _waivers
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
+from ._plain import plain
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
@@ -26,6 +28,8 @@ PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}},
 }
+# What narrows the checks that run.
+SELECTIONS = ("node_assess_checks", "node_assess_skip")
 # How their names begin, and those of most others do not.
 _OURS = ("node", "harden", "preflight", "bake")
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
@@ -34,11 +38,16 @@ _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """C(values) by name without the prefix; C(requirements) are the rows of the matrix and the user's extra modules."""
+    """C(values) by name without the prefix; C(requirements) are the rows of the matrix and the user's extra modules.
+
+    `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged.
+    """
 
     values: dict
     waivers: tuple
     requirements: tuple
+    severities: dict
+    disabled: dict
 
     @property
     def module_names(self):
@@ -102,7 +111,7 @@ def _build(overrides):
     merged = dict(defaults())
     # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
     merged.update({name: value for name, value in overrides.items() if value is not None})
-    values = {name[len(PREFIX):]: checked(name, value, spec[name]) for name, value in merged.items()}
+    values = {name[len(PREFIX):]: _checked_value(name, value, spec[name]) for name, value in merged.items()}
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
     _conntrack_need.check_policy(values)
     _cluster_ranges.check_policy(values)
@@ -121,11 +130,36 @@ def _build(overrides):
         for index, row in enumerate(values[kind]):
             _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
     waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
-    policy = Policy(values, tuple(waivers), tuple(requirements))
+    policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"]), _disabled(values["disabled_checks"]))
     if len(policy.module_names) > _names.NAMES_LIMIT:
         raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a node is asked about %d at most" % (
             len(policy.module_names), _names.NAMES_LIMIT))
     return policy
+
+
+def _checked_value(name, value, spec):
+    """The value in the type that the argument_specs state, and one that means something."""
+    value = checked(name, value, spec)
+    _values.refuse_wrong_value(name, value)
+    return value
+
+
+def _severities(given):
+    for check_id, severity in given.items():
+        _refuse_unknown_id("node_policy_severities", check_id)
+        checked("node_policy_severities.%s" % check_id, severity, {"type": "str", "required": True, "choices": _finding.SEVERITIES})
+    return given
+
+
+def _disabled(rows):
+    for index, row in enumerate(rows):
+        _refuse_unknown_id("node_policy_disabled_checks[%d]" % index, row["check"])
+    return {row["check"]: row["reason"] for row in rows}
+
+
+def _refuse_unknown_id(where, check_id):
+    if check_id not in _catalogue.catalogue():
+        raise unknown_name("%s: the check" % where, check_id, _catalogue.catalogue())
 
 
 def _families(value):
@@ -177,6 +211,26 @@ def module_options():
     return options_of("node_policy")["node_policy_module_requirements"]["options"]["modules"]["options"]
 
 
+def refuse_wrong_variables(variables, templated):
+    """The policy of the host with `variables`; refuses every wrong variable of the collection, those of roles that run later too.
+
+    `templated(name, value)` returns the plain value of a variable, or raises BadInput where it cannot be templated. Raises BadInput.
+    """
+    policy, others, strange, ours = {}, {}, [], prefixes()
+    for name in variables:
+        if not isinstance(name, str) or not name.startswith(ours):
+            strange.append(str(name))
+        elif name.startswith(PREFIX):
+            policy[plain(name)] = templated(name, variables[name])
+        elif name not in EXPORTED:
+            # What is made from results of later tasks cannot be known here; its role meets it then.
+            with contextlib.suppress(BadInput):
+                others[plain(name)] = templated(name, variables[name])
+    check_role_variables(others)
+    check_strangers(strange)
+    return policy_of(policy)
+
+
 def check_role_variables(variables):
     """Checks the roles' and playbooks' variables a host has. Raises BadInput.
 
@@ -184,19 +238,25 @@ def check_role_variables(variables):
     very near to a known one.
     """
     for role in tunable_roles():
-        _check_prefixed(role + "_", options_of(role), variables)
+        values = _checked_prefixed(role + "_", options_of(role), variables)
+        selections = [values.get(name) for name in SELECTIONS]
+        if any(selections):
+            _selection.refuse_no_check(" and ".join(SELECTIONS), _selection.chosen_checks(None, *selections))
     for prefix, options in PLAYBOOKS.items():
-        _check_prefixed(prefix, options, variables)
+        _checked_prefixed(prefix, options, variables)
 
 
-def _check_prefixed(prefix, options, variables):
+def _checked_prefixed(prefix, options, variables):
+    """`{name: value}` of the variables in `options`."""
+    values = {}
     for name in sorted(variables):
         if not name.startswith(prefix) or name in EXPORTED:
             continue
         if name in options:
-            checked(name, variables[name], options[name])
+            values[name] = _checked_value(name, variables[name], options[name])
         elif close_to(name, options, cutoff=0.88):
             raise unknown_name("The variable", name, options)
+    return values
 
 
 def check_strangers(names):

@@ -59,10 +59,13 @@ def blocking(facts, severity, unknown, unreached, level):
         return ["this run has not assessed the node"] if unreached == level else []
     if not summary["reached"]:
         return ["nothing is known of the node: %s" % summary["reason"]] if unreached == level else []
+    findings = _run.findings_of(facts)
+    if not findings:
+        return ["no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"] if unreached == level else []
     reasons = []
     if not summary["fail"] and not summary["unknown"]:
         return reasons
-    for row in _finding.by_urgency(_run.findings_of(facts)):
+    for row in _finding.by_urgency(findings):
         if not _finding.at_least(row["severity"], severity):
             continue
         if row["status"] == _finding.FAIL and level == "fail":
@@ -115,8 +118,17 @@ def hooks_to_fix(facts, only):
     if only or not wrong:
         return only
     subjects = {row["subject"] for row in wrong}
-    # More than findings name one by one: then all there is.
-    return _EVERYTHING if any(subject.startswith("and ") for subject in subjects) else sorted(subjects)
+    named = {subject for subject in subjects if not subject.startswith("and ")}
+    # More than findings name one by one: then all there is, unless some of it is to stay as it is.
+    return _EVERYTHING if named != subjects and not _is_narrowed(facts, HOOKS_ROLE) else sorted(named)
+
+
+def _is_narrowed(facts, role):
+    """True where some of what the role would fix is waived, or was not judged because its check was left out or disabled."""
+    summary = _run.summary_of(facts)
+    spared = set(summary.get("left_out", ())) | {row["check"] for row in summary.get("disabled", ())}
+    spared |= {row["check"] for row in _run.findings_of(facts) if row["status"] == _finding.WAIVED}
+    return any(check.id in spared and check.fix["role"] == role for check in _catalogue.catalogue().values())
 
 
 def failed_hooks(result):

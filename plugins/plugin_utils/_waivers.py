@@ -10,6 +10,8 @@ from ..module_utils._errors import BadInput
 from . import _finding
 from ._options import unknown_name
 
+_WAIVABLE = (_finding.FAIL, _finding.UNKNOWN)
+
 
 def parse_waivers(rows, check_ids):
     """The waivers with their dates read. Raises BadInput for a date that is none and a check nobody knows."""
@@ -32,8 +34,24 @@ def apply_waivers(findings, waivers, today):
     return [_waive(row, waivers, today) for row in findings]
 
 
+def used(waivers, findings):
+    """`[{"check", "subject", "matched"}]` of the waivers: whether one matches any of the findings, by subject pattern.
+
+    None where that cannot be told: the check did not run or does not apply, what it looks at is unknown, or not all subjects are named.
+    """
+    rows = {(waiver["check"], waiver["subject"]): [row for row in findings if row["check"] == waiver["check"]] for waiver in waivers}
+    return [{"check": check, "subject": pattern, "matched": _is_used(pattern, found)} for (check, pattern), found in sorted(rows.items())]
+
+
+def _is_used(pattern, rows):
+    if any(row["status"] in _WAIVABLE + (_finding.WAIVED,) and fnmatch.fnmatchcase(row["subject"], pattern) for row in rows):
+        return True
+    doubtful = not rows or any(row["status"] in (_finding.SKIP, _finding.UNKNOWN) or row["subject"].startswith("and ") for row in rows)
+    return None if doubtful else False
+
+
 def _waive(row, waivers, today):
-    if row["status"] not in (_finding.FAIL, _finding.UNKNOWN):
+    if row["status"] not in _WAIVABLE:
         return row
     matching = [waiver for waiver in waivers if waiver["check"] == row["check"] and fnmatch.fnmatchcase(row["subject"], waiver["subject"])]
     if not matching:

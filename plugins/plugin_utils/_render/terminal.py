@@ -26,7 +26,18 @@ def render_node(report, width, color):
             blocks.setdefault((row["status"], row["check"]), []).append(row)
     for rows in blocks.values():
         lines += _block(rows, max(width, _NARROWEST), paint)
-    return "\n".join(lines + ["  " + _counts(summary, paint)])
+    told = ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
+    told += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
+    return "\n".join(lines + _notes(told, width, paint) + ["  " + _counts(summary, paint)])
+
+
+def _unmatched(row):
+    return "waiver for %s '%s' matched nothing" % (row["check"], row["subject"])
+
+
+def _notes(texts, width, paint):
+    """What is good to know and no finding."""
+    return ["  " + paint("dim", line) for text in texts for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
 
 
 def _title(report, width, paint):
@@ -86,6 +97,9 @@ def render_fleet(fleet, width, color):
                 ", others on %s" % _some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
                 for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
             lines += ["  " + paint("medium", line) for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
+    told = ["disabled on %s: %s (%s)" % (_some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
+    told += ["%s on %s" % (_unmatched(row), _some(row["hosts"])) for row in fleet["unmatched_waivers"]]
+    lines += _notes(told, width, paint)
     totals = fleet["totals"]
     text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))

@@ -65,6 +65,14 @@ def test_options_reach_the_node(run):
     ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
     ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
     ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
+    ({"checks": ["KMD*"]}, {}, "checks: the check KMD* is not known; did you mean KMOD*?"),
+    ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
+    ({"checks": ["KMOD*"], "skip": "KMOD*"}, {}, "checks and skip leave no check to run"),
+    ({"root": "mnt/image"}, {}, "root is 'mnt/image'; give the whole path on the node"),
+    # The name of the variable is told, not that of the option that the role hands it to.
+    ({"root": "mnt/image"}, {"node_assess_root": "mnt/image"}, "node_assess_root is 'mnt/image'; give the whole path on the node"),
+    ({"checks": ["KMD*"]}, {"node_assess_checks": ["KMD*"]}, "node_assess_checks: the check KMD* is not known; did you mean KMOD*?"),
+    ({}, {"harden_conntrack_timeouts": {"tcp_established_timeout": 1}}, "harden_conntrack_timeouts: the timeout tcp_established_timeout is not known"),
     ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
     ({}, {"node_asses_root": "/mnt/image"}, "The variable node_asses_root is not known; did you mean node_assess_root?"),
 ])
@@ -112,3 +120,18 @@ def test_sections_keep_the_other_findings_of_this_run(run):
     stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
     alone = run({"sections": ["KPROXY"]}, ansible_facts=stale)["ansible_facts"]
     assert {row["check"] for row in alone["node_assess_findings"]} == {"KPROXY001", "KPROXY002"}
+
+
+def test_chosen_checks_are_judged_and_what_they_need_is_collected(run):
+    facts = run({"checks": ["XLOCK*"], "skip": ["XLOCK005"]})["ansible_facts"]
+    assert {row["check"] for row in facts["node_assess_findings"]} == {"XLOCK001", "XLOCK002", "XLOCK003", "XLOCK004"}
+    assert run.node.call_args[1]["module_args"]["gather_subset"] == ["host", "xtables_lock"]
+    facts = run({"checks": ["*001"], "sections": ["KMOD", "HOOK"]})["ansible_facts"]
+    assert {row["check"] for row in facts["node_assess_findings"]} == {"KMOD001", "HOOK001"}
+
+
+def test_a_role_whose_checks_were_all_left_out_looks_and_has_nothing_to_judge(run):
+    first = run({"checks": ["HOOK*"]})["ansible_facts"]
+    again = run({"checks": ["HOOK*"], "sections": ["KMOD"]}, ansible_facts=first)["ansible_facts"]
+    assert again["node_assess_findings"] == first["node_assess_findings"]
+    assert {row["state"] for row in again["node_assess_required_modules"]} == {"loaded"}

@@ -52,6 +52,18 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
     ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
     ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
+    ({"node_policy_severities": {"KMOD10": "info"}}, "node_policy_severities: the check KMOD10 is not known; did you mean KMOD010?"),
+    ({"node_policy_severities": {"KMOD*": "info"}}, "node_policy_severities: the check KMOD* is not known"),
+    ({"node_policy_severities": {"KMOD010": "inof"}}, "node_policy_severities.KMOD010 is 'inof', but must be one of: info, low, medium, high; did you mean info?"),
+    ({"node_policy_severities": {"KMOD010": None}}, "node_policy_severities.KMOD010 must not be empty"),
+    ({"node_policy_severities": [{"KMOD010": "info"}]}, "node_policy_severities must be a dictionary"),
+    ({"node_policy_disabled_checks": [{"check": "kmod010", "reason": "r"}]},
+     "node_policy_disabled_checks[0]: the check kmod010 is not known; did you mean KMOD010?"),
+    ({"node_policy_disabled_checks": [{"check": "KMOD010"}]}, "node_policy_disabled_checks[0] lacks reason"),
+    ({"node_policy_disabled_checks": ["KMOD010"]}, "node_policy_disabled_checks[0] must be a dictionary"),
+    ({"node_policy_max_offenders": -1}, "node_policy_max_offenders is -1; give 0 to 10000 subjects"),
+    ({"node_policy_xtables_lock_held_percent_max": 101}, "node_policy_xtables_lock_held_percent_max is 101; give 0 to 100 percent"),
+    ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "cnis": ["callico"]}]}, "node_policy_mode_advice[0].cnis[0] is 'callico', but must be"),
     (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is no valid JMESPath expression: a[?b"),
     (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
     ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]}, "node_policy_mode_advice[0].kernel_since is 'new'"),
@@ -89,6 +101,31 @@ def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:
         _policy.check_role_variables(variables)
     assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize("variables, words", [
+    ({"harden_conntrack_state": "absent", "harden_conntrack_lowr": True},
+     "The variable harden_conntrack_lowr is not known; did you mean harden_conntrack_lower?"),
+    ({"node_asses_root": "/x"}, "The variable node_asses_root is not known; did you mean node_assess_root?"),
+    ({"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
+    ({"node_policy_proxy_mode": "later"}, "node_policy_proxy_mode cannot be templated"),
+])
+def test_all_variables_of_a_host_are_checked_in_one_call(variables, words):
+    with pytest.raises(BadInput) as caught:
+        _policy.refuse_wrong_variables(variables, templated)
+    assert str(caught.value).startswith(words)
+
+
+def templated(name, value):
+    if value == "later":
+        raise BadInput("%s cannot be templated: x" % name)
+    return value
+
+
+def test_a_variable_of_a_role_that_results_of_later_tasks_make_is_left_to_it():
+    variables = {"node_gate_mode": "later", "node_policy_proxy_mode": "ipvs", "node_assess_findings": "later", 7: "later", "ansible_host": "x"}
+    assert _policy.refuse_wrong_variables(variables, templated).values["proxy_mode"] == "ipvs"
+    assert _policy.refuse_wrong_variables({}, templated) is _policy.default_policy()
 
 
 def test_names_of_others_are_left_alone():

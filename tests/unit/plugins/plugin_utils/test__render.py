@@ -83,6 +83,44 @@ def test_the_fleet_says_which_nodes_serve_something_else():
     assert "services" not in render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
 
 
+def tuned(host, findings, disabled=(), waivers=()):
+    known = report(findings, host)
+    known["summary"].update(disabled=[{"check": check, "reason": reason} for check, reason in disabled],
+                            waivers=[{"check": "KMOD010", "subject": subject, "matched": matched} for subject, matched in waivers])
+    return known
+
+
+def test_disabled_checks_and_waivers_that_match_nothing_are_told():
+    passing = [_finding.finding(CHECK, "pass")]
+    known = tuned("a", passing, [("KMOD010", "it\x1b stays")], [("xt_*", False), ("ip_vs", True), ("nf_\x07", None)])
+    assert render_node(known, 100, False).splitlines()[1:] == [
+        "  disabled: KMOD010 (it\\x1b stays)", "  waiver for KMOD010 'xt_*' matched nothing", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
+    assert "\033" in render_node(known, 100, True)
+
+
+def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
+    passing = [_finding.finding(CHECK, "pass")]
+    reports = {"a": tuned("a", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", True), ("nf_nat", None)]),
+               "b": tuned("b", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", False), ("nf_nat", None)]),
+               "c": tuned("c", passing, [], [("xt_*", None)])}
+    fleet = _fleet.roll_up(sorted(reports), reports)
+    assert fleet["disabled"] == [{"check": "KMOD010", "reason": "r", "hosts": ["a", "b"]}]
+    assert fleet["unmatched_waivers"] == [{"check": "KMOD010", "subject": "xt_*", "hosts": ["a", "b"]}]
+    text = render_fleet(fleet, 100, False)
+    assert "  disabled on a, b: KMOD010 (r)\n  waiver for KMOD010 'xt_*' matched nothing on a, b\n" in text
+    assert _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
+
+
+def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():
+    reports = {name: report([dict(failing(), severity=severity)], name) for name, severity in (("a", "info"), ("b", "high"), ("c", "low"))}
+    assert [entry["severity"] for entry in _fleet.roll_up(sorted(reports), reports)["checks"]] == ["high"]
+
+
+def test_a_node_of_which_no_check_ran_is_not_healthy():
+    fleet = _fleet.roll_up(["a"], {"a": report([], "a")})
+    assert (fleet["totals"]["healthy"], fleet["totals"]["unclear"]) == (0, 1)
+
+
 @pytest.mark.parametrize("text, expected", [
     ("plain", "plain"),
     ("\x1b[31mred", "\\x1b[31mred"),

@@ -147,6 +147,22 @@ def test_more_hooks_than_are_named_mean_all():
     assert _select.hooks_to_fix(hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")), []) == ["/"]
 
 
+@pytest.mark.parametrize("spared", [{"left_out": ["HOOK003"]}, {"disabled": [{"check": "HOOK003", "reason": "r"}]}])
+def test_more_hooks_than_are_named_mean_no_more_where_some_are_to_stay(spared):
+    found = [("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")]
+    known = hooks(*found)
+    known["node_assess_summary"].update(spared)
+    assert _select.hooks_to_fix(known, []) == ["/opt/fw.sh"]
+    assert _select.hooks_to_fix(hooks(("HOOK003", "/opt/old.sh", "waived"), *found), []) == ["/opt/fw.sh"]
+
+
+def test_a_node_on_which_no_check_ran_does_not_pass():
+    known = hooks()
+    assert _select.blocking(known, "high", "ignore", "fail", "fail") == [
+        "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"]
+    assert _select.blocking(known, "high", "ignore", "ignore", "fail") == []
+
+
 def test_hooks_of_an_immutable_node_stay():
     known = hooks(("HOOK001", "/opt/fw.sh", "fail"), immutable=True, immutable_by="talos")
     assert _select.hooks_to_fix(known, []) == [] and _select.hooks_to_fix(known, ["/opt/fw.sh"]) == []

@@ -42,3 +42,26 @@ def test_an_expired_waiver_waives_nothing_and_says_so():
 ])
 def test_who_is_waived(row, change, status):
     assert applied(row, **change)["status"] == status
+
+
+def used(*rows, **change):
+    waiver = dict({"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2026-11-20"}, **change)
+    return _waivers.used(_waivers.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows)
+
+
+@pytest.mark.parametrize("rows, subject, matched", [
+    ([finding("xt_mark", "waived")], "xt_*", True),
+    ([finding("xt_mark", "fail")], "xt_*", True),
+    ([finding("", "unknown")], None, True),
+    ([finding("nf_nat", "fail")], "xt_*", False),
+    ([finding("", "pass")], None, False),
+    ([finding("", "pass"), finding("xt_mark", "fail", "KMOD002")], "xt_*", False),
+    # It had no chance to match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects that are not named.
+    ([], "xt_*", None),
+    ([finding("xt_mark", "fail", "KMOD002")], "xt_*", None),
+    ([finding("", "skip")], "xt_*", None),
+    ([finding("", "unknown")], "xt_*", None),
+    ([finding("nf_nat", "fail"), finding("and 3 more", "fail")], "xt_*", None),
+])
+def test_whether_a_waiver_matches_anything(rows, subject, matched):
+    assert used(*rows, subject=subject) == [{"check": "KMOD001", "subject": subject or "*", "matched": matched}]

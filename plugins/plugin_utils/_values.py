@@ -1,0 +1,118 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the value of a variable must be beyond its type: bounds, keys, paths and names. PRIVATE to the collection.
+
+Modules refuse such values too, but on the node, and for a role that runs late in a play after others have changed it.
+"""
+
+import re
+
+from ..module_utils import _names
+from ..module_utils._conntrack.size import LEAST, MOST
+from ..module_utils._conntrack.timeouts import NAMES, SECONDS_MOST, timeout_name
+from ..module_utils._errors import BadInput
+from ..module_utils._parse.systemd_name import parse_unit_name
+from . import _selection
+from ._options import checked, unknown_name
+
+DAY_SECONDS = 86400
+_BOUNDS = {  # variable -> least, most, what is counted
+    "harden_flush_hooks_restart_timeout": (0, DAY_SECONDS, "seconds"),
+    "harden_iptables_backend_reboot_timeout": (1, DAY_SECONDS, "seconds"),
+    "harden_iptables_backend_settle_timeout": (0, DAY_SECONDS, "seconds"),
+    "harden_iptables_backend_rollback_seconds": (10, 3600, "seconds"),
+    "harden_conntrack_peak": (0, MOST, "connections"),
+    "node_policy_max_offenders": (0, 10000, "subjects"),
+    "node_policy_max_rules": (0, MOST, "rules"),
+    "node_policy_unreadable_lines_max": (0, MOST, "lines"),
+    "node_policy_xtables_lock_hold_seconds": (0, DAY_SECONDS, "seconds"),
+    "node_policy_xtables_lock_held_percent_max": (0, 100, "percent"),
+}
+_LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
+
+
+def refuse_wrong_value(name, value, told=None):
+    """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable `name` can be.
+
+    `told` is what the user calls it where that is another name.
+    """
+    if value is None:
+        return
+    if name in _BOUNDS:
+        _refuse_beyond(told or name, value, *_BOUNDS[name])
+    if name in _CHECKS:
+        _CHECKS[name](told or name, value)
+
+
+def _refuse_beyond(name, value, least, most, what):
+    if not least <= value <= most:
+        raise BadInput("%s is %d; give %d to %d %s" % (name, value, least, most, what))
+
+
+def _refuse_wait(name, value):
+    if not 0 <= value <= DAY_SECONDS:
+        raise BadInput("%s is %d; give 0 (no limit) to %d seconds" % (name, value, DAY_SECONDS))
+
+
+def _refuse_relative(name, value):
+    if value and not value.startswith("/"):
+        raise BadInput("%s is %r; give the whole path on the node, such as /mnt/image" % (name, value))
+
+
+def _refuse_no_release(name, value):
+    if re.search(r"[/\s]", value) or value in (".", ".."):
+        raise BadInput("%s is %r; give the release of an installed kernel, such as 6.1.0-49-amd64" % (name, value))
+
+
+def _refuse_empty(name, value):
+    if not value:
+        raise BadInput("%s must not be empty" % name)
+
+
+def _refuse_size(name, value):
+    if value != 0:
+        _refuse_beyond(name, value, LEAST, MOST, "entries, or 0 for the computed size")
+
+
+def _refuse_timeouts(name, timeouts):
+    for key, seconds in timeouts.items():
+        if timeout_name(str(key)) is None:
+            raise unknown_name("%s: the timeout" % name, key, NAMES)
+        _refuse_beyond("%s.%s" % (name, key), checked("%s.%s" % (name, key), seconds, {"type": "int", "required": True}), 1, SECONDS_MOST, "seconds")
+
+
+def _refuse_no_modules(name, values):
+    for index, value in enumerate(values):
+        if not _names.is_name(value or ""):
+            raise BadInput("%s[%d] is %r; give the name of a kernel module, such as nf_conntrack" % (name, index, value))
+
+
+def _refuse_no_list_file(name, value):
+    if not _LIST_FILE.match(value):
+        raise BadInput("%s is %r; give a file name without a folder that ends in .conf" % (name, value))
+
+
+def _refuse_no_place(name, values):
+    for index, value in enumerate(values):
+        if not value or not value.startswith("/") and parse_unit_name(value) is None:
+            raise BadInput("%s[%d] is %r; give a whole path or the name of a unit, such as /opt/fw.sh or iptables.service" % (name, index, value))
+
+
+_CHECKS = {
+    "node_assess_root": _refuse_relative,
+    "node_assess_kernel": _refuse_no_release,
+    "node_assess_timeout": _refuse_wait,
+    "node_assess_sections": _selection.refuse_unknown_sections,
+    "node_assess_checks": _selection.refuse_unknown_checks,
+    "node_assess_skip": _selection.refuse_unknown_checks,
+    "node_report_folder": _refuse_empty,
+    "harden_kernel_modules_names": _refuse_no_modules,
+    "harden_kernel_modules_file": _refuse_no_list_file,
+    "harden_flush_hooks_only": _refuse_no_place,
+    "harden_conntrack_max": _refuse_size,
+    "harden_conntrack_buckets": _refuse_size,
+    "harden_conntrack_timeouts": _refuse_timeouts,
+    "harden_iptables_backend_kubectl": _refuse_empty,
+    "harden_iptables_backend_node_name": _refuse_empty,
+}

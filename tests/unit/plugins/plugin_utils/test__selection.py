@@ -1,0 +1,47 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which checks run: sections, ids and patterns together, and what chooses nothing."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _selection
+
+ALL = list(_catalogue.catalogue())
+
+
+def ids(**selection):
+    return [check.id for check in _selection.chosen_checks(**selection)]
+
+
+@pytest.mark.parametrize("selection, expected", [
+    ({}, ALL),
+    ({"sections": [], "checks": [], "skip": []}, ALL),
+    ({"checks": ["KMOD010"]}, ["KMOD010"]),
+    ({"checks": ["KMOD00?", "KPROXY*"], "skip": ["KMOD00[2-9]"]}, ["KMOD001", "KPROXY001", "KPROXY002"]),
+    ({"checks": ["*001"], "sections": ["KMOD", "HOOK"]}, ["HOOK001", "KMOD001"]),
+    ({"skip": ["KMOD010"]}, [name for name in ALL if name != "KMOD010"]),
+    ({"checks": ["HOOK*"], "sections": ["KMOD"]}, []),
+    ({"checks": ["kmod010"]}, []),
+])
+def test_chosen(selection, expected):
+    assert ids(**selection) == expected
+
+
+@pytest.mark.parametrize("pattern, words", [
+    ("KMOD10", "x: the check KMOD10 is not known; did you mean KMOD010?"),
+    ("kmod010", "x: the check kmod010 is not known; did you mean KMOD010?"),
+    ("KMD*", "x: the check KMD* is not known; did you mean KMOD*?"),
+    ("", "x: the check  is not known; known: BACKEND*, CHAIN*,"),
+    (None, "x: the check None is not known"),
+])
+def test_what_no_check_matches_is_refused(pattern, words):
+    with pytest.raises(BadInput) as caught:
+        _selection.refuse_unknown_checks("x", ["KMOD*", pattern])
+    assert str(caught.value).startswith(words)
+
+
+def test_a_section_that_is_not_known_is_refused():
+    with pytest.raises(BadInput, match="x: the section KMD is not known; did you mean KMOD"):
+        _selection.refuse_unknown_sections("x", ["HOOK", "KMD"])
