@@ -13,6 +13,7 @@ from ..plugin_utils import _assess, _options, _policy, _run, _schema, _selection
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
+from ..plugin_utils._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
 OPTIONS = {
@@ -48,7 +49,7 @@ class ActionModule(ActionBase):
         try:
             _settings.refuse_facts_as_settings(variables)
             # Variables first: what the role hands on from them is told by the name the user knows.
-            policy = _policy.refuse_wrong_variables(variables, self._templated)
+            policy = _policy.refuse_wrong_variables(variables, templating(self._templar))
             arguments = self._arguments()
             checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         except BadInput as error:
@@ -70,17 +71,11 @@ class ActionModule(ActionBase):
         _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
         return arguments
 
-    def _templated(self, name, value):
-        try:
-            return plain(self._templar.template(value))
-        except AnsibleError as error:
-            raise BadInput("%s cannot be templated: %s" % (name, error)) from None
-
     def _earlier_peak(self, variables):
         """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
         folder = variables.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_peak(self._templated("node_report_folder", folder), plain(variables.get("inventory_hostname")))
+            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(variables.get("inventory_hostname")))
         return 0
 
     def _look(self, arguments, policy, checks, variables):

@@ -26,7 +26,7 @@ def asked_values(options):
     for name, seconds in sorted(options["timeouts"].items()):
         known = timeout_name(name)
         if known is None:
-            raise _errors.BadInput("timeouts: the timeout %s is not known; known: %s" % (name, ", ".join(NAMES)))
+            raise _errors.BadInput("timeouts: %s is not known; give %s" % (name, ", ".join(NAMES)))
         values[_as_path(sysctl_of(known))] = _between("timeouts: " + name, seconds, 1, SECONDS_MOST, "seconds")
     for name in options["sysctls"]:
         values[_as_path(name)] = 1

@@ -105,6 +105,32 @@ def test_what_is_not_to_be_judged_is_not_fixed(tree, tmp_path):
     assert set(path for path in after if after[path] != before.get(path)) == {"etc/cron.d/firewall"}
 
 
+def test_checks_that_are_not_chosen_are_not_fixed(tree, tmp_path):
+    before = files(tree)
+    code, said, report = bake(tmp_path, node_assess_root=tree, node_assess_checks=["HOOK*", "KMOD00?"], node_assess_skip=["KMOD*"])
+    assert (code, {row["check"][:4] for row in report["findings"]}) == (0, {"HOOK"}), said
+    after = files(tree)
+    assert set(path for path in after if after[path] != before.get(path)) == {"etc/cron.d/firewall"}
+
+
+def test_a_disabled_check_is_shown_and_not_fixed(tree, tmp_path):
+    waiver = {"check": "KMOD002", "subject": "xt_*", "reason": "r", "owner": "o", "expires": "2099-01-01"}
+    code, said, report = bake(tmp_path, node_assess_root=tree, node_policy_disabled_checks=[{"check": "HOOK001", "reason": "ours"}],
+                              node_policy_severities={"KMOD002": "low"}, node_policy_waivers=[waiver])
+    assert (code, failing(report)) == (0, set()), said
+    assert (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON and (pathlib.Path(tree) / OWN).exists()
+    assert "  disabled: HOOK001 (ours)\n  waiver for KMOD002 'xt_*' matched nothing\n" in said
+    rows = {row["check"]: (row["status"], row["severity"]) for row in report["findings"]}
+    assert (rows["HOOK001"], rows["KMOD002"]) == (("skip", "high"), ("pass", "low"))
+
+
+def test_a_wrong_value_of_a_later_role_is_refused_before_the_node_is_looked_at(tree, tmp_path):
+    code, said, report = bake(tmp_path, node_assess_root=tree, harden_conntrack_timeouts={"tcp_established_timeout": 1})
+    assert (code, report) == (2, {}) and "the timeout tcp_established_timeout is not known; did you mean tcp_timeout_established?" in said, said
+    code, said, report = bake(tmp_path, node_assess_root=os.path.relpath(tree))
+    assert (code, report) == (2, {}) and "give the whole path on the node, such as /mnt/image" in said, said
+
+
 def test_a_builder_that_has_booted_its_image_is_judged_as_one(tmp_path):
     code, said, report = bake(tmp_path, "--check", node_gate_mode="warn")
     assert code == 0, said

@@ -62,6 +62,17 @@ def test_from_a_full_table_to_one_with_room_and_back(tmp_path):
     assert settled(node.tree) == before
 
 
+def test_checks_that_were_left_out_are_not_fixed_by_the_role_alone(tmp_path):
+    node = Node(tmp_path, table(count=125000), counters(drop=9))
+    before = settled(node.tree)
+    for narrowed in ({"node_assess_checks": ["HOOK*"]}, {"node_assess_skip": ["CTRACK*"]}):
+        changed, said, _failing = node.run(**narrowed)
+        assert (changed, node.report["findings"], settled(node.tree)) == (0, [], before), said
+    disabled = [{"check": "CTRACK0%02d" % number, "reason": "kube-proxy's"} for number in range(1, 14)]
+    changed, said, failing = node.run(node_policy_disabled_checks=disabled)
+    assert (changed, failing, settled(node.tree)) == (0, {}, before), said
+
+
 def test_the_peak_of_an_earlier_report_counts(tmp_path):
     node = Node(tmp_path, table(limit=262144, count=150000, buckets=262144))
     node.run()
