@@ -10,8 +10,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _answer, _settings
+from ..plugin_utils import _answer, _policy, _settings
 from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils._templating import templating
 
 
 class ActionModule(ActionBase):
@@ -25,6 +26,8 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         try:
             _settings.refuse_facts_as_settings(task_vars)
+            # assess does so too, but a role that only undoes never calls it.
+            _policy.refuse_wrong_variables(task_vars, templating(self._templar))
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
         answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))

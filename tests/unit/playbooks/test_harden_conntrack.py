@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import node_tree
+import pytest
 from conntrack_changes import OPTIONS, SYSCTL, lines, settled, value
 from conntrack_node import FORWARD, MAX, MAX_LINE, counters, table, tracking
 
@@ -71,6 +72,12 @@ def test_checks_that_were_left_out_are_not_fixed_by_the_role_alone(tmp_path):
     disabled = [{"check": "CTRACK0%02d" % number, "reason": "kube-proxy's"} for number in range(1, 14)]
     changed, said, failing = node.run(node_policy_disabled_checks=disabled)
     assert (changed, failing, settled(node.tree)) == (0, {}, before), said
+
+
+def test_a_misspelt_variable_is_refused_where_the_role_only_undoes(tmp_path):
+    node = Node(tmp_path, table(count=125000))
+    with pytest.raises(AssertionError, match="The variable harden_conntrack_lowr is not known; did you mean harden_conntrack_lower"):
+        node.run(harden_conntrack_state="absent", harden_conntrack_lowr=True)
 
 
 def test_the_peak_of_an_earlier_report_counts(tmp_path):
