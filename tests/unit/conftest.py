@@ -18,3 +18,7 @@ if not os.path.lexists(str(LINK)):
     LINK.symlink_to(os.path.join("..", "..", ".."), target_is_directory=True)
 # Helpers shared by tests lie beside this file, what the tests and make share in tests/tools.
 sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tests" / "tools")]
+
+from documented_evidence import watch_collectors
+
+watch_collectors()

@@ -1,0 +1,37 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every section that a collector returns in a unit test is what RETURN of its module documents: the controller takes nothing else."""
+
+import functools
+import importlib
+import json
+
+COLLECT = "ansible_collections.kubenode.netfilter.plugins.module_utils._collect."
+EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
+SUBJECTS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
+            "kube_proxy", "cni")
+
+
+def watch_collectors():
+    """Let each collector check what it returns, where this Python can import the code of the controller; before anything imports it by name."""
+    try:
+        evidence = importlib.import_module(EVIDENCE)
+    except (ImportError, SyntaxError):
+        return
+    fitted = importlib.import_module(COLLECT + "_bounds").fitted
+    for subject in SUBJECTS:
+        module = importlib.import_module(COLLECT + subject)
+        setattr(module, "collect_" + subject, _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted))
+
+
+def _watched(collect, name, evidence, fitted):
+
+    @functools.wraps(collect)
+    def watched(*args, **options):
+        section = collect(*args, **options)
+        answered = json.loads(json.dumps(fitted({name: section})))
+        assert evidence.checked_section(name, answered[name]) == answered[name], "%s has keys that are not documented" % name
+        return section
+
+    return watched
