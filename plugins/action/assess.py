@@ -9,8 +9,9 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _options, _policy, _run, _schema, _selection, _settings, _store, _values
+from ..plugin_utils import _assess, _evidence, _options, _policy, _run, _schema, _selection, _settings, _store, _values
 from ..plugin_utils._deadline import Overdue, deadline
+from ..plugin_utils._evaluate import one_line
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 from ..plugin_utils._templating import templating
@@ -29,12 +30,15 @@ OPTIONS = {
         "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
 }
 TIMEOUT_SECONDS = 180
+MESSAGE_LIMIT = 300
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
 # for a run and not once for each host. What is wrong with it is told where it is used.
 with contextlib.suppress(BadInput, OSError):
     _policy.default_policy()
     _policy.check_role_variables({})
+    _schema.sections()
+    _schema.documented("assess")
 
 
 class ActionModule(ActionBase):
@@ -54,9 +58,10 @@ class ActionModule(ActionBase):
             checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
-        evidence, not_reached = self._look(arguments, policy, checks, variables)
+        evidence, problems, not_reached = self._look(arguments, policy, checks, variables)
         before = _run.findings_of(variables.get("ansible_facts"))
-        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached, self._earlier_peak(variables))
+        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached,
+                                 self._earlier_peak(variables), problems)
         result.update(changed=False, ansible_facts=facts)
         return result
 
@@ -79,7 +84,7 @@ class ActionModule(ActionBase):
         return 0
 
     def _look(self, arguments, policy, checks, variables):
-        """(evidence, reason): the sections node_facts returned, or an empty dict and why there are none."""
+        """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none."""
         module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
         module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, policy, arguments.get("sections"))
         module_arguments["modules"] = policy.module_names
@@ -90,24 +95,25 @@ class ActionModule(ActionBase):
                 answer = pipelined(self._connection, lambda: self._execute_module(
                     module_name=NODE_MODULE, module_args=module_arguments, task_vars=variables))
         except Overdue:
-            return {}, "the node did not answer within %d seconds" % seconds
+            return {}, {}, "the node did not answer within %d seconds" % seconds
         except AnsibleConnectionFailure as error:
-            return {}, "unreachable: %s" % _one_line(error)
-        except AnsibleError as error:
-            return {}, "the module could not be run: %s" % _one_line(error)
-        return _sections(plain(answer))
+            return {}, {}, "unreachable: %s" % one_line(error, MESSAGE_LIMIT)
+        except (AnsibleError, RecursionError, ValueError) as error:
+            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000 brackets.
+            return {}, {}, "the module could not be run: %s" % one_line(error, MESSAGE_LIMIT)
+        return _sections(answer)
 
 
 def _sections(answer):
     if answer.get("unreachable"):
-        return {}, "unreachable: %s" % _one_line(answer.get("msg"))
-    facts = answer.get("ansible_facts") or {}
-    if answer.get("failed") or not facts:
-        said = [_one_line(answer.get(key)) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
-        return {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
-    return {name: facts[name] for name in _schema.sections() if name in facts}, None
+        return {}, {}, "unreachable: %s" % _said(answer, "msg")
+    sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
+    if answer.get("failed") or not (sections or problems):
+        said = [_said(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
+        return {}, {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
+    return sections, problems, None
 
 
-def _one_line(text, limit=300):
-    words = " ".join(str(text).split())
-    return words if len(words) <= limit else words[:limit - 3] + "..."
+def _said(answer, key):
+    """One text of an answer; what is no text is as long as the node likes."""
+    return one_line(answer[key], MESSAGE_LIMIT) if isinstance(answer.get(key), str) else "%s is no text" % key

@@ -10,7 +10,7 @@ _PIECE = re.compile(r"(\d+)|([A-Za-z]+)")
 
 def numbers(version):
     """The leading dotted numbers: C(6.1.0-49-amd64) is (6, 1, 0), C(v1.31.2+k3s1) is (1, 31, 2); () if there are none."""
-    found = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
+    found = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", version or "")
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
 

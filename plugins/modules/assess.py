@@ -107,9 +107,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: >-
-    Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only those are told that
-    the node needs or that one of its sysctls hangs on.
+  description:
+    - Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only those are told that
+      the node needs or that one of its sysctls hangs on.
+    - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its checks are unknown.
   returned: always
   type: dict
   contains:
@@ -144,7 +145,14 @@ ansible_facts:
         state: {description: State on the judged kernel., type: str, returned: always, sample: loadable}
         at_boot: {description: What becomes of it at the next boot., type: str, returned: always, sample: on_demand}
         blocked_by: {description: What stops it., type: str, returned: always, sample: ''}
-        persisted_by: {description: Files and lines that list it for the boot., type: list, elements: dict, returned: always}
+        persisted_by:
+          description: Files and lines that list it for the boot.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            file: {description: File., type: str, returned: always, sample: /etc/modules-load.d/k8s.conf}
+            line: {description: Line., type: int, returned: always, sample: 1}
     node_assess_summary:
       description: Counts by status, the worst severity that fails, what was not judged, and what the node is.
       type: dict
@@ -189,4 +197,21 @@ ansible_facts:
             subject: {description: Pattern for the subject., type: str, returned: always, sample: 'xt_*'}
             matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is unknown.', type: bool,
                       returned: always, sample: false}
+    node_assess_conntrack:
+      description: What M(kubenode.netfilter.conntrack) is asked for is made from.
+      type: dict
+      returned: where the conntrack section was looked at, or nothing was assessed before
+      contains:
+        run: {description: Id of the run., type: str, returned: always, sample: 20261121T100000Z-4711}
+        peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
+        options:
+          description: Policy and peak for the size of the table; null where the conntrack section is not known.
+          type: dict
+          returned: always
+          contains:
+            used_percent: {description: Share of the table that the peak may fill., type: int, returned: always, sample: 60}
+            memory_percent: {description: Share of the memory that the table may take., type: int, returned: always, sample: 5}
+            ceiling: {description: The most entries that are worth having., type: int, returned: always, sample: 1048576}
+            peak: {description: Peak by the policy., type: int, returned: always, sample: 0}
+            earlier: {description: Peak by an earlier report., type: int, returned: always, sample: 20480}
 """

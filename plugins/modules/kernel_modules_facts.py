@@ -187,7 +187,7 @@ ansible_facts:
                   type: str
                   returned: always
                   sample: neither in modules.dep nor in modules.builtin of 6.12.9-1-amd64
-                package: {description: As above., type: dict, returned: always, sample: null}
+                package: {description: As above or null., type: dict, returned: always, sample: null}
             lacking_on:
               description: Kernels that neither run nor boot next and do not have it.
               type: list

@@ -6,13 +6,11 @@
 import dataclasses
 
 from . import _evaluate, _finding, _requirements, _run, _waivers
-from ._plain import plain
 from ._selection import chosen_checks
 
-# The sections that node_facts reads, and those of them that requirements are derived from.
+# The sections that node_facts reads.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
            "kube_proxy", "cni")
-REQUIRED_FROM = ("host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
 
 
@@ -24,19 +22,20 @@ def subsets_of(checks, policy, sections=None):
     """
     needed = {need.partition(".")[0] for check in checks if check.id not in policy.disabled for need in check.needs}
     if any("requirements" in check.needs for check in chosen_checks(sections or {check.section for check in checks} or None)):
-        needed.update("node_" + section for section in REQUIRED_FROM)
+        needed.update(_requirements.SECTIONS)
     # Remedies name the node's own way of being changed, so who it is is always asked.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
-def judged(evidence, policy, checks, not_reached=None, earlier_peak=0):
-    """(findings, requirements) of one host; C(evidence) is what node_facts returned, as plain values, C(earlier_peak) what resolve() takes."""
+def judged(evidence, policy, checks, not_reached=None, earlier_peak=0, problems=None):
+    """(findings, requirements) of one host; `evidence` and `problems` are what checked_sections() made of its answer, `earlier_peak` is what
+    resolve() takes."""
     known = dict(evidence)
     requirements = None
     if not not_reached:
         requirements = known["requirements"] = _requirements.resolve(known, policy, earlier_peak)
     tuned = [dataclasses.replace(check, severity=policy.severities[check.id]) if check.id in policy.severities else check for check in checks]
-    findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy, not_reached)
+    findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy, not_reached, problems)
     findings += [_disabled(check, policy) for check in tuned if check.id in policy.disabled]
     return _waivers.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
 
@@ -45,19 +44,24 @@ def _disabled(check, policy):
     return _finding.finding(check, _finding.SKIP, reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
 
 
-def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0):
-    """The C(ansible_facts) of one host. C(before) are findings of this run that other sections' checks made."""
-    findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak)
+def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None):
+    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made."""
+    try:
+        findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
+    except Exception as error:
+        # No evidence is known that gets here; should there be some, it costs neither this host its findings nor another one its report.
+        evidence, not_reached = {}, "what the node answered could not be judged: %s" % type(error).__name__
+        findings, requirements = judged(evidence, policy, checks, not_reached)
     ids = {check.id for check in checks}
     findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
     findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    facts = dict(_told(plain(evidence), modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
+    facts = dict(_told(evidence, modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
-    if before and not all("node_" + section in evidence for section in REQUIRED_FROM):
+    if before and not all(section in evidence for section in _requirements.SECTIONS):
         del facts["node_assess_required_modules"]
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
 
@@ -93,7 +97,7 @@ def _conntrack_fact(requirements, earlier_peak):
 
 def _with_attempt(row, attempts):
     """A fix that was tried and did not help says so in the finding it was for."""
-    said = [attempt["text"] for attempt in attempts if attempt["subject"] in row["subject"].split(" or ")]
+    said = [_evaluate.one_line(attempt["text"]) for attempt in attempts if attempt["subject"] in row["subject"].split(" or ")]
     if row["status"] not in (_finding.FAIL, _finding.UNKNOWN) or not said:
         return row
     return dict(row, reason="%s The fix was tried and failed: %s" % (row["reason"], "; ".join(said)))

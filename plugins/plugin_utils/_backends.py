@@ -93,7 +93,7 @@ def _facts(facts):
 
 
 def _section(facts):
-    return _run.part_of(facts, "node_iptables_backend") or {}
+    return _run.section_of(facts, "node_iptables_backend") or {}
 
 
 def _part(known, key):

@@ -24,7 +24,7 @@ def _compared(part, known, unknown):
         return None
     groups = {}
     for host, digest in known.items():
-        groups.setdefault(digest[part], []).append((digest["read_at"], host))
+        groups.setdefault(digest[part], []).append((digest["read_at"] or "", host))
     most = max(groups, key=lambda value: (len(groups[value]), max(groups[value]), value))
     times = [read_at for read_at, _host in groups[most]]
     others = sorted((host, read_at) for value, readings in groups.items() if value != most for read_at, host in readings)

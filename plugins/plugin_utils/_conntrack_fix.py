@@ -35,7 +35,7 @@ def conntrack_to_set(facts, given):
     subjects = {}
     for row in fixable(findings, "guarded" if given["yields"] else "safe", ROLE):
         subjects.setdefault(row["check"], []).append(row["subject"])
-    section = _run.part_of(facts, "node_conntrack") or {}
+    section = _run.section_of(facts, "node_conntrack") or {}
     wanted = {"max": given["max"], "buckets": given["buckets"], "timeouts": dict(given["timeouts"]), "sysctls": [], "modules": []}
     _add_size(wanted, section, _size(facts, section, given["peak"]), given, subjects, findings)
     wanted["sysctls"] = sorted({key for check in _OF_SWITCHES for key in subjects.get(check, ())})

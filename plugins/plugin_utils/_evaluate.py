@@ -6,23 +6,34 @@
 import functools
 import re
 
-from . import _catalogue, _finding
+from . import _catalogue, _finding, _requirements
 from ._expressions import search
+from ._render.text import escaped_lines
 
 # A source with one of these was not read: nothing that rests on it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
 _FIELD = re.compile(r"\{([a-z_]+)\}")
+# Characters of one text of a finding; a list of a node may be long.
+_TEXT_LIMIT = 2000
 
 
-def evaluate(checks, evidence, policy, not_reached=None):
-    """All findings of one host; C(not_reached) is the reason why there is no evidence at all."""
+def evaluate(checks, evidence, policy, not_reached=None, problems=None):
+    """All findings of one host; `not_reached` is the reason why there is no evidence at all, `problems` are those of sections that are not used."""
     findings = []
     for check in checks:
-        if not_reached:
-            findings.append(_finding.finding(check, _finding.UNKNOWN, reason=not_reached))
+        reason = not_reached or _problem(check, problems or {})
+        if reason:
+            findings.append(_unknown(check, reason))
         else:
             findings += _evaluate(check, evidence, policy)
     return findings
+
+
+def _problem(check, problems):
+    """Why a section that the check rests on is not used, or None; what a remedy is for, node_host tells."""
+    needed = ["node_host"] + [need.partition(".")[0] for need in check.needs]
+    needed += _requirements.SECTIONS if "requirements" in needed else ()
+    return next((problems[name] for name in needed if name in problems), None)
 
 
 def _evaluate(check, evidence, policy):
@@ -116,16 +127,16 @@ def _failures(check, offenders, evidence, policy):
         row.setdefault("want", want)
         found.append(_finding.finding(
             check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row), expected=_text(check.expected, row),
-            reason=_text(check.reason, row) if check.reason else _one_line(check.why), remediation=_remediation(check, row, evidence)))
+            reason=_text(check.reason, row) if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence)))
     if len(offenders) > limit:
         found.append(_finding.finding(
             check, _finding.FAIL, subject="and %d more" % (len(offenders) - limit), observed="%d in all" % len(offenders),
-            expected=check.title, reason=_one_line(check.why), remediation="As for those that are named one by one."))
+            expected=check.title, reason=one_line(check.why), remediation="As for those that are named one by one."))
     return found
 
 
 def _remediation(check, row, evidence):
-    manual = _text(_one_line(check.fix["manual"] or ""), row)
+    manual = _text(one_line(check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
         return "This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. %s" % (
@@ -140,8 +151,10 @@ def _class_of(check, host):
     return "guarded" if host.get("place") == "image" and check.fix["class"] == "disruptive" else check.fix["class"]
 
 
-def _one_line(text):
-    return " ".join(str(text).split())
+def one_line(text, limit=_TEXT_LIMIT):
+    """`text` without line ends and of a sane length."""
+    words = " ".join(escaped_lines(str(text)[:limit * 2]).split())
+    return words if len(words) <= limit else words[:limit - 3] + "..."
 
 
 def _text(template, row):
@@ -155,4 +168,4 @@ def _text(template, row):
             return ", ".join(str(item) for item in value)
         return "unknown" if value is None else str(value)
 
-    return _one_line(_FIELD.sub(field, template))
+    return one_line(_FIELD.sub(field, template))

@@ -5,26 +5,29 @@
 
 A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented are dropped: nothing of
 ours reads them. A value of another type, a documented key that is missing, or a text beyond the bounds is not an answer of our module, and
-nothing of that section is used. null fits everywhere but as an element of a list: collectors return it for what they could not tell.
+nothing of that section is used. Characters that move the cursor or turn the direction of writing are written out here, so that whoever shows
+the text, Ansible itself with -v for example, shows no more than text.
 """
 
 import math
+from collections.abc import Mapping
 
 from . import _schema
+from ._render.text import escaped_lines
 
 SCHEMA = 1
-# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors are a path (4096 at most)
-# or 200 characters with some words around them; the longest list has a row for each kernel module asked for.
+# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors have 300 characters with some
+# words around them, and a path has at most 4096; the longest list has a row for each kernel module asked for.
 MOST_CHARACTERS = 256 * 1024
-MOST_TEXT = 8192
+MOST_TEXT = 4096
 MOST_ELEMENTS = 2000
 MOST_KEYS = 500
 # Counters of the kernel are unsigned 64-bit numbers.
 _MOST_INT = 2 ** 64
 
 _WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "dict": "a dictionary", "list": "a list"}
-_TEXT = _schema.Shape("str", True, None, None)
-_SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None, None))
+_TEXT = _schema.Shape("str", True, None, None, False)
+_SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None, None, False), False)
 
 
 class Misfit(Exception):
@@ -61,7 +64,7 @@ def checked_sections(facts):
     `{node_<section>: one sentence}` for those that are there and do not fit. Everything else in `facts` is left out.
     """
     sections, problems, room = {}, {}, Room()
-    for name in _schema.sections() if isinstance(facts, dict) else ():
+    for name in _schema.sections() if isinstance(facts, Mapping) else ():
         if name in facts:
             left = room.characters
             try:
@@ -75,13 +78,9 @@ def checked_sections(facts):
 def checked_section(name, value, room=None):
     """One section as a new plain value. Raises Misfit."""
     try:
-        section = fitted(value, _schema.sections()[name], room or Room())
-        if section is None:
-            raise Misfit("is empty")
+        section = fitted(value, _schema.sections()[name]._replace(nullable=False), room or Room())
         if section["schema"] != SCHEMA:
             raise Misfit("is not %d, the version this collection knows" % SCHEMA, "schema")
-        if section["collected"] is None:
-            raise Misfit("is empty", "collected")
         return section
     except Misfit as misfit:
         raise misfit.below(name) from None
@@ -90,6 +89,8 @@ def checked_section(name, value, room=None):
 def fitted(value, shape, room):
     """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit; its cost is that of what is kept, however large `value` is."""
     if value is None:
+        if not shape.nullable:
+            raise Misfit("is null")
         room.take(6)
         return None
     return _FITTED[shape.type](value, shape, room)
@@ -107,7 +108,7 @@ def _text(value, shape, room):
         except UnicodeEncodeError:
             raise Misfit("holds a surrogate, which is no character") from None
     # Ansible marks texts with subclasses of str; see _plain.
-    return str.__str__(value)
+    return escaped_lines(str.__str__(value))
 
 
 def _bool(value, shape, room):
@@ -144,9 +145,7 @@ def _list(value, shape, room):
     kept = []
     for index, item in enumerate(value):
         try:
-            if item is None:
-                raise Misfit("is empty")
-            kept.append(_FITTED[shape.element.type](item, shape.element, room))
+            kept.append(fitted(item, shape.element, room))
         except Misfit as misfit:
             raise misfit.below("[%d]" % index) from None
     return kept

@@ -17,6 +17,11 @@ def finding(check, status, subject="", observed="", expected="", reason="", reme
     }
 
 
+def is_finding(row):
+    """Whether a row with the types of a finding has a status and a severity, and no text is null but the waiver's."""
+    return row["status"] in STATUSES and row["severity"] in SEVERITIES and all(row[key] is not None for key in KEYS if key != "waiver")
+
+
 def at_least(severity, threshold):
     """True where C(severity) is as bad as C(threshold) or worse."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
-from . import _finding, _run
+from . import _evidence, _finding, _run
 from ._compare import compare
 
 
@@ -15,11 +15,10 @@ def node_report(name, facts, evidence=False):
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # Asked of the report by the next run: what the busiest moment was that anybody has seen.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
-        "digest": (_run.part_of(facts, "node_iptables_chains") or {}).get("digest"),
+        "digest": (_run.section_of(facts, "node_iptables_chains") or {}).get("digest"),
     }
     if evidence:
-        report["evidence"] = {key: _run.part_of(facts, key) for key in sorted(facts)
-                              if key.startswith("node_") and not key.startswith("node_assess_")}
+        report["evidence"] = _evidence.checked_sections(facts)[0]
     return report
 
 

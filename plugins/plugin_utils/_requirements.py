@@ -12,6 +12,8 @@ from . import _cluster_ranges, _conntrack_need, _resolve
 from ._modules_join import best_row, joined
 from ._policy import alternatives
 
+# The sections that requirements are derived from.
+SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_kubelet", "node_kube_proxy", "node_cni")
 # Causes that say nothing against the kernel: the modules were built for it, they are just not in the tree now.
 _NOT_THE_KERNEL = ("file_missing", "config_m_not_shipped", "tree_gone", "no_tree", "index_missing")
 

@@ -18,8 +18,9 @@ _MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
 _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
 
 # One documented value. `type` is str, int, float, bool, dict, list or raw; `always` whether it is never left out; `contains` is {key: Shape} of a
-# dict, None where its keys are free; `element` is the Shape of each element of a list.
-Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element"))
+# dict, None where its keys are free; `element` is the Shape of each element of a list; `nullable` whether null may stand for it: for a scalar
+# always, since that is what could not be told, for a list or dict where its description says null.
+Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element", "nullable"))
 
 
 @functools.lru_cache(maxsize=None)
@@ -38,13 +39,15 @@ def sections():
 
 def _shape(entry):
     always = entry.get("returned") == "always"
-    found = _ELSEWHERE.match(entry["description"]) if isinstance(entry.get("description"), str) else None
+    description = " ".join([entry["description"]] if isinstance(entry["description"], str) else entry["description"])
+    found = _ELSEWHERE.match(description)
     if found:
         return _at(found.group(1), found.group(2).split("."))._replace(always=always)
     contains = {key: _shape(part) for key, part in entry["contains"].items()} if "contains" in entry else None
+    nullable = entry["type"] not in ("dict", "list") or "null" in description
     if entry["type"] != "list":
-        return Shape(entry["type"], always, contains, None)
-    return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None))
+        return Shape(entry["type"], always, contains, None, nullable)
+    return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None, False), nullable)
 
 
 def _at(module, path):

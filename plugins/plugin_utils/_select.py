@@ -43,7 +43,8 @@ def assessed(facts, section=None):
     """True where this run made findings for the host, of the section where one is given."""
     if not _run.summary_of(facts_of(facts)):
         return False
-    if section == _CONNTRACK and _conntrack_need.is_outdated(_run.part_of(facts, "node_conntrack"), _run.part_of(facts, "node_kernel_modules")):
+    if section == _CONNTRACK and _conntrack_need.is_outdated(
+            _run.section_of(facts, "node_conntrack"), _run.section_of(facts, "node_kernel_modules")):
         return False  # Modules were loaded since, and with them came what is to be judged.
     return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
 

@@ -6,6 +6,7 @@
 import json
 
 import pytest
+from healthy import healthy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +20,10 @@ CHECK = _catalogue.catalogue()["KMOD001"]
 
 def report(rows, host="web-1", reached=True, digest=None):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
-                   kernel="kernel 6.1", needs="iptables mode")
+                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode")
+    chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
-                                     "node_iptables_chains": {"digest": digest}})
+                                     "node_iptables_chains": dict(chains, digest=dict(chains["digest"], **digest or {}))})
 
 
 def failing(subject="xt_comment", observed="absent", status="fail", waiver=None):

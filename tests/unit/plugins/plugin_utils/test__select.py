@@ -7,7 +7,7 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy, _select
 
 FILE = "kubenode-netfilter.conf"
 
@@ -131,7 +131,7 @@ def hooks(*findings, **changes):
     """Facts of a host of which these (check, subject, status) were found."""
     known = facts(changes={"node_host": changes} if changes else None)
     rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status) for check, subject, status in findings]
-    return dict(known, node_assess_findings=rows)
+    return dict(known, node_assess_findings=rows, node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
 
 
 def test_hooks_that_failed_are_to_be_fixed():
