@@ -41,12 +41,15 @@ class ActionModule(ActionBase):
             names, reports, fleet = self._reports(task_vars, arguments.get("evidence", False))
             formats = arguments.get("formats")
             formats = ["json", "terminal"] if formats is None else formats
-            files = _written(os.path.abspath(os.path.expanduser(arguments["folder"])), reports, fleet) if "json" in formats else []
+            folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
+            files, problems = _written(folder, reports, fleet) if "json" in formats else ([], [])
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
         if "terminal" in formats:
             _shown(names, reports, fleet, files)
         result.update(changed=False, files=files, totals=fleet["totals"])
+        if problems:
+            result["warnings"] = problems
         return result
 
     def _arguments(self):
@@ -72,16 +75,16 @@ class ActionModule(ActionBase):
 
 
 def _written(folder, reports, fleet):
-    """Writes the files of all hosts assessed so far and the roll-up last, so that it never names a file that is not there."""
-    _store.prepare(folder)
-    files = []
-    for name in sorted(reports):
-        path = _store.node_path(folder, name)
-        _store.write(path, render_json(reports[name]))
-        files.append(path)
-    path = os.path.join(folder, "fleet.json")
-    _store.write(path, render_json(fleet))
-    return [path] + files
+    """(files, problems): writes the files of all hosts assessed so far, and the roll-up last. A file of one host that cannot be written is a
+    problem, and costs no other host its own."""
+    files, problems = [], []
+    with _store.opened(folder) as opened:
+        for name in sorted(reports):
+            try:
+                files.append(_store.write_node(opened, name, render_json(reports[name])))
+            except BadInput as error:
+                problems.append(str(error))
+        return [_store.write_fleet(opened, render_json(fleet))] + files, problems
 
 
 def _shown(names, reports, fleet, files):

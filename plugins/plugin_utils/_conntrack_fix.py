@@ -53,7 +53,10 @@ def _size(facts, section, peak):
     known = _run.part_of(facts, "node_assess_conntrack") or {}
     if not section or known.get("run") != _run.ID or not known.get("options"):
         return None
-    return need_of(section, **dict(known["options"], peak=max(peak, known["options"]["peak"])))
+    try:
+        return need_of(section, **dict(known["options"], peak=max(peak, known["options"]["peak"] or 0)))
+    except BadInput:
+        return None  # The policy was checked: these facts are not as assess left them.
 
 
 def _add_size(wanted, section, size, given, subjects, findings):

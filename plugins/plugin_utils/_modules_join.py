@@ -20,6 +20,8 @@ def joined(section):
         return {}
     rows = {}
     for row in section.get("modules") or []:
+        if row["name"] is None:
+            continue
         full = dict(_EMPTY, **row)
         full["release"] = section.get("judged_release") or "the kernel"
         full["next_release"] = (section.get("next_boot") or {}).get("release") or "the next kernel"

@@ -22,7 +22,7 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
     described = section["kube_proxy"]
     value = described["value"] if described and described["writes"] != proxy.LEAVES else None
     answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent, ceiling,
-                            min(value, MOST) if value else None)
+                            min(value, MOST) if value and value > 0 else None)
     answer.update(peak=most, peak_because=because, enough=_enough(section, answer["max"]), advice=_advice(section, answer["max"]))
     return answer
 
@@ -31,11 +31,11 @@ def peak_of(section, known=0, earlier=0):
     """(the most connections that are known of, what says so); where some found no room the table was full once."""
     peaks = [(known, "the policy says so")] if known else []
     peaks += [(earlier, "an earlier report says so")] if earlier else []
-    if section["count"] is not None:
+    if is_possible("peak", section["count"]):
         peaks.append((section["count"], "the count of now"))
-    if section["rates"] and section["rates"]["highest_count"] is not None:
+    if section["rates"] and is_possible("peak", section["rates"]["highest_count"]):
         peaks.append((section["rates"]["highest_count"], "the highest count in %s s" % section["rates"]["window_seconds"]))
-    if section["max"] and was_full(section):
+    if section["max"] and is_possible("peak", section["max"]) and was_full(section):
         peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"] if section["lost"] else "the kernel's log says it was full"))
     return max(peaks) if peaks else (0, "nothing is known of it")
 

@@ -37,25 +37,24 @@ def wrapped(text, width):
     """C(text) as lines of at most C(width) columns, broken at blanks, inside a word only where it alone is wider."""
     lines, line = [], ""
     for word in text.split():
-        while width_of(word) > width:
-            if line:
-                lines.append(line)
-                line = ""
-            head = _head(word, width)
-            lines.append(head)
-            word = word[len(head):]
-        if line and width_of(line) + 1 + width_of(word) > width:
+        pieces = _pieces(word, width)
+        if line and (len(pieces) > 1 or width_of(line) + 1 + width_of(word) > width):
             lines.append(line)
-            line = word
-        else:
-            line = "%s %s" % (line, word) if line else word
+            line = ""
+        lines += pieces[:-1]
+        line = "%s %s" % (line, pieces[-1]) if line else pieces[-1]
     return lines + [line] if line or not lines else lines
 
 
-def _head(word, width):
-    used = 0
+def _pieces(word, width):
+    """A word cut into as many pieces of at most `width` columns as it takes, in one pass: a node decides how long it is."""
+    if width_of(word) <= width:
+        return [word]
+    pieces, start, used = [], 0, 0
     for index, char in enumerate(word):
-        used += width_of(char)
-        if used > width and index:
-            return word[:index]
-    return word
+        columns = width_of(char)
+        if used + columns > width and index > start:
+            pieces.append(word[start:index])
+            start, used = index, 0
+        used += columns
+    return pieces + [word[start:]]

@@ -72,6 +72,26 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
     assert not (tmp_path / "not_made").exists() and run.shown == []
 
 
+def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path):
+    (tmp_path / "nodes" / "b.json" / "inside").mkdir(parents=True)
+    result = run({"folder": str(tmp_path)}, {"a": assessed(), "b": assessed(), "c": assessed()})
+    assert [path.rpartition("/")[2] for path in result["files"]] == ["fleet.json", "a.json", "c.json"]
+    assert len(result["warnings"]) == 1 and result["warnings"][0].endswith("/nodes/b.json cannot be written: Is a directory")
+    assert json.loads((tmp_path / "fleet.json").read_text())["totals"]["assessed"] == 3
+    assert not list(tmp_path.rglob(".report-*"))
+
+
+def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
+    run({"folder": str(tmp_path / "alone")}, {"a": assessed(), "c": assessed()})
+    damaged = dict(assessed(), node_assess_findings=[{"check": "\x1b[2J"}], node_iptables_chains={"digest": 3})
+    run({"folder": str(tmp_path / "all"), "evidence": True}, {"a": assessed(), "b": damaged, "c": assessed(), "d": [], "e": "x"})
+    rows = {row["host"]: row["status"] for row in json.loads((tmp_path / "all" / "fleet.json").read_text())["hosts"]}
+    assert rows == {"a": "assessed", "b": "not_reached", "c": "assessed", "d": "not_reached", "e": "not_reached"}
+    for name in "ac":
+        with_evidence = json.loads((tmp_path / "all" / "nodes" / (name + ".json")).read_text())
+        assert with_evidence.pop("evidence") and with_evidence == json.loads((tmp_path / "alone" / "nodes" / (name + ".json")).read_text())
+
+
 @pytest.mark.parametrize("arguments, words", [
     ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"), ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
     ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),

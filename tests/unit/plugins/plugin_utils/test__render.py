@@ -4,6 +4,7 @@
 """What people see: no text of a node speaks to the terminal, lines keep their width."""
 
 import json
+from unittest import mock
 
 import pytest
 from healthy import healthy
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding, _fleet, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
@@ -149,3 +151,11 @@ def test_wrapped_lines_keep_the_width_and_lose_no_character(text, width):
     lines = wrapped(text, width)
     assert all(width_of(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("word", ["\u4e16" * 20000, "\u0301" * 20000, "\u4e16 " * 20000])
+def test_wrapping_looks_at_each_character_a_few_times(word, monkeypatch):
+    looked = []
+    monkeypatch.setattr(text_module, "unicodedata", mock.Mock(combining=lambda char: char == "\u0301", east_asian_width=lambda char: looked.append(char) or "W"))
+    assert "".join(wrapped(word, 40)).replace(" ", "") == word.replace(" ", "")
+    assert len(looked) < len(word) * 50

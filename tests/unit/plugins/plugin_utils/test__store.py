@@ -4,6 +4,7 @@
 """Report files: names that cannot leave the folder, modes, and a folder that cannot be written."""
 
 import os
+import pathlib
 import stat
 
 import pytest
@@ -14,52 +15,153 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _store
 
 
+def write(folder, host, text):
+    with _store.opened(str(folder)) as opened:
+        return _store.write_node(opened, host, text)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def test_files_are_for_their_owner_and_replaced_as_a_whole(tmp_path):
     folder = tmp_path / "a" / "report"
-    _store.prepare(str(folder))
-    _store.prepare(str(folder))
+    write(folder, "x", "one")
     path = folder / "nodes" / "x.json"
-    _store.write(str(path), "one")
-    _store.write(str(path), "two")
+    assert write(folder, "x", "two") == str(path)
     assert path.read_text() == "two"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert mode_of(path) == 0o600
     assert os.listdir(str(folder / "nodes")) == ["x.json"]
+    with _store.opened(str(folder)) as opened:
+        assert _store.write_fleet(opened, "all") == str(folder / "fleet.json")
+    assert (folder / "fleet.json").read_text() == "all"
 
 
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="^The report folder .*/file cannot be made: "):
-        _store.prepare(str(tmp_path / "file"))
+        write(tmp_path / "file", "x", "")
+    with pytest.raises(BadInput, match="^The report folder .*/file/below cannot be made: "):
+        write(tmp_path / "file" / "below", "x", "")
 
 
 def test_nothing_stays_where_a_file_cannot_be_replaced(tmp_path):
-    (tmp_path / "x.json").mkdir()
-    (tmp_path / "x.json" / "inside").write_text("")
+    (tmp_path / "nodes" / "x.json" / "inside").mkdir(parents=True)
     with pytest.raises(BadInput, match="^The report .*x.json cannot be written: "):
-        _store.write(str(tmp_path / "x.json"), "text")
-    assert os.listdir(str(tmp_path)) == ["x.json"]
-    with pytest.raises(BadInput, match="cannot be written: No such file"):
-        _store.write(str(tmp_path / "missing" / "x.json"), "text")
+        write(tmp_path, "x", "text")
+    assert os.listdir(str(tmp_path / "nodes")) == ["x.json"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
+def test_what_is_made_is_writable_by_its_owner_alone(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        path = pathlib.Path(write(tmp_path / "a" / "b" / "report", "x", "text"))
+    finally:
+        os.umask(before)
+    assert [mode_of(folder) & 0o022 for folder in path.parents[:4]] == [0, 0, 0, 0]
+    assert [mode_of(part) for part in (path, path.parent, path.parents[1])] == [0o600, 0o700, 0o700]
+
+
+@pytest.mark.parametrize("inside", ["", "nodes"])
+def test_a_folder_that_is_a_symbolic_link(tmp_path, inside):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    link = tmp_path / "report" / inside
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(victim)
+    with pytest.raises(BadInput, match="is a symbolic link; set node_report_folder"):
+        write(tmp_path / "report", "x", "text")
+    assert list(victim.iterdir()) == []
+    link.unlink()
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="is a symbolic link"):
+        write(tmp_path / "report", "x", "text")
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777, 0o757])
+def test_a_report_folder_of_the_user_is_made_safe(tmp_path, mode):
+    """As umask 002 leaves it, empty or with reports in it."""
+    for _run in "ab":
+        for folder in (tmp_path, tmp_path / "nodes"):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(mode)
+        write(tmp_path, "x", "text")
+        assert [mode_of(folder) for folder in (tmp_path, tmp_path / "nodes")] == [mode & ~0o022] * 2
+
+
+@pytest.mark.parametrize("mode, others", [(0o775, ["my.txt"]), (0o1777, []), (0o777, ["fleet.json", "nodes", ".profile"])])
+def test_a_folder_that_is_not_for_reports_alone_keeps_its_mode(tmp_path, mode, others):
+    for name in others:
+        (tmp_path / name).write_text("")
+    tmp_path.chmod(mode)
+    with pytest.raises(BadInput, match="is writable by other users, .* or run: chmod go-w " + str(tmp_path)):
+        write(tmp_path, "x", "text")
+    assert mode_of(tmp_path) == mode and sorted(os.listdir(str(tmp_path))) == sorted(others)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+@pytest.mark.parametrize("inside", ["", "nodes"])
+def test_a_folder_of_another_user(tmp_path, inside):
+    folder = tmp_path / inside
+    folder.mkdir(exist_ok=True)
+    os.chown(str(folder), 65534, -1)
+    with pytest.raises(BadInput, match="belongs to the user with id 65534"):
+        write(tmp_path, "x", "text")
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_file_that_is_a_link_is_replaced_not_followed(tmp_path):
+    (tmp_path / "nodes").mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "nodes" / "x.json").symlink_to(victim)
+    assert _store.earlier_peak(str(tmp_path), "x") == 0
+    path = pathlib.Path(write(tmp_path, "x", "text"))
+    assert victim.read_text() == "precious" and path.read_text() == "text" and not path.is_symlink()
+
+
+def test_a_folder_that_is_swapped_while_it_is_open(tmp_path):
+    folder, victim = tmp_path / "report", tmp_path / "victim"
+    victim.mkdir()
+    with _store.opened(str(folder)) as opened:
+        (folder / "nodes").rename(tmp_path / "old")
+        (folder / "nodes").symlink_to(victim)
+        _store.write_node(opened, "x", "text")
+    assert list(victim.iterdir()) == [] and (tmp_path / "old" / "x.json").read_text() == "text"
 
 
 @pytest.mark.parametrize("host, name", [
     ("web-1", "web-1.json"), ("../x", "%2E.%2Fx.json"), (".", "%2E.json"), ("a b/c", "a%20b%2Fc.json"), ("fe80::1", "fe80%3A%3A1.json"),
+    ("", "%.json"), ("..", "%2E..json"), ("a\0b\n", "a%00b%0A.json"), ("\ud800", "%ED%A0%80.json"), ("x" * 200, "x" * 200 + ".json"),
+    ("x" * 201, "x" * 150 + "~84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed.json"),
 ])
 def test_names(host, name):
     assert _store.file_name(host) == name
 
 
-@given(st.lists(st.text(min_size=1).filter(lambda text: text.isprintable()), unique=True, max_size=5))
+@given(st.lists(st.text(st.characters(), max_size=8) | st.text("a.\u4e16/", min_size=190, max_size=400), unique=True, max_size=5))
 def test_names_stay_in_the_folder_and_differ(hosts):
     names = [_store.file_name(host) for host in hosts]
     assert len(set(names)) == len(names)
-    assert all("/" not in name and not name.startswith(".") for name in names)
+    assert all("/" not in name and not name.startswith(".") and name.isascii() and name.isprintable() and len(name) <= 255 for name in names)
+
+
+def test_a_long_name_is_not_the_name_of_another_host():
+    long = _store.file_name("x" * 300)
+    assert _store.file_name(long[:-len(".json")]) != long
+
+
+@pytest.mark.parametrize("host", ["\u4e16" * 300, "x" * 5000, "a/../b", "\0", "..", "\udcff"])
+def test_any_name_has_a_file(tmp_path, host):
+    write(tmp_path, host, '{"conntrack_peak": 7}')
+    assert _store.earlier_peak(str(tmp_path), host) == 7
+    assert len(os.listdir(str(tmp_path / "nodes"))) == 1
 
 
 def test_what_an_earlier_report_knew(tmp_path):
     assert _store.earlier_peak(str(tmp_path), "a/b") == 0
-    _store.prepare(str(tmp_path))
-    _store.write(_store.node_path(str(tmp_path), "a/b"), '{"conntrack_peak": 70000, "findings": []}')
+    write(tmp_path, "a/b", '{"conntrack_peak": 70000, "findings": []}')
     assert _store.earlier_peak(str(tmp_path), "a/b") == 70000
 
 
@@ -67,14 +169,14 @@ def test_what_an_earlier_report_knew(tmp_path):
     "", "{", "[]", "3", '{"conntrack_peak": true}', '{"conntrack_peak": -1}', '{"conntrack_peak": 1e9}', '{"conntrack_peak": "5"}', '{"other": 1}',
     '{"conntrack_peak": %d}' % (1 << 31), "[" * 100000, "\xff", '{"conntrack_peak": 5}' + " " * (4 * 1024 * 1024)])
 def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
-    _store.prepare(str(tmp_path))
+    (tmp_path / "nodes").mkdir()
     with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:
         stream.write(text.encode("latin-1"))
     assert _store.earlier_peak(str(tmp_path), "a") == 0
 
 
 def test_a_report_that_is_no_file(tmp_path):
-    _store.prepare(str(tmp_path))
+    (tmp_path / "nodes").mkdir()
     os.mkfifo(_store.node_path(str(tmp_path), "pipe"))
     os.mkdir(_store.node_path(str(tmp_path), "folder"))
     assert [_store.earlier_peak(str(tmp_path), name) for name in ("pipe", "folder")] == [0, 0]
