@@ -57,7 +57,7 @@ def _fill(result, answer, shapes, complete):
             misfits += wrong
         else:
             try:
-                result[key] = _without_controls(_evidence.fitted(answer[key], shape, room))
+                result[key] = _evidence.fitted(answer[key], shape, room)
             except _evidence.Misfit as misfit:
                 misfits.append(str(misfit.below(key)))
     return misfits
@@ -75,16 +75,6 @@ def _sections(facts, names):
             except _evidence.Misfit as misfit:
                 misfits.append(str(misfit))
     return sections, misfits
-
-
-def _without_controls(value):
-    if isinstance(value, str):
-        return escaped_lines(value)
-    if isinstance(value, list):
-        return [_without_controls(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _without_controls(item) for key, item in value.items()}
-    return value
 
 
 def _message(text):

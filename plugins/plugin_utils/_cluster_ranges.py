@@ -113,7 +113,7 @@ def _with_seen(answer, pods, seen, evidence):
 
 
 def _shown(row):
-    return "%d addresses, as of %s" % (row["addresses"], row["name"] or "a Service")
+    return "%d addresses, as of %s" % (row["addresses"] or 0, row["name"] or "a Service")
 
 
 def _unread(evidence):

@@ -41,8 +41,8 @@ def _range(name, text, with_length):
 
 @functools.lru_cache(maxsize=1024)
 def range_of(text):
-    """The netaddr.IPNetwork of a range, or of one address; None if it is none."""
-    if not _RANGE.match(text):
+    """The netaddr.IPNetwork of a range, or of one address; None if it is none, or a node left it empty."""
+    if text is None or not _RANGE.match(text):
         return None
     try:
         return netaddr.IPNetwork(text).cidr

@@ -83,7 +83,7 @@ def modules_to_load(facts, extra, unblock, file):
         return []
     wrong = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", MODULES_ROLE)
     subjects = {row["subject"] for row in wrong}
-    rows = _run.part_of(facts, "node_assess_required_modules") or []
+    rows = [row for row in _run.part_of(facts, "node_assess_required_modules") or [] if row["name"]]
     # KMOD012 speaks of loading on demand as such; what is left to load then has findings of its own.
     lacking = [row["name"] for row in rows if row["subject"] in subjects]
     if any(row["subject"].startswith("and ") for row in wrong):
@@ -92,7 +92,7 @@ def modules_to_load(facts, extra, unblock, file):
             unblock or not row["blocked_by"])]
     if not lacking and not names:
         return []
-    kept = [row["name"] for row in rows if any(place["file"].endswith("/" + file) for place in row["persisted_by"])]
+    kept = [row["name"] for row in rows if any((place["file"] or "").endswith("/" + file) for place in row["persisted_by"])]
     return sorted(set(names + [_names.normalise(name) for name in lacking + kept]))
 
 

@@ -5,6 +5,8 @@
 
 import copy
 
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+
 RELEASE, NEXT = "6.1.0-49-amd64", "6.12.9-amd64"
 KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/lib/modules/" + RELEASE, "index": "ok", "index_cause": "",
           "config": "/boot/config-" + RELEASE, "config_complete": True}
@@ -190,7 +192,22 @@ def healthy(names, modules=None, changes=None):
     evidence = merged(evidence, changes or {})
     for row in evidence.get("node_conntrack", {}).get("sysctls", ()):
         row.update(evidence["node_conntrack"].get("of_keys", {}).get(row["key"], {}))
+    for name, section in evidence.items():
+        if isinstance(section, dict) and name in _schema.sections():
+            for key, shape in _schema.sections()[name].contains.items():
+                _complete(section.get(key), shape)
     return evidence
+
+
+def _complete(value, shape):
+    """Adds what a table does not care for: a row of a real node has every key that is documented."""
+    for item in value if isinstance(value, list) and shape.element else ():
+        _complete(item, shape.element)
+    if isinstance(value, dict) and shape.contains:
+        for key, part in shape.contains.items():
+            if key not in value:
+                value[key] = None if part.nullable else {"list": [], "dict": {}}[part.type]
+            _complete(value[key], part)
 
 
 def merged(base, changes):

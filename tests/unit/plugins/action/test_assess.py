@@ -4,6 +4,7 @@
 """The action assess: mistakes of the user fail it before anything connects, nodes never do."""
 
 import time
+import tracemalloc
 from unittest import mock
 
 import pytest
@@ -89,6 +90,11 @@ def test_a_mistake_fails_before_anything_connects(run, arguments, variables, wor
     ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"}, "the module failed: MODULE FAILURE; Traceback: x"),
     ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
     ({}, "the module failed: it returned nothing"),
+    ({"ansible_facts": ["node_host"]}, "the module failed: it returned nothing"),
+    ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
+    (RecursionError("maximum recursion depth exceeded while decoding"), "the module could not be run: maximum recursion"),
+    (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
+    ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"}, "the module failed: msg is no text; \\x9b2J\\u202e"),
 ])
 def test_a_node_never_fails_the_task(run, answer, words):
     if isinstance(answer, Exception):
@@ -106,6 +112,30 @@ def test_a_node_that_hangs_is_left(run):
     run.node.side_effect = lambda **_options: time.sleep(30)
     facts = run({"timeout": 1})["ansible_facts"]
     assert facts["node_assess_findings"][0]["reason"] == "the node did not answer within 1 seconds"
+
+
+def test_a_section_that_does_not_fit_is_unknown_with_the_reason(run):
+    run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_cni=dict(EVIDENCE["node_cni"], plugins="bridge"))}
+    facts = run()["ansible_facts"]
+    why = "the node's answer does not fit the documentation: node_cni.plugins must be a list"
+    assert facts["node_assess_summary"]["reached"] and "node_cni" not in facts and facts["node_host"] == EVIDENCE["node_host"]
+    found = {row["check"]: row for row in facts["node_assess_findings"]}
+    assert (found["KMOD001"]["status"], found["KMOD001"]["reason"]) == ("unknown", why)
+    assert found["XLOCK003"]["status"] == "skip" and found["BACKEND001"]["status"] == "pass"
+
+
+def test_a_huge_text_is_never_copied(run):
+    huge = "\u4e16" * (20 << 20)
+    run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_host=dict(EVIDENCE["node_host"], place=huge), **{huge: huge})}
+    tracemalloc.start()
+    try:
+        facts = run()["ansible_facts"]
+        run.node.return_value = {"failed": True, "msg": huge}
+        run()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 << 20 and "node_host" not in facts
 
 
 def test_what_the_node_sends_besides_evidence_is_dropped(run):

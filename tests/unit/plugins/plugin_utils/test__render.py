@@ -156,6 +156,7 @@ def test_wrapped_lines_keep_the_width_and_lose_no_character(text, width):
 @pytest.mark.parametrize("word", ["\u4e16" * 20000, "\u0301" * 20000, "\u4e16 " * 20000])
 def test_wrapping_looks_at_each_character_a_few_times(word, monkeypatch):
     looked = []
-    monkeypatch.setattr(text_module, "unicodedata", mock.Mock(combining=lambda char: char == "\u0301", east_asian_width=lambda char: looked.append(char) or "W"))
+    monkeypatch.setattr(text_module, "unicodedata", mock.Mock(
+        combining=lambda char: char == "\u0301", east_asian_width=lambda char: looked.append(char) or "W"))
     assert "".join(wrapped(word, 40)).replace(" ", "") == word.replace(" ", "")
     assert len(looked) < len(word) * 50

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding, _policy
 
 TABLES = pathlib.Path(__file__).resolve().parents[3] / "checks"
 KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count", "remediation"}
@@ -41,6 +41,8 @@ def test_check(check_id, row):
     for key, field in (("state", "state"), ("boot", "at_boot"), ("persisted", "persisted")):
         for name, value in (row.get(key) or {}).items():
             next(module for module in evidence["node_kernel_modules"]["modules"] if module["name"] == name)[field] = value
+    # What a table shows has to be what a node may answer at all.
+    assert _evidence.checked_sections(evidence)[1] == {}
     found, _requirements = _assess.judged(evidence, policy, [_catalogue.catalogue()[check_id]])
     assert all(list(finding) == list(_finding.KEYS) for finding in found)
     statuses = [finding["status"] for finding in found]
