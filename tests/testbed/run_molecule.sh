@@ -37,8 +37,12 @@ $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
 # Those that take the nodes one after the other come first: in make test they leave a core to the unit tests.
-for scenario in everything backend hooks conntrack default rules image; do
+scenarios=(everything backend hooks conntrack default rules image)
+number=0
+for scenario in "${scenarios[@]}"; do
     before=$SECONDS
+    number=$((number + 1))
+    echo "molecule: scenario $scenario, $number of ${#scenarios[@]}"
     if molecule test -s "$scenario"; then
         echo "molecule: $scenario passed in $((SECONDS - before)) s"
     else

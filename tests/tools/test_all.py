@@ -11,63 +11,157 @@ import subprocess
 import sys
 import time
 
+import progress
 from results import BUILD, TOP, clean_env
 
-# Cheap parts first. Minutes after which a part is ended: about twice what it needs on two cores with nothing cached.
+# Cheap parts first. Minutes that a part takes on two cores, for the estimate of a first run: no part is ended after them.
 # Benchmarks only show here that they run (SMOKE): times are compared where nothing else runs.
-PARTS = (("lint", 8), ("unit", 35), ("docs", 6), ("build", 4), ("bench", 8), ("sanity", 20))
+PARTS = (("lint", 3), ("unit", 20), ("docs", 2), ("build", 2), ("bench", 3), ("sanity", 10))
 # Waits for virtual machines more often than it works: beside all others, which give way to it, for a kernel that boots slowly misses deadlines.
-BESIDE = ("molecule", 58)
+BESIDE = ("molecule", 44)
 GIVE_WAY = ["nice", "-n", "5"]
+# A machine that ends runs by itself sets this and gets the summary; for people there is no limit.
+LIMIT = "KUBENODE_LIMIT_MINUTES"
+SHOW_SECONDS = 0.5
 SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1"]}
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
 LEFT_OUT = re.compile(r"^(?:molecule: \W*)?(?P<what>.*?) *\bleft out: *(?P<why>.+)", re.IGNORECASE)
 NOTE = re.compile(r"^ *(molecule: nodes that took part.*|ratio [0-9.]+, target.*)")
+STEP = re.compile(r"^molecule: (scenario \w+, \d+ of \d+)$", re.MULTILINE)
 
 
-def end(process):
-    """End a part and whatever it started, politely at first: make ends at once, what it ran may have virtual machines to shut down."""
+def alive(process):
+    process.poll()  # The leader counts as one of the group until it is waited for.
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def end(processes):
+    """End parts and whatever they started, politely at first: make ends at once, what it ran may have virtual machines to shut down."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
+        processes = [process for process in processes if alive(process)]
+        for process in processes:
+            try:
+                os.killpg(process.pid, sent)
+            except ProcessLookupError:
+                continue
         deadline = time.monotonic() + 60
-        try:
-            os.killpg(process.pid, sent)
-            while time.monotonic() < deadline:
-                process.poll()  # The leader counts as one of the group until it is waited for.
-                os.killpg(process.pid, 0)
-                time.sleep(0.2)
-        except ProcessLookupError:
-            return
+        while any(map(alive, processes)) and time.monotonic() < deadline:
+            time.sleep(0.2)
 
 
 class Running:
-    """A part that was started: its process, its log, and when it is ended."""
+    """A part that was started: its process, its logs, when it began."""
 
-    def __init__(self, part, minutes, prefix=()):
+    def __init__(self, part, prefix=()):
         self.part = part
         self.log = BUILD / "logs" / (part + ".log")
         self.log.parent.mkdir(parents=True, exist_ok=True)
         (BUILD / "results" / (part + ".json")).unlink(missing_ok=True)
-        self.minutes, self.deadline, self.began = minutes, time.monotonic() + minutes * 60, time.time()
+        self.began = time.time()
+        self.ended = False  # by this program, not by itself
         with open(str(self.log), "wb") as output:
             self.process = subprocess.Popen([*prefix, "make", "--no-print-directory", part] + SETTINGS.get(part, []), cwd=str(TOP), env=clean_env(),
                                             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
 
-    def follow(self):
-        """Show its output until it ends; return (part, seconds, rows)."""
-        print("== %s" % self.part, flush=True)
-        with open(str(self.log), "rb") as shown:
-            while self.process.poll() is None and time.monotonic() < self.deadline:
-                time.sleep(0.5)
+    def runs(self):
+        return self.process.poll() is None
+
+    def seconds(self):
+        """It may have ended while another was followed: then its last word tells when."""
+        return (time.time() if self.runs() else self.log.stat().st_mtime) - self.began
+
+    def quiet_seconds(self):
+        logs = [self.log, *self.log.parent.glob(self.part + "-*.log")]
+        return time.time() - max(self.began, *(log.stat().st_mtime for log in logs))
+
+    def step(self):
+        found = STEP.findall(self.log.read_text(encoding="utf-8", errors="replace"))
+        return found[-1] if found else None
+
+    def outcome(self, limit):
+        """Return (part, seconds, rows)."""
+        why = "%s was not done after %g minutes" % (self.part, limit) if self.ended else None
+        return self.part, self.seconds(), rows_of(self.part, self.process.returncode, why)
+
+
+class Run:
+    """All parts, one after the other, and one beside them; until they are done, or until the limit that was set."""
+
+    def __init__(self, limit=None, clock=time.monotonic):
+        self.limit, self.clock, self.began = limit, clock, clock()
+        self.expected = progress.expected_seconds((*PARTS, BESIDE))
+        self.running, self.left = [], [part for part, _minutes in PARTS]
+        self.line_seconds = None
+
+    def out_of_time(self):
+        return self.limit is not None and self.clock() - self.began >= self.limit * 60
+
+    def all(self):
+        """Return whether all of it was done and passed."""
+        try:
+            beside = self.start(BESIDE[0])
+            while self.left and not self.out_of_time():
+                self.follow(self.start(self.left.pop(0), GIVE_WAY))
+            self.follow(beside)
+        finally:
+            self.end()
+        outcomes = [each.outcome(self.limit) for each in [*self.running[1:], beside]]
+        outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))]) for part in self.left]
+        progress.keep_seconds(self.passed())
+        return summary(outcomes)
+
+    def start(self, part, prefix=()):
+        self.running.append(Running(part, prefix))
+        return self.running[-1]
+
+    def follow(self, running):
+        """Show the output of a part until it ends, and once a minute how far the run is."""
+        print("== %s" % running.part, flush=True)
+        with open(str(running.log), "rb") as shown:
+            while running.runs() and not self.out_of_time():
                 show(shown.read())
-            if self.process.returncode is None:
-                with open(str(self.log), "ab") as output:
-                    output.write(b"ended: not done after %d minutes\n" % self.minutes)
-            end(self.process)
+                self.tell()
+                time.sleep(SHOW_SECONDS)
+            if running.runs():
+                self.end()
+            end([running.process])
             show(shown.read())
-        # It may have ended while another was followed: its last word tells when.
-        return self.part, self.log.stat().st_mtime - self.began, rows_of(self.part, self.process.returncode)
+
+    def tell(self):
+        """Print the line of progress, at most once a minute."""
+        seconds = self.clock() - self.began
+        if self.line_seconds is None or seconds - self.line_seconds >= 60:
+            self.line_seconds = seconds
+            print("-- " + self.line(seconds), flush=True)
+
+    def passed(self):
+        """Return {part: seconds}: a part that fails may end early, and is no measure."""
+        return {each.part: each.seconds() for each in self.running if not each.runs() and each.process.returncode == 0}
+
+    def line(self, seconds):
+        runs = [each for each in self.running if each.runs()]
+        words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(), each.step()) for each in runs]
+        to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs}, self.left, BESIDE[0])
+        return "after %s: %s; left: %s; about %s to go%s" % (
+            progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else", progress.in_minutes(to_go),
+            "" if self.limit is None else ", limit %g min" % self.limit)
+
+    def end(self):
+        """End what runs. A second signal must not leave virtual machines behind: this takes two minutes at most."""
+        runs = [each for each in self.running if each.runs()]
+        if runs:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            print("-- ending %s; this takes up to two minutes" % ", ".join(each.part for each in runs), flush=True)
+            for each in runs:
+                each.ended = True
+            end([each.process for each in runs])
 
 
 def show(output):
@@ -75,8 +169,8 @@ def show(output):
     sys.stdout.flush()
 
 
-def rows_of(part, status):
-    """Return the rows a part kept, or, where it keeps none, what the pytest runs in its log counted."""
+def rows_of(part, status, why=None):
+    """Return the rows a part kept, or, where it keeps none, what the pytest runs in its log counted; and why it was ended."""
     kept = BUILD / "results" / (part + ".json")
     if kept.exists():
         rows = json.loads(kept.read_text(encoding="utf-8"))
@@ -84,9 +178,13 @@ def rows_of(part, status):
         rows = rows_from_log((BUILD / "logs" / (part + ".log")).read_text(encoding="utf-8", errors="replace"))
         if not any("what" in row for row in rows) and not status:
             rows.append({"what": part, "passed": 1, "failed": 0, "skipped": 0})
-    if status and not any(row.get("failed") for row in rows):
-        rows.append({"what": "%s ended with status %d" % (part, status), "passed": 0, "failed": 1, "skipped": 0})
+    if status and (why or not any(row.get("failed") for row in rows)):
+        rows.append(failed_row(why or "%s ended with status %d" % (part, status)))
     return rows
+
+
+def failed_row(what):
+    return {"what": what, "passed": 0, "failed": 1, "skipped": 0}
 
 
 def rows_from_log(text):
@@ -127,20 +225,10 @@ def summary(outcomes):
 
 def main():
     # Told to stop, it stops the parts that run, too.
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
-    beside = Running(*BESIDE)
-    running = [beside]
-    try:
-        outcomes = []
-        for part, minutes in PARTS:
-            running.append(Running(part, minutes, GIVE_WAY))
-            outcomes.append(running[-1].follow())
-        outcomes.append(beside.follow())
-    finally:
-        for each in running:
-            if each.process.poll() is None:
-                end(each.process)
-    return 0 if summary(outcomes) else 1
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda sent, _frame: sys.exit(128 + sent))
+    limit = os.environ.get(LIMIT)
+    return 0 if Run(float(limit) if limit else None).all() else 1
 
 
 if __name__ == "__main__":

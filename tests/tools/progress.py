@@ -1,0 +1,67 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far the whole test run is: what runs, for how long, what is left, and when that will be done.
+
+Nothing ends a part of a person's run. A part that hangs is seen here: it runs longer than expected and its logs stand still.
+"""
+
+import json
+
+from results import TOP
+
+KEPT = TOP / ".cache" / "test-seconds.json"
+QUIET_SECONDS = 300
+# Seconds as expected that weigh with what was seen: a short part does not decide what is expected of long ones.
+PRIOR_SECONDS = 600
+
+
+def kept_seconds():
+    """Return {part: seconds} of earlier runs on this machine."""
+    try:
+        return {part: float(seconds) for part, seconds in json.loads(KEPT.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # None yet, or cut off: the table of parts is good enough for an estimate.
+
+
+def expected_seconds(parts):
+    """Return {part: seconds} of the last run on this machine, or of the table of parts, which has minutes."""
+    kept = kept_seconds()
+    return {part: kept.get(part) or minutes * 60.0 for part, minutes in parts}
+
+
+def keep_seconds(measured):
+    """Keep what the parts of this run took; a part that did not end by itself keeps its number of an earlier run."""
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    KEPT.write_text(json.dumps(dict(kept_seconds(), **measured), indent=1, sort_keys=True), encoding="utf-8")
+
+
+def slowness(expected, done, running):
+    """Return how many times longer than expected parts take today: those that passed, and those that are overdue already."""
+    seen = dict(done, **{part: seconds for part, seconds in running.items() if seconds > expected[part]})
+    return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
+
+
+def remaining_seconds(expected, done, running, left, beside):
+    """Return an estimate of the seconds until all is done. Parts run one after the other, except `beside`."""
+    factor = slowness(expected, done, running)
+    to_go = {part: max(expected[part] * factor - seconds, 0) for part, seconds in running.items()}
+    queue = sum(seconds for part, seconds in to_go.items() if part != beside) + sum(expected[part] * factor for part in left)
+    return max(queue, to_go.get(beside, 0))
+
+
+def in_minutes(seconds):
+    return "%d min" % round(seconds / 60)
+
+
+def running_words(part, seconds, expected, quiet, step):
+    """Return a running part in words: `unit (7 of about 20 min, no output for 6 min)`."""
+    if seconds > expected:
+        words = ["%s, expected about %s" % (in_minutes(seconds), in_minutes(expected))]
+    else:
+        words = ["%d of about %s" % (round(seconds / 60), in_minutes(expected))]
+    if step:
+        words.append(step)
+    if quiet >= QUIET_SECONDS:
+        words.append("no output for " + in_minutes(quiet))
+    return "%s (%s)" % (part, ", ".join(words))
