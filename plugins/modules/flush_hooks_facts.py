@@ -198,7 +198,9 @@ ansible_facts:
             family: {description: 'V(ipv4), V(ipv6) or null.', type: str, returned: always, sample: ipv4}
             tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, nat]}
             owners:
-              description: 'How many rules and chains each owner has in it, as in RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts).'
+              description: >-
+                How many rules and chains each owner has in it, as in
+                RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains).
               type: dict
               returned: always
               sample: {kube_proxy: 211, calico: 84, other: 12}

@@ -13,7 +13,7 @@ description:
     a task for each host.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including those that were not
     reached. Files are replaced as a whole and readable by their owner only.
-  - Shows a table for each host of the batch. Colors follow Ansible's settings and the variable E(NO_COLOR).
+  - Shows a table for each host of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR).
   - Writes in check mode too, as a report changes no host.
 author:
   - kubenode.netfilter contributors (@kubenode)

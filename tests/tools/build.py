@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds the tarball users get, from a real copy, then runs the tests that look into it, install it and use it."""
+"""Builds the tarball users get, from a real copy, then runs the tests that look into it, import it as Galaxy does, install it and use it."""
 
 import sys
 
-from results import BUILD, TOP, VENV, Results, clean_env, copy_collection
+from results import BUILD, TOP, VENV, Results, clean_env, copy_collection, make_venv
 
+IMPORTER = "galaxy-importer>=0.4.20,<1"
 
 # What lies about in a checkout that was worked in, and must not come along.
 LITTER = (".venv/bin/python", ".venv-other/pyvenv.cfg", ".cache/disk.img", ".build/logs/unit.log", ".pytest_cache/README.md",
@@ -30,12 +31,16 @@ def main():
     if results.run("ansible-galaxy collection build",
                    [VENV / "bin/ansible-galaxy", "collection", "build", "--output-path", BUILD], cwd=copy):
         tarball, = BUILD.glob("kubenode-netfilter-*.tar.gz")
+        importer = make_venv("galaxy-importer", sys.executable, IMPORTER)
+        if importer is None:
+            results.add("galaxy-importer: no virtual environment", 0, 1)
+            return results.exit_code()
         junit = BUILD / "results" / "tarball.xml"
         junit.unlink(missing_ok=True)
         results.run("the tarball, looked into, installed and used",
                     [VENV / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit,
                      "tests/tools/test_tarball.py"],
-                    env=clean_env(KUBENODE_TARBALL=str(tarball)), junit=junit)
+                    env=clean_env(KUBENODE_TARBALL=str(tarball), KUBENODE_IMPORTER=str(importer / "bin")), junit=junit)
         print("  %s, %d KB" % (tarball.relative_to(TOP), tarball.stat().st_size // 1024))
     return results.exit_code()
 

@@ -1,13 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md (with --check: only compares) and proves that ansible-doc renders every page of the collection."""
+"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection renders."""
 
+import re
 import subprocess
 import sys
 import time
 
 import checks_page
+import docsite
 from results import BUILD, TOP, VENV, Results, clean_env
 
 PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"), ("role", "roles/*/meta/argument_specs.yml"))
@@ -17,16 +19,23 @@ def name_of(kind, path):
     return "kubenode.netfilter." + (path.parents[1].name if kind == "role" else path.stem)
 
 
-def problem_with(kind, name):
-    """Return why ansible-doc does not render a page, or None."""
-    done = subprocess.run([str(VENV / "bin/ansible-doc"), "-t", kind, name], cwd=str(BUILD), stdin=subprocess.DEVNULL,
+def problem_with(kind, names):
+    """Return why ansible-doc does not render pages, or None."""
+    done = subprocess.run([str(VENV / "bin/ansible-doc"), "-t", kind, *names], cwd=str(BUILD), stdin=subprocess.DEVNULL,
                           env=clean_env(ANSIBLE_COLLECTIONS_PATH=str(BUILD)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True, check=False)
     if done.returncode or done.stderr.strip():
         return (done.stderr or done.stdout).strip()
-    if name not in done.stdout:
-        return "the page does not name it"
-    return None
+    headings = {word for line in done.stdout.splitlines() if line.startswith("> ") for word in re.findall(r"[\w.]+", line.lower())}
+    missing = sorted(set(names) - headings)
+    return "no page of " + ", ".join(missing) if missing else None
+
+
+def problems_with(kind, names):
+    """Return {name: problem}. One process renders all; only where that fails each is asked for by itself."""
+    if problem_with(kind, names) is None:
+        return {}
+    return {name: problem for name, problem in ((name, problem_with(kind, [name])) for name in names) if problem}
 
 
 def main(check):
@@ -41,11 +50,12 @@ def main(check):
     for kind, pattern in PAGES:
         start = time.monotonic()
         names = [name_of(kind, path) for path in sorted(TOP.glob(pattern))]
-        problems = {name: problem for name, problem in ((name, problem_with(kind, name)) for name in names) if problem}
+        problems = problems_with(kind, names)
         results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems),
                     seconds=time.monotonic() - start)
         for name, problem in problems.items():
             print("    %s: %s" % (name, problem))
+    docsite.build(results, check)
     return results.exit_code()
 
 

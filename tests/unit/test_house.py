@@ -118,7 +118,7 @@ def test_the_changelog_names_every_module_and_role():
     changelog = read("CHANGELOG.rst")
     names = [pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"plugins/modules/\w+\.py", name)]
     names += sorted({name.split("/")[1] for name in TRACKED if name.startswith("roles/")})
-    assert [name for name in names if "- %s - " % name not in changelog] == []
+    assert [name for name in names if "- kubenode.netfilter.%s - " % name not in changelog] == []
 
 
 def test_no_other_collection_is_needed():
