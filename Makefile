@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit robust lint sanity molecule bench docs build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -29,6 +29,10 @@ test: venv-dev ## Run all tests; installs Debian packages when root
 unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/unit.py
+
+robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
+	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
+	@$(RUN) $(TOOLS)/robust.py
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py

@@ -26,6 +26,7 @@ def place_for_trees():
 
 
 def run_pytest(results, what, python, *tests, **variables):
+    """Run tests as one row; return the file of their results."""
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
@@ -34,6 +35,7 @@ def run_pytest(results, what, python, *tests, **variables):
         os.chmod(folder, 0o755)  # Some tests look as another user.
         results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed + list(tests),
                     env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
+    return junit
 
 
 def run_on_node_python(results, minor, path, version):

@@ -22,3 +22,10 @@ sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tes
 from documented_evidence import watch_collectors
 
 watch_collectors()
+
+
+def pytest_collection_modifyitems(items):
+    """What a test with a long version tries, from its marker, for the table of `make robust`; a test that only knows afterwards uses record_property."""
+    for item in items:
+        for marker in item.iter_markers("robust"):
+            item.user_properties.extend(marker.kwargs.items())

@@ -6,12 +6,15 @@
 import os
 import random
 
+import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_flow import LIST, MAP
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_lines import parse_yaml
+
+TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 
 WORDS = ["iptables -F", "a: b", "# no comment", "x # y", "- z", "it's", 'say "hi"', "", " blank ", "tab\there", "two\nlines\n", "one\n\n  deeper\nlast",
          "[x]", "{y}", "50%", "@reboot", "&a", "*b", "!c", "|", ">", "a\\b", "*/5 * * * * root x", "sh -c 'iptables -F; echo \"x\"'", "e\u00e9",
@@ -36,7 +39,8 @@ def plain(node):
     return node.value
 
 
-@settings(max_examples=500, deadline=None)
+@pytest.mark.robust(documents=TREES_TRIED)
+@settings(max_examples=TREES_TRIED, deadline=None)
 @example({"runcmd": {"runcmd": "::\\ :"}}, dict(PLAIN, width=20))  # A backslash at the end of a line joins only between double quotes.
 @given(TREES, STYLES)
 def test_what_a_program_writes(tree, style):
@@ -48,10 +52,11 @@ LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "k
          "  - y", "other: \"x\"", "    sub: 1", "- a  # tail", "key: {a: b}"]
 
 
+@pytest.mark.robust(documents=LINES_TRIED)
 def test_what_people_write():
     """Random lines: wherever PyYAML takes them, the values are the same."""
     seed, taken = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0
-    for number in range(6000):
+    for number in range(LINES_TRIED):
         source = random.Random("%s %d" % (seed, number))
         text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(LINES) for _line in range(source.randint(1, 7))) + "\n"
         try:

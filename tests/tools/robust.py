@@ -1,0 +1,64 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The long versions of the tests that have one (marker `robust`), on all cores, and a table of what was tried."""
+
+import collections
+import concurrent.futures
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+from results import TOP, VENV, Results, clean_env
+from unit import run_pytest
+
+PYTEST = [str(VENV / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "robust"]
+LONG = {"KUBENODE_ROBUST": "1"}
+TESTS = "tests/unit"
+
+
+def names_of_tests():
+    """Return the test functions that have a long version, below TESTS, each once, whatever its parameters."""
+    listed = subprocess.run([*PYTEST, "--collect-only", TESTS], cwd=str(TOP), env=clean_env(**LONG), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    names = [line.partition("[")[0] for line in listed.stdout.splitlines() if "::" in line]
+    if listed.returncode or not names:
+        sys.exit(listed.stdout + "No test with a long version was found")
+    return list(dict.fromkeys(names))
+
+
+def count(junit):
+    """Return (what was tried in words, cases that held, cases that did not, seconds) of a file of results."""
+    tried, cases = collections.Counter(), collections.Counter()
+    seconds = 0.0
+    for case in xml.etree.ElementTree.parse(str(junit)).iter("testcase") if junit.exists() else ():
+        seconds += float(case.get("time", 0))
+        wrong = case.find("failure") is not None or case.find("error") is not None
+        cases["failed" if wrong else "skipped" if case.find("skipped") is not None else "held"] += 1
+        for each in case.iter("property"):
+            if each.get("value", "").isdigit():
+                tried[each.get("name").replace("_", " ")] += int(each.get("value"))
+    words = ["%d %s" % (number, name) for name, number in sorted(tried.items())]
+    return ", ".join(words) or "%d cases" % sum(cases.values()), cases["held"], cases["failed"], seconds
+
+
+def table(rows):
+    """Return the counts as a table that docs/security.md can quote."""
+    lines = ["| test | tried | cases that held | cases that failed | seconds |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| %s | %s | %d | %d | %d |" % (name, *counted) for name, counted in rows]
+    return "\n".join(lines)
+
+
+def main():
+    results = Results("robust")
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        jobs = {name: pool.submit(run_pytest, results, name, VENV / "bin/python", "-m", "robust", "%s/%s" % (TESTS, name), **LONG)
+                for name in names_of_tests()}
+        rows = [(name.replace("::", " "), count(job.result())) for name, job in jobs.items()]
+    print("\n" + table(rows), flush=True)
+    return results.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
