@@ -42,6 +42,27 @@ attributes:
     description: Only the Python standard library is needed on the node, from Python 3.6 on.
 """
 
+    # Actions that work on the controller alone.
+    CONTROLLER = r"""
+attributes:
+  action:
+    support: full
+    description: Runs on the controller.
+  async:
+    support: none
+    description: Supports being used with the C(async) keyword.
+  check_mode:
+    support: full
+    description: Can run in check mode and return the same as without it; files on the controller are written then as well.
+  diff_mode:
+    support: none
+    description: Returns details on what has changed in diff mode.
+    details: No host is ever changed.
+  idempotent:
+    support: full
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+"""
+
     # Which tree is looked at, and as what.
     TREE = r"""
 options:

@@ -30,6 +30,14 @@ def unknown_name(what, name, known, listed=None):
         what, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known if listed is None else listed))))
 
 
+def arguments(action, given, options):
+    """The arguments of a task of `action`, as plain values, in the types that `options` ask for. Raises BadInput."""
+    for name in given:
+        if name not in options:
+            raise unknown_name("The option", name, options)
+    return checked(action, given, {"type": "dict", "options": options})
+
+
 def checked(name, value, spec):
     """C(value) in the type C(spec) asks for (type, elements, choices, options as in argument_specs). Raises BadInput."""
     if value is None:

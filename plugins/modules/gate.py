@@ -1,0 +1,63 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action kubenode.netfilter.gate."""
+
+DOCUMENTATION = r"""
+module: gate
+short_description: Fail a host whose findings do not pass
+version_added: 0.1.0
+description:
+  - Judges what M(kubenode.netfilter.assess) found in this run, host by host, on the controller, and connects to nothing.
+  - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.controller
+options:
+  mode:
+    description: V(fail) fails a host that does not pass, V(warn) only says why it does not pass, V(never) does neither.
+    type: str
+    choices: [fail, warn, never]
+    default: fail
+  severity:
+    description: The lowest severity of a failed check that blocks.
+    type: str
+    choices: [info, low, medium, high]
+    default: medium
+  unknown:
+    description: Unknown findings at or above that severity. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
+    type: str
+    choices: [fail, warn, ignore]
+    default: warn
+  unreached:
+    description: A host of which nothing is known. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
+    type: str
+    choices: [fail, warn, ignore]
+    default: fail
+seealso:
+  - module: kubenode.netfilter.assess
+  - module: kubenode.netfilter.rollout
+"""
+
+EXAMPLES = r"""
+- name: Gate
+  kubenode.netfilter.gate:
+    severity: high
+    unknown: fail
+"""
+
+RETURN = r"""
+blocked:
+  description: Whether the host does not pass, also where O(mode) is V(warn) or V(never).
+  returned: always
+  type: bool
+  sample: true
+msg:
+  description: One sentence for each reason that blocks or is a warning, the reasons that block first; empty where O(mode) is V(never).
+  returned: always
+  type: list
+  elements: str
+  sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
+"""
