@@ -9,34 +9,19 @@ module: report
 short_description: Write and show what the assessment found
 version_added: 0.1.0
 description:
-  - Runs once for a batch of hosts, on the controller, and connects to nothing. Writing through a loop of M(ansible.builtin.copy) would cost
-    a task for each host.
+  - Runs on the controller and connects to nothing. With C(run_once=true) one task reports a whole batch of hosts.
+  - Without C(run_once), and under the strategies C(free) and C(host_pinned), which ignore it, each host reports itself and writes the roll-up of the
+    hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including those that were not
     reached. Files are replaced as a whole and readable by their owner only.
   - Shows a table for each host of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR).
+  - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or V(oneline), or derives from
+    V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl), stays parseable, and RV(text) holds the tables.
   - Writes in check mode too, as a report changes no host.
 author:
   - kubenode.netfilter contributors (@kubenode)
-attributes:
-  action:
-    description: Runs on the controller.
-    support: full
-  async:
-    description: Supports being used with the C(async) keyword.
-    support: none
-  bypass_host_loop:
-    description: Runs once for all hosts of a batch.
-    support: full
-  check_mode:
-    description: Can run in check mode; the files on the controller are written then as well.
-    support: full
-  diff_mode:
-    description: Returns details on what has changed in diff mode.
-    support: none
-    details: No host is ever changed.
-  idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
-    support: full
+extends_documentation_fragment:
+  - kubenode.netfilter.common.controller
 options:
   folder:
     description: Folder on the controller; it is made where it is missing.
@@ -60,6 +45,7 @@ EXAMPLES = r"""
 - name: Report
   kubenode.netfilter.report:
     folder: ./kubenode-netfilter-report
+  run_once: true
 """
 
 RETURN = r"""
@@ -75,5 +61,12 @@ totals:
       nothing fails.
   returned: always
   type: dict
-  sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, pending: 0}
+  sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, not_rolled_out: 0, pending: 0}
+text:
+  description: The tables.
+  returned: when O(formats) contains V(terminal) and the stdout callback is not one for people
+  type: str
+  sample: |-
+    web-1 Debian GNU/Linux 13 (trixie), kernel 6.12.107+deb13-cloud-amd64
+      67 pass, 0 fail, 0 unknown, 0 waived, 5 skip
 """

@@ -6,6 +6,11 @@
 from . import _evidence, _finding, _run
 from ._compare import compare
 
+# What is known of a host without a report.
+_PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
+_NOT_ROLLED_OUT = {"status": "not_rolled_out", "reason": "not reached by the rollout, which ended before the host's batch"}
+_LOST = {"status": "not_reached", "reason": "the play lost the host before it was assessed"}
+
 
 def node_report(name, facts, evidence=False):
     """What is kept of one host; C(facts) are its C(ansible_facts)."""
@@ -22,23 +27,30 @@ def node_report(name, facts, evidence=False):
     return report
 
 
-def roll_up(names, reports, pending=()):
-    """The whole play in one dict: C(names) are all its hosts, C(reports) those assessed, C(pending) those whose batch is to come."""
-    hosts = [_host_row(name, reports.get(name), name in pending) for name in sorted(names)]
+def reports_of(names, hostvars, evidence=False):
+    """{host: report} of the hosts in `names` that this run has assessed so far."""
+    known = ((name, hostvars.raw_get(name).get("ansible_facts")) for name in names)
+    return {name: node_report(name, facts, evidence) for name, facts in known if _run.summary_of(facts)}
+
+
+def roll_up(names, reports, pending=(), left_out=()):
+    """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to come,
+    `left_out` those whose turn does not come any more because the rollout has ended."""
+    hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING if name in pending else _LOST)
+             for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
     return {
         "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed), "disabled": _disabled(assessed),
         # What no host has matched so far may be for one whose batch is to come.
-        "unmatched_waivers": [] if pending else _unmatched(assessed),
+        "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
         "compared": compare({report["host"]: report["digest"] for report in assessed}),
     }
 
 
-def _host_row(name, report, pending):
+def _host_row(name, report, without):
     if report is None:
-        return {"host": name, "status": "pending" if pending else "not_reached", "worst": None,
-                "reason": "its batch has not run yet" if pending else "the play lost the host before it was assessed"}
+        return dict(without, host=name, worst=None)
     summary = report["summary"]
     return {"host": name, "status": "assessed" if summary["reached"] else "not_reached", "worst": summary["worst"],
             "reason": summary["reason"], "pass": summary["pass"], "fail": summary["fail"], "skip": summary["skip"],
@@ -46,7 +58,7 @@ def _host_row(name, report, pending):
 
 
 def _totals(hosts):
-    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "pending": 0, "healthy": 0, "unclear": 0, "failing": 0}
+    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0, "healthy": 0, "unclear": 0, "failing": 0}
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":

@@ -9,6 +9,7 @@ once, are no symbolic links, belong to the user who runs Ansible and are writabl
 
 import collections
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -121,9 +122,32 @@ def _make_safe(handle, path, ours):
         raise BadInput("The report folder %s is writable by other users, and its mode cannot be changed: %s" % (path, error.strerror)) from None
 
 
-def write_fleet(folder, text):
-    """Writes the roll-up into a Folder; its path. Raises BadInput."""
-    return _write(folder.handle, os.path.join(folder.path, FLEET), text)
+def write_fleet(folder, fleet, text, newer=True):
+    """Writes `fleet`, rendered as `text`, into a Folder; returns its path and whether it is the first roll-up of its run without a pending host.
+
+    Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the same run with
+    fewer pending hosts stays. Raises BadInput.
+    """
+    path, pending = os.path.join(folder.path, FLEET), fleet["totals"]["pending"]
+    # Other workers of the run wait; the lock goes with the descriptor.
+    fcntl.flock(folder.handle, fcntl.LOCK_EX)
+    try:
+        before = None if newer else _earlier_pending(folder, fleet["run"])
+        if before is not None and before < pending:
+            return path, False
+        return _write(folder.handle, path, text), not pending and before != 0
+    finally:
+        fcntl.flock(folder.handle, fcntl.LOCK_UN)
+
+
+def _earlier_pending(folder, run):
+    """How many hosts were pending in the roll-up of the same run, None where there is none."""
+    try:
+        with os.fdopen(os.open(FLEET, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.handle), encoding="ascii") as stream:
+            fleet = json.loads(stream.read())
+        return fleet["totals"]["pending"] if fleet["run"] == run else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def write_node(folder, host, text):

@@ -4,7 +4,7 @@
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
 from .. import _finding
-from .text import escaped, padded, wrapped
+from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
@@ -84,7 +84,7 @@ def render_fleet(fleet, width, color):
     paint = _painter(color)
     lines = []
     for entry in fleet["checks"]:
-        where = ["%s on %s" % (status, _some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
+        where = ["%s on %s" % (status, some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
         head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
         texts = wrapped(escaped("%s: %s" % (entry["title"], "; ".join(where))), max(width, _NARROWEST) - len(head))
         lines += [paint(entry["severity"] if entry["fail"] else "dim", head) + texts[0]] + [" " * len(head) + text for text in texts[1:]]
@@ -94,20 +94,16 @@ def render_fleet(fleet, width, color):
     for part, compared in sorted(fleet["compared"].items()):
         if compared and (compared["differs"] or compared["moving"]):
             text = "%s: the same on %d %s%s%s" % (part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
-                ", others on %s" % _some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
+                ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
                 for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
             lines += ["  " + paint("medium", line) for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
-    told = ["disabled on %s: %s (%s)" % (_some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
-    told += ["%s on %s" % (_unmatched(row), _some(row["hosts"])) for row in fleet["unmatched_waivers"]]
+    told = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
+    told += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
     lines += _notes(told, width, paint)
     totals = fleet["totals"]
     text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + text])
-
-
-def _some(hosts):
-    return ", ".join(hosts[:5]) + (" and %d more" % (len(hosts) - 5) if len(hosts) > 5 else "")
 
 
 def _painter(color):

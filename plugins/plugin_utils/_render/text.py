@@ -21,6 +21,11 @@ def _written(char):
     return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code
 
 
+def some(names, limit=5):
+    """The first of `names`, and how many more there are."""
+    return ", ".join(names[:limit]) + (" and %d more" % (len(names) - limit) if len(names) > limit else "")
+
+
 def width_of(text):
     """Columns a terminal needs for C(text)."""
     if text.isascii():

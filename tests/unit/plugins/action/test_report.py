@@ -48,7 +48,7 @@ def test_files_and_table(run, tmp_path):
     assert result["changed"] is False
     assert sorted(path.name for path in folder.rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
     fleet = json.loads((folder / "fleet.json").read_text())
-    assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "pending": 0, "healthy": 1, "unclear": 0, "failing": 1}
+    assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0, "healthy": 1, "unclear": 0, "failing": 1}
     node = json.loads((folder / "nodes" / "b.json").read_text())
     assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
     text = "\n".join(run.shown)

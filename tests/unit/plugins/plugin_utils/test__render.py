@@ -63,7 +63,7 @@ def test_no_color_means_no_escape_at_all():
 def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     reports = {"a": report([failing()], "a"), "b": report([failing(status="unknown")], "b", reached=False)}
     fleet = _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})
-    assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "pending": 1, "healthy": 0, "unclear": 0, "failing": 1}
+    assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "not_rolled_out": 0, "pending": 1, "healthy": 0, "unclear": 0, "failing": 1}
     text = render_fleet(fleet, 100, False)
     assert "not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text and "fail on a" in text
     assert json.loads(render_json(fleet)) == fleet

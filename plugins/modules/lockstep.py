@@ -1,0 +1,33 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action kubenode.netfilter.lockstep."""
+
+DOCUMENTATION = r"""
+module: lockstep
+short_description: Fail where the hosts of a play do not keep in step
+version_added: 0.1.0
+description:
+  - For tasks that work on one node after the other, such as a reboot. They need a strategy that starts a task only when every host has ended the
+    task before it, which C(free) and C(host_pinned) do not.
+  - Passes under every strategy where the batch is a single host, as with C(serial=1).
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.controller
+options: {}
+"""
+
+EXAMPLES = r"""
+- name: Make sure that one node is worked on after the other
+  kubenode.netfilter.lockstep:
+"""
+
+RETURN = r"""
+strategy:
+  description: The strategy of the play.
+  returned: success
+  type: str
+  sample: linear
+"""

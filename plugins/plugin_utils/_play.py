@@ -1,0 +1,74 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an action knows of the play it runs in. PRIVATE to the collection."""
+
+from ansible import constants, context
+from ansible.errors import AnsibleError
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.callback import default
+from ansible.plugins.loader import callback_loader
+
+from ._plain import plain
+
+# Strategies without lockstep, which run a task with run_once for each host.
+_FREE = ("free", "host_pinned")
+_FOR_PEOPLE = ("default", "minimal", "oneline")
+
+
+def strategy_of(task):
+    """The name of the strategy of the task's play."""
+    return plain(task.get_play().strategy)
+
+
+def is_free(strategy):
+    """True where hosts do not keep in step."""
+    return strategy.endswith(_FREE)
+
+
+def runs_once(task):
+    """True where the task runs on one host in the name of all."""
+    return bool(task.run_once) and not is_free(strategy_of(task))
+
+
+def hosts_of(variables):
+    """(all hosts of the play, those of this batch that are still in it, those of the play that are)."""
+    batch = plain(variables.get("ansible_play_batch") or [])
+    names = plain(variables.get("ansible_play_hosts_all") or batch)
+    return names, batch, set(plain(variables.get("ansible_play_hosts") or []))
+
+
+def is_only_parsed():
+    """True under `--syntax-check`."""
+    return bool(context.CLIARGS.get("syntax"))
+
+
+def matches(pattern, groups, limit=None):
+    """True where a host pattern of a play matches a host of `groups`, within what `--limit` leaves of them."""
+    manager = InventoryManager(DataLoader(), parse=False)
+    for group, hosts in groups.items():
+        manager.add_group(group)
+        for host in hosts:
+            manager.add_host(host, group=group)
+    try:
+        manager.subset(limit)
+        return bool(manager.get_hosts(pattern))
+    except AnsibleError:
+        return False
+
+
+def is_for_people(callback):
+    """True where text may be mixed into what the stdout callback of this name prints: default, minimal, oneline and all that derive from default."""
+    if callback.rpartition(".")[2] in _FOR_PEOPLE:
+        return True
+    try:
+        found = callback_loader.get(callback, class_only=True)
+    except AnsibleError:
+        return False
+    return isinstance(found, type) and issubclass(found, default.CallbackModule)
+
+
+def stdout_is_for_people():
+    """True where the run has a stdout callback for people; that of a program, such as json, must stay parseable."""
+    return is_for_people(str(constants.DEFAULT_STDOUT_CALLBACK))
