@@ -26,7 +26,8 @@ _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
 # Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.
 PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}},
-    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}},
+    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}, "preflight_max_fail_percentage": {"type": "raw"},
+                   "preflight_serial": {"type": "raw"}},
 }
 # What narrows the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")

@@ -31,13 +31,12 @@ def test_name_documentation_and_error(name):
     assert list(module.FilterModule().filters()) == [name]
     assert yaml.safe_load(module.DOCUMENTATION)["name"] == name
     with pytest.raises(AnsibleFilterError, match="^kubenode.netfilter.%s: needs " % name):
-        module.FilterModule().filters()[name](3)
+        module.FilterModule().filters()[name](1.5)
 
 
 def test_what_they_answer():
     known = facts(nf_conntrack="loadable", xt_comment="absent")
     assert load("assessed").assessed(known, "KMOD") is True and load("assessed").assessed({}) is False
-    assert any("KMOD001" in text for text in load("blocking").blocking(known))
     assert {row["check"] for row in load("fixable").fixable(known["node_assess_findings"])} == {"KMOD003"}
     assert "nf_conntrack" in load("modules_to_load").modules_to_load(known)
     assert load("hooks_to_fix").hooks_to_fix(known) == [] and load("hooks_to_fix").hooks_to_fix(known, ["a.service"]) == ["a.service"]
@@ -48,12 +47,16 @@ def test_what_they_answer():
     assert load("failed_hooks").failed_hooks({"hooks": []}) == []
     assert load("outside_ranges").outside_ranges(["10.1.0.1", "192.0.2.1"], ["10.0.0.0/8"]) == ["192.0.2.1"]
     assert [row["range"] for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"], "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
+    assert load("play_hosts").play_hosts("a*", {"all": ["a1"]}) == "a*"
+    assert load("play_serial").play_serial(3) == [3] and load("play_serial").play_serial([1, "10%"]) == [1, "10%"]
+    assert load("play_serial").play_serial(1, check_mode=True) == ["100%"]
     assert load("failed_modules").failed_modules({"modules": [{"name": "a", "failed": True, "msg": "b"}]}) == [{"subject": "a", "text": "b"}]
 
 
 @pytest.mark.parametrize("name, value, words", [
     ("fixable", [{"status": "fail"}], "a row lacks check or status"), ("fixable", [3], "a row lacks check or status"),
-    ("assessed", type("_Lazy", (list,), {})(), "not list"), ("blocking", type("_Lazy", (list,), {})(), "not list"),
+    ("assessed", type("_Lazy", (list,), {})(), "not list"),
+    ("play_serial", "banana", "preflight_serial: 'banana' is not a batch size; give a whole number from 1 on"),
 ])
 def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
     with pytest.raises(AnsibleFilterError, match=words):

@@ -1,0 +1,85 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action kubenode.netfilter.rollout."""
+
+DOCUMENTATION = r"""
+module: rollout
+short_description: Decide after a batch whether the next batch may begin
+version_added: 0.1.0
+description:
+  - Runs once for a batch, behind the gate, on the controller, and connects to nothing. Give C(run_once=true).
+  - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than O(max_fail_percentage), RV(ended) is true, and
+    C(fleet.json) says of the hosts of later batches that the rollout did not reach them. Ending the play is for C(meta=end_play).
+  - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are missing for the other hosts,
+    and does not count unreachable hosts.
+  - Put it into the C(always) section of a block around the gate. There it runs where every host of the batch is blocked, too. End the play behind
+    that block, where only hosts come that passed; where there is none, Ansible ends the play by itself.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.controller
+options:
+  max_fail_percentage:
+    description: How many hosts of a batch, in percent, may be blocked, failed or unreachable; V(0) to V(100).
+    type: raw
+    default: 0
+  folder:
+    description: Folder of the report on the controller.
+    type: str
+    default: kubenode-netfilter-report
+  formats:
+    description: The formats of the report. C(fleet.json) is written only where V(json) is one of them.
+    type: list
+    elements: str
+    choices: [json, terminal]
+    default: [json, terminal]
+seealso:
+  - module: kubenode.netfilter.gate
+  - module: kubenode.netfilter.report
+"""
+
+EXAMPLES = r"""
+- name: Gate and rollout
+  block:
+    - name: Gate
+      kubenode.netfilter.gate:
+  always:
+    - name: Decide whether the next batch may begin
+      kubenode.netfilter.rollout:
+        folder: ./kubenode-netfilter-report
+      run_once: true
+      register: rollout
+
+- name: End the rollout
+  ansible.builtin.meta: end_play
+  when: rollout.ended
+"""
+
+RETURN = r"""
+ended:
+  description: Whether the rollout ends with this batch. It is false for the last batch.
+  returned: always
+  type: bool
+  sample: true
+blocked:
+  description: The hosts of the batch that are blocked, failed or unreachable.
+  returned: always
+  type: list
+  elements: str
+  sample: [web-2]
+not_reached:
+  description: The hosts of later batches, where the rollout ends.
+  returned: always
+  type: list
+  elements: str
+  sample: [web-3, web-4]
+msg:
+  description: What happened, in one or two sentences.
+  returned: when the rollout ends
+  type: str
+  sample: >-
+    The rollout ends with this batch: 1 of its 2 hosts blocked, failed or unreachable (web-2), and max_fail_percentage is 0. Not reached by the
+    rollout: web-3, web-4.
+"""

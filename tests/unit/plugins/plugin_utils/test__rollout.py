@@ -1,0 +1,72 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batches as Ansible makes them, and what is refused of a rollout's settings."""
+
+from unittest import mock
+
+import pytest
+from ansible.executor.playbook_executor import PlaybookExecutor
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _play, _rollout
+
+SIZES = st.lists(st.one_of(st.integers(1, 12), st.integers(1, 100).map("{}%".format)), min_size=1, max_size=4)
+
+
+@given(SIZES, st.integers(1, 40))
+def test_batches_are_those_of_ansible(serial, count):
+    names = ["n%d" % number for number in range(count)]
+    executor = mock.Mock(_inventory=mock.Mock(get_hosts=lambda *_args, **_options: list(names)))
+    batches = PlaybookExecutor._get_serialized_batches(executor, mock.Mock(serial=_rollout.checked_serial(serial)))
+    for number, batch in enumerate(batches):
+        later = [name for others in batches[number + 1:] for name in others]
+        assert [_rollout.batch_of(names, serial, name) for name in batch] == [(batch, later)] * len(batch)
+
+
+def test_no_serial_is_one_batch():
+    assert _rollout.batch_of(["a", "b"], [], "b") == (["a", "b"], [])
+
+
+@pytest.mark.parametrize("lost, size, percentage, ends", [(0, 3, 0, False), (1, 100, 0, True), (1, 4, 25, False), (2, 4, 25, True), (4, 4, 100, False)])
+def test_when_a_rollout_ends(lost, size, percentage, ends):
+    assert _rollout.ends(["x"] * lost, ["x"] * size, percentage) is ends
+
+
+@pytest.mark.parametrize("value", ["banana", 0, -1, "0%", "150%", [], [1, None], True, 1.5, "", "10 %%"])
+def test_a_wrong_serial_is_refused(value):
+    with pytest.raises(BadInput, match="^preflight_serial"):
+        _rollout.checked_serial(value)
+
+
+@pytest.mark.parametrize("value", [-1, 101, "half", None, True])
+def test_a_wrong_percentage_is_refused(value):
+    with pytest.raises(BadInput, match="^preflight_max_fail_percentage is .*whole number from 0 to 100"):
+        _rollout.checked_percentage(value)
+    assert _rollout.checked_percentage("30%") == _rollout.checked_percentage(30) == 30
+
+
+@pytest.mark.parametrize("pattern, limit, words", [
+    ("wrokers", None, "preflight_hosts: wrokers matches no host; did you mean workers?"),
+    ("workers", "masters", "preflight_hosts: workers matches no host within --limit masters"),
+    ([], None, "preflight_hosts: an empty text matches no host"),
+])
+def test_a_pattern_without_hosts_is_refused(pattern, limit, words):
+    groups = {"workers": ["w1", "w2"], "masters": ["m1"]}
+    assert _play.matches("w1,masters", groups) and _play.matches(["workers"], groups, "w*")
+    with pytest.raises(BadInput) as caught:
+        _rollout.check_hosts("preflight_hosts", pattern, _play.matches(pattern, groups, limit), set(groups), limit)
+    assert str(caught.value) == words
+
+
+def test_tags_of_other_plays_are_let_through():
+    _rollout.check_tags(["all", "web", "fix"], ["fix", "report"])
+    with pytest.raises(BadInput, match="the tag reprot is not known; did you mean report"):
+        _rollout.check_tags(["reprot"], ["fix", "report"])
+
+
+@pytest.mark.parametrize("callback, people", [("default", True), ("ansible.builtin.minimal", True), ("oneline", True), ("tree", False), ("gone.x.y", False)])
+def test_whom_stdout_is_for(callback, people):
+    assert _play.is_for_people(callback) is people
