@@ -7,6 +7,7 @@ import contextlib
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _assess, _evidence, _options, _policy, _run, _schema, _selection, _settings, _store, _values
@@ -14,6 +15,7 @@ from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._evaluate import one_line
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
+from ..plugin_utils._render.text import escaped
 from ..plugin_utils._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
@@ -26,6 +28,7 @@ OPTIONS = {
     "checks": {"type": "list", "elements": "str"},
     "skip": {"type": "list", "elements": "str"},
     "timeout": {"type": "int"},
+    "unreachable": {"type": "str", "choices": ["warn", "fail"]},
     "attempts": {"type": "list", "elements": "dict", "options": {
         "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
 }
@@ -62,6 +65,12 @@ class ActionModule(ActionBase):
         before = _run.findings_of(variables.get("ansible_facts"))
         facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached,
                                  self._earlier_peak(variables), problems)
+        if not_reached:
+            sentence = "nothing is known of %s: %s" % (variables.get("inventory_hostname"), not_reached)
+            if arguments.get("unreachable") == "fail":
+                raise AnsibleActionFail(sentence)
+            # Where neither report nor gate follows, nothing else shows it.
+            Display().warning(escaped(sentence))
         result.update(changed=False, ansible_facts=facts)
         return result
 
@@ -97,10 +106,10 @@ class ActionModule(ActionBase):
         except Overdue:
             return {}, {}, "the node did not answer within %d seconds" % seconds
         except AnsibleConnectionFailure as error:
-            return {}, {}, "unreachable: %s" % one_line(error, MESSAGE_LIMIT)
+            return {}, {}, "unreachable: %s" % _short(error)
         except (AnsibleError, RecursionError, ValueError) as error:
             # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000 brackets.
-            return {}, {}, "the module could not be run: %s" % one_line(error, MESSAGE_LIMIT)
+            return {}, {}, "the module could not be run: %s" % _short(error)
         return _sections(answer)
 
 
@@ -116,4 +125,11 @@ def _sections(answer):
 
 def _said(answer, key):
     """One text of an answer; what is no text is as long as the node likes."""
-    return one_line(answer[key], MESSAGE_LIMIT) if isinstance(answer.get(key), str) else "%s is no text" % key
+    return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is no text" % key
+
+
+def _short(text):
+    """`text` in one line; of a long one the middle is left out, because a traceback ends with what went wrong."""
+    text, part = str(text), MESSAGE_LIMIT // 2
+    words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
+    return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])

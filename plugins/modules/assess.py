@@ -13,8 +13,8 @@ description:
   - The policy is what role C(node_policy) holds by default, overlaid by the C(node_policy_*) variables of the host.
   - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do wrong values of
     the other variables of the collection's roles.
-  - A node never fails the task. One that is unreachable, has no Python, does not answer in time or makes the module fail gets
-    findings that are V(unknown), with the reason.
+  - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are V(unknown), with the
+    reason, and a warning is printed. It fails the task only with O(unreachable=fail).
   - Nothing is changed, in check mode or out of it.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -73,6 +73,11 @@ options:
     description: Seconds the node has to answer, at most V(86400); V(0) waits for ever.
     type: int
     default: 180
+  unreachable:
+    description: What happens to a host of which nothing is known. V(warn) prints a warning, V(fail) fails the host.
+    type: str
+    choices: [warn, fail]
+    default: warn
   attempts:
     description: Fixes that were tried before and failed; findings for the same subject say so.
     type: list

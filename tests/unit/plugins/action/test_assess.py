@@ -84,6 +84,20 @@ def test_a_mistake_fails_before_anything_connects(run, arguments, variables, wor
     run.node.assert_not_called()
 
 
+def test_a_traceback_keeps_its_last_line(run):
+    run.node.return_value = {"failed": True, "module_stderr": "Traceback:" + " File x, line 1" * 50 + "\nOSError: no room"}
+    reason = run()["ansible_facts"]["node_assess_summary"]["reason"]
+    assert reason.startswith("the module failed: Traceback:") and reason.endswith("OSError: no room") and len(reason) < 350
+
+
+def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
+    run.node.return_value = {"unreachable": True, "msg": "no\x1b[2Jroute"}
+    run(inventory_hostname="web-1")
+    assert "nothing is known of web-1: unreachable: no\\x1b[2Jroute" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(AnsibleActionFail, match="nothing is known of web-1: unreachable: no"):
+        run({"unreachable": "fail"}, inventory_hostname="web-1")
+
+
 @pytest.mark.parametrize("answer, words", [
     (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
     (AnsibleError("no interpreter"), "the module could not be run: "),

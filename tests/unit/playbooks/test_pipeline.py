@@ -1,0 +1,136 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks and roles as a pipeline calls them, really run: strategies, batches, lost hosts, tags, callbacks, wrong values."""
+
+import json
+import re
+
+import fleets
+import pytest
+
+FREE = {"ANSIBLE_STRATEGY": "free"}
+CALLBACK = """
+import json
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = "name: machine\\ntype: stdout\\nshort_description: x\\ndescription: x\\n"
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "stdout", "machine"
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+
+    def v2_runner_on_ok(self, result):
+        self.texts.append(result._result.get("text", ""))
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display(json.dumps({"texts": self.texts, "hosts": sorted(stats.processed)}))
+"""
+
+
+def recap(done, host):
+    """{word: number} of a host in the recap, or None where it does not appear."""
+    line = re.search(r"^%s +: (.*)$" % host, done.stdout, re.M)
+    return {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", line.group(1))} if line else None
+
+
+def ran(done):
+    """The tasks that ran, by what stands before the bar of their names."""
+    return set(re.findall(r"^TASK \[(?:[\w.]+ : )?(\w+)", done.stdout, re.M))
+
+
+def test_a_rollout_ends_with_the_batch_that_has_a_blocked_host_whatever_the_strategy(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "good1", "bad1", "good2", "gone", "good3", "good4")
+    done = fleet.run("preflight", environment=FREE, preflight_serial=[1, 2])
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert fleet.states() == {"good1": "assessed", "bad1": "assessed", "good2": "assessed", "gone": "not_rolled_out", "good3": "not_rolled_out",
+                              "good4": "not_rolled_out"}
+    assert recap(done, "bad1")["failed"] == 1 and recap(done, "good2")["failed"] == 0, done.stdout
+    assert recap(done, "gone") is None and recap(done, "good3") is None
+    assert "Not reached by the rollout: gone, good3, good4." in done.stdout
+
+
+def test_a_batch_that_may_lose_half_and_one_that_is_lost_as_a_whole(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "bad1", "good1", "gone", "good2")
+    done = fleet.run("preflight", preflight_serial=[2, 1], preflight_max_fail_percentage=50)
+    assert fleet.states() == {"bad1": "assessed", "good1": "assessed", "gone": "not_reached", "good2": "not_rolled_out"}, done.stdout + done.stderr
+    assert (done.returncode, recap(done, "bad1")["failed"], recap(done, "gone")["failed"], recap(done, "good2")) == (2, 1, 1, None)
+
+
+def test_check_mode_ends_no_rollout_and_a_callback_of_a_program_stays_parseable(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "bad1", "good1")
+    (tmp_path / "machine.py").write_text(CALLBACK, encoding="utf-8")
+    done = fleet.run("preflight", "--check", environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path), "ANSIBLE_STDOUT_CALLBACK": "machine"},
+                     preflight_serial=[1])
+    shown = json.loads(done.stdout)
+    assert (done.returncode, shown["hosts"], fleet.states()) == (2, ["bad1", "good1"], {"bad1": "assessed", "good1": "assessed"})
+    assert ["HOOK001" in text and "good1" in text for text in shown["texts"] if text] == [True]
+
+
+def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "bad1", "bad2", "good1", "gone")
+    done = fleet.run("""
+- hosts: all
+  gather_facts: false
+  strategy: host_pinned
+  tasks:
+    - import_role: {name: kubenode.netfilter.node_assess}
+    - import_role: {name: kubenode.netfilter.harden_flush_hooks}
+      when: inventory_hostname.startswith('bad')
+    - import_role: {name: kubenode.netfilter.node_report}
+    - import_role: {name: kubenode.netfilter.node_gate}
+- hosts: bad1,bad2
+  gather_facts: false
+  strategy: free
+  tasks:
+    - kubenode.netfilter.lockstep:
+""")
+    assert fleet.states() == {"bad1": "assessed", "bad2": "assessed", "good1": "assessed", "gone": "not_reached"}, done.stdout + done.stderr
+    totals = json.loads((tmp_path / "report/fleet.json").read_text())["totals"]
+    assert (totals["healthy"], totals["pending"]) == (3, 0) and len(list((tmp_path / "report/nodes").iterdir())) == 4
+    assert done.stdout.count("All nodes") == 1 and "nothing is known of the node" in done.stdout
+    assert recap(done, "gone")["failed"] == 1 and done.stdout.count("which strategy free does not do; set strategy: linear") >= 2, done.stdout
+
+
+def test_a_lost_host_of_a_role_alone_is_shown_and_fails_where_that_is_asked_for(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "gone", "gone2", "good1")
+    done = fleet.run("""
+- hosts: gone,good1
+  gather_facts: false
+  roles: [kubenode.netfilter.node_assess]
+- hosts: gone
+  gather_facts: false
+  roles:
+    - {role: kubenode.netfilter.node_assess, node_assess_unreachable: fail}
+- hosts: gone2
+  gather_facts: false
+  roles: [kubenode.netfilter.harden_flush_hooks]
+""")
+    assert done.returncode == 2 and recap(done, "good1")["failed"] == 0
+    assert "nothing is known of gone: unreachable:" in " ".join(done.stderr.split()), done.stderr
+    assert recap(done, "gone")["ok"] >= 1 and recap(done, "gone")["failed"] == 1, done.stdout
+
+
+def test_tags_of_a_role_and_of_the_report(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "bad1")
+    listed = fleet.run("preflight", "--list-tasks", "--tags", "report").stdout
+    assert re.findall(r"node_(\w+) :", listed) == ["assess", "report"], listed
+    done = fleet.run("preflight", "--tags", "harden_flush_hooks", preflight_fix="guarded")
+    assert done.returncode == 0 and recap(done, "bad1")["changed"] == 1 and {"Assess", "Fix", "Report", "Gate"} <= ran(done), done.stdout
+    assert (tmp_path / "bad1/etc/cron.d/firewall").read_text() != fleets.CRON
+    done = fleet.run("\n- hosts: all\n  gather_facts: false\n  roles: [kubenode.netfilter.harden_flush_hooks]\n",
+                     "--tags", "harden_flush_hooks", harden_flush_hooks_state="absent")
+    assert done.returncode == 0 and (tmp_path / "bad1/etc/cron.d/firewall").read_text() == fleets.CRON, done.stdout
+
+
+@pytest.mark.parametrize("arguments, variables, words", [
+    ((), {"preflight_hosts": "wrokers"}, "preflight_hosts: wrokers matches no host; did you mean workers?"),
+    ((), {"preflight_serial": "banana"}, "preflight_serial: 'banana' is not a batch size; give a whole number from 1 on"),
+    (("--tags", "reprot"), {"preflight_max_fail_percentage": 5}, "--tags: the tag reprot is not known; did you mean report?"),
+])
+def test_wrong_values_are_refused_before_any_node_is_contacted(tmp_path, arguments, variables, words):
+    done = fleets.Fleet(tmp_path, "good1").run("preflight", *arguments, **variables)
+    assert done.returncode != 0 and words in " ".join(done.stderr.split()) and "TASK" not in done.stdout, done.stdout + done.stderr
