@@ -40,10 +40,16 @@ def _assessed(facts):
     if not isinstance(known, Mapping) or known.get("run") != ID:
         return None, None
     summary, findings = part_of(facts, "node_assess_summary"), part_of(facts, "node_assess_findings")
-    if summary is None or findings is None or not all(map(_finding.is_finding, findings)):
+    if summary is None or findings is None or not _is_summary(summary) or not all(map(_finding.is_finding, findings)):
         return None, None
     counts = _finding.summarise(findings)
     return (summary, findings) if counts == {name: summary[name] for name in counts} else (None, None)
+
+
+def _is_summary(summary):
+    """Whether nothing is null that never is: whether the node was reached and is immutable, and of which check and waiver a row speaks."""
+    told = [summary["reached"], summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
+    return None not in told + [row[key] for row in summary["waivers"] for key in ("check", "subject")]
 
 
 def part_of(facts, name):

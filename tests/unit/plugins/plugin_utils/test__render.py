@@ -22,7 +22,7 @@ CHECK = _catalogue.catalogue()["KMOD001"]
 
 def report(rows, host="web-1", reached=True, digest=None):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
-                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode")
+                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[])
     chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
                                      "node_iptables_chains": dict(chains, digest=dict(chains["digest"], **digest or {}))})

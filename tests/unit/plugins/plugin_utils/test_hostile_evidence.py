@@ -154,7 +154,9 @@ def test_no_evidence_raises(others):
 
 def test_no_damaged_facts_raise(others):
     """Other tasks write facts as well, and caches keep them: what is damaged after assess is not believed, and costs no other host anything."""
-    policy = _policy.default_policy()
+    policy = _policy.policy_of({
+        "node_policy_disabled_checks": [{"check": "KMOD010", "reason": "r"}, {"check": "XLOCK001", "reason": "s"}],
+        "node_policy_waivers": [{"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2999-01-01"}]})
     whole = assessed(healthy(policy.module_names, {"nf_conntrack": "loadable"}), policy)[0]
     for number in range(MUTATIONS):
         source = random.Random("%s facts %s" % (SEED, number))
