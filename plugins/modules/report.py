@@ -24,7 +24,10 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   folder:
-    description: Folder on the controller; it is made where it is missing.
+    description:
+      - Folder on the controller; it is made where it is missing.
+      - It is refused where it is a symbolic link, belongs to another user, or is writable by other users and holds more than reports. One that holds
+        only reports is made writable by its owner alone.
     type: str
     required: true
   formats:
