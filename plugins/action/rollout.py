@@ -52,8 +52,8 @@ class ActionModule(ActionBase):
 def _rewritten(folder, names, later, hostvars):
     """The report was written before the gate of its batch; the roll-up now says whose turn does not come any more."""
     fleet = _fleet.roll_up(names, _fleet.reports_of(names, hostvars), left_out=set(later))
-    _store.prepare(folder)
-    _store.write_roll_up(folder, fleet, render_json(fleet))
+    with _store.opened(folder) as opened:
+        _store.write_fleet(opened, fleet, render_json(fleet))
 
 
 def _sentence(lost, batch, percentage, later):
