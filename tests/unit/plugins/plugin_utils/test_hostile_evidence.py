@@ -140,7 +140,7 @@ def test_no_evidence_raises(others):
         try:
             known, problems = assessed(facts, policy)
             refused += bool(problems)
-            told(known)
+            assert all(line.isprintable() for line in told(known))
             shown(others, known)
         except Exception as error:
             raise AssertionError(what) from error
