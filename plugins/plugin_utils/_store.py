@@ -143,10 +143,11 @@ def write_fleet(folder, fleet, text, newer=True):
 def _earlier_pending(folder, run):
     """How many hosts were pending in the roll-up of the same run, None where there is none."""
     try:
-        with os.fdopen(os.open(FLEET, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.handle), encoding="ascii") as stream:
+        handle = os.open(FLEET, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.handle)
+        with os.fdopen(handle, encoding="ascii") as stream:
             fleet = json.loads(stream.read())
         return fleet["totals"]["pending"] if fleet["run"] == run else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

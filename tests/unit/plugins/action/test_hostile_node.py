@@ -76,14 +76,17 @@ def run(folder, play, node, *arguments, **variables):
     given = {"node_report_folder": str(folder / "report"), "node_gate_mode": "warn"}
     # In the inventory, which facts override; extra variables are beyond their reach anyway.
     (folder / "group_vars").mkdir()
-    (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(dict(given, **{name: value for name, value in variables.items() if name.islower()})))
+    given.update((name, value) for name, value in variables.items() if name.islower())
+    (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(given))
     (folder / "play.yml").write_text(play)
     (folder / "afterwards.yml").write_text(AFTERWARDS)
+    extra = json.dumps({"preflight_hosts": "hostile", "seen": str(folder / "seen.json")})
+    plays = [str(folder / "play.yml"), str(folder / "afterwards.yml")]
+    environment = {name: value for name, value in variables.items() if name.isupper()}
     return subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"), str(folder / "afterwards.yml"), "-e", json.dumps({"preflight_hosts": "hostile", "seen": str(folder / "seen.json")}), *arguments],
+        [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "hosts.yml"), *plays, "-e", extra, *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=str(folder),
-        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1",
-                                   **{name: value for name, value in variables.items() if name.isupper()}))
+        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1", **environment))
 
 
 def variables_of(seen):
