@@ -14,7 +14,7 @@ import stat
 import time
 import zlib
 
-from . import _host_run
+from . import _host_notes, _host_run
 
 OK = "ok"
 ABSENT = "absent"
@@ -81,10 +81,11 @@ def status_of(error):
     return UNPARSED
 
 
-class Host(object):
+class Host(_host_notes.Notes):
     """A machine to look at. C(root) is the directory that is its C(/); commands are run only when C(commands) is true."""
 
     def __init__(self, root="/", commands=True):
+        super(Host, self).__init__()
         self.root = os.path.normpath(root)
         self.commands = commands and self.root == "/"
         # Directories of the tree that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
@@ -133,16 +134,16 @@ class Host(object):
         """Where C(path) leads, written as a path of the tree: C(/sbin/iptables) to C(/usr/sbin/xtables-nft-multi). None if it leads nowhere."""
         try:
             real = os.path.realpath(path) if self.root == "/" else self.real_path(path)
-        except _PATH_ERRORS:
-            return None
-        if not os.path.exists(real):
+            os.stat(real)
+        except _PATH_ERRORS as error:
+            self.note(path, status_of(error))
             return None
         return real if self.root == "/" else (real[len(self.root):] or "/")
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
         """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed)."""
         chunks = []
-        status = self._read_through(path, chunks.append, limit)
+        status = self.note(path, self._read_through(path, chunks.append, limit))
         return (status, b"".join(chunks)) if status == OK else (status, b"")
 
     def _read_through(self, path, consume, limit):
@@ -174,7 +175,7 @@ class Host(object):
         """
         unpacked = _Unpacked(consume, limit, packed)
         status = self._read_through(path, unpacked.feed, limit)
-        return unpacked.status() if status == OK else status
+        return self.note(path, unpacked.status() if status == OK else status)
 
     def read_text(self, path, limit=TEXT_LIMIT):
         """C(Text) of a file; a C(.gz) is unpacked (the limit counts for what comes out). Bytes that are no UTF-8 become U+FFFD."""
@@ -190,17 +191,24 @@ class Host(object):
         try:
             return OK, sorted(os.listdir(self.real_path(path)))
         except _PATH_ERRORS as error:
-            return status_of(error), []
+            return self.note(path, status_of(error)), []
 
     def stat(self, path):
         """os.stat_result behind all links of the tree, or None where there is nothing to be seen."""
         try:
             return os.stat(self.real_path(path))
-        except _PATH_ERRORS:
+        except _PATH_ERRORS as error:
+            self.note(path, status_of(error))
             return None
 
     def exists(self, path):
         return self.stat(path) is not None
+
+    def presence(self, path):
+        """ok where something is at C(path), absent where nothing is, else why that cannot be told."""
+        with self.noting() as notes:
+            found = self.stat(path)
+        return OK if found is not None else notes.get(path, ABSENT)
 
     def is_dir(self, path):
         found = self.stat(path)
@@ -215,7 +223,10 @@ class Host(object):
         folder, name = os.path.split(path)
         try:
             return os.readlink(os.path.join(self.real_path(folder), name))
-        except _PATH_ERRORS:
+        except _PATH_ERRORS as error:
+            # EINVAL: it is there, and no link (man 2 readlink).
+            if getattr(error, "errno", None) != errno.EINVAL:
+                self.note(path, status_of(error))
             return None
 
     def machine(self):
@@ -234,6 +245,12 @@ class Host(object):
             if found is not None and stat.S_ISREG(found.st_mode) and found.st_mode & 0o111:
                 return path
         return None
+
+    def binary(self, name):
+        """(status, path): as C(find_binary), and absent only where every folder that comes before it could be searched."""
+        with self.noting() as notes:
+            path = self.find_binary(name)
+        return (OK if path else next(iter(notes.values()), ABSENT)), path
 
     def run(self, argv, timeout=5.0, limit=OUTPUT_LIMIT):
         """Run a program of the node and always come back: C(Completed) with all of its output. See C(stream)."""

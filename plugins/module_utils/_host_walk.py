@@ -20,9 +20,9 @@ FILE_LIMIT = 1024 * 1024
 FILES_LIMIT = 100000
 BYTES_LIMIT = 512 * 1024 * 1024
 SECONDS = 20.0
-SKIPPED_LIMIT = 20
 # The first block tells text from a program, and holds most scripts as a whole.
 _FIRST, _BLOCK = 4 * 1024, 64 * 1024
+_SCRIPT = b"#!"
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 # Of disks that are the node's own; whatever is mounted with another type is passed over.
 _OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs", "reiserfs", "rootfs",
@@ -32,21 +32,29 @@ _OWN = "ext4"
 # Blanks and the like in a mount point (man 5 proc).
 _OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
 
-# C(path) in the tree, C(data) of the whole file, C(mode) bits of it.
-Found = collections.namedtuple("Found", "path data mode")
+# Why a file is not known (Host.note).
+LARGE = "is larger than %d KiB, the limit of this look" % (FILE_LIMIT // 1024)
+HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
+LATE = "was not read: there were too many files before it"
+AWAY = "is on a file system of another machine or of a daemon"
+
+# C(path) in the tree, C(data) of the whole file without NUL bytes, C(mode) bits of it; C(nul): whether it has some, so that who runs it may see
+# other commands in it than are read here.
+Found = collections.namedtuple("Found", "path data mode nul")
 
 
 class Walk(object):
-    """Reads files, and keeps count: C(files) and C(bytes) read, C(skipped) [(path, reason)] of what could not be read, C(skipped_count).
+    """Reads files, and keeps count: C(files) and C(bytes) read. What could not be read is noted (Host.note).
 
-    C(done) is False once a limit ended it.
+    A text that is too large is missed where it begins with C(#!) or its path is C(worth(path)). A script with NUL bytes is no program: dash
+    and bash run it. C(done) is False once a limit ended it.
     """
 
-    def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS):
-        self.files = self.bytes = self.skipped_count = 0
-        self.skipped = []
+    def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS, worth=lambda path: True):
+        self.files = self.bytes = 0
         self.done = True
         self._host = host
+        self._worth = worth
         self._files_left, self._bytes_left = files_limit, bytes_limit
         self._deadline = time.monotonic() + seconds
         self._mounted = None
@@ -58,11 +66,11 @@ class Walk(object):
             if self._host.root == "/":
                 real = os.path.realpath(real)
             if self._leads_away(real):
-                self._skip(folder, "it is on a file system of another machine or of a daemon")
+                self._host.note(folder, AWAY)
                 return _host.UNPARSED, []
             entries = self._entries(real)
         except _host._PATH_ERRORS as error:
-            return self._failed(folder, _host.status_of(error)), []
+            return self._host.note(folder, _host.status_of(error)), []
         found = []
         self._take(folder.rstrip("/"), entries, wanted, depth, found)
         return (_host.OK if self.done else _host.TIMEOUT), found
@@ -74,27 +82,23 @@ class Walk(object):
             seen = os.stat(real)
             if not stat.S_ISREG(seen.st_mode) or not self._going_on(path):
                 return _host.OK, None
-            data = self._text(real, path, os.O_NOCTTY, packed)
+            found = self._text(real, path, os.O_NOCTTY, seen.st_mode, packed)
         except _host._PATH_ERRORS as error:
-            return self._failed(path, _host.status_of(error)), None
-        if data is None or (wanted is not None and not wanted(data)):
+            return self._host.note(path, _host.status_of(error)), None
+        if found is None or (wanted is not None and not wanted(found.data)):
             return _host.OK, None
-        return _host.OK, Found(path, data, stat.S_IMODE(seen.st_mode))
+        return _host.OK, self.whole(found) if wanted is not None else found
 
-    def _failed(self, path, status):
-        if status != _host.ABSENT:
-            self._skip(path, status)
-        return status
-
-    def _skip(self, path, reason):
-        self.skipped_count += 1
-        if len(self.skipped) < SKIPPED_LIMIT:
-            self.skipped.append((path, reason))
+    def whole(self, found):
+        """C(found), which is of interest, or None and a note where there may be more in it than is read."""
+        if found.nul:
+            self._host.note(found.path, HOLDS_NUL)
+        return None if found.nul else found
 
     def _going_on(self, path):
         if self.done and (self._files_left <= 0 or self._bytes_left <= 0 or time.monotonic() > self._deadline):
             self.done = False
-            self._skip(path, "the look had read enough before it came here")
+            self._host.note(path, LATE)
         return self.done
 
     @staticmethod
@@ -111,13 +115,13 @@ class Walk(object):
                 elif entry.is_file(follow_symlinks=False):
                     if not self._going_on(path):
                         return
-                    data = self._text(entry.path, path, os.O_NOFOLLOW)
-                    if data and wanted(data):
-                        found.append(Found(path, data, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)))
+                    text = self._text(entry.path, path, os.O_NOFOLLOW, entry.stat(follow_symlinks=False).st_mode)
+                    if text and text.data and wanted(text.data) and self.whole(text):
+                        found.append(text)
                 elif depth > 0 and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path):
                     self._take(path, self._entries(entry.path), wanted, depth - 1, found)
             except OSError as error:
-                self._failed(path, _host.status_of(error))
+                self._host.note(path, _host.status_of(error))
 
     def _take_link(self, path, wanted, found):
         """A link to a file is read as that file; one to a folder is nobody's way to more scripts, and may lead in circles."""
@@ -125,36 +129,39 @@ class Walk(object):
         if status == _host.OK and linked is not None:
             found.append(linked)
 
-    def _text(self, real, path, flag, packed=False):
-        """Bytes of a regular file, None for what is no text or too large. Raises OSError."""
+    def _text(self, real, path, flag, mode, packed=False):
+        """C(Found) of a regular file, None for what is no text or too large. Raises OSError."""
         handle = os.open(real, _FLAGS | flag)
         try:
             data = os.read(handle, _FIRST)
             self.files += 1
             self._files_left -= 1
-            packed = packed and data.startswith(_host._GZIP)
-            if not packed and (b"\0" in data or data.startswith(b"\x7fELF")):
+            any_byte = data.startswith(_SCRIPT) or packed and data.startswith(_host._GZIP)
+            if not any_byte and (b"\0" in data or data.startswith(b"\x7fELF")):
                 return None
             if len(data) == _FIRST:
-                data = self._rest(handle, path, data, packed)
+                data = self._rest(handle, path, data, any_byte)
         finally:
             os.close(handle)
-        if data is not None:
-            self.bytes += len(data)
-            self._bytes_left -= len(data)
-        return data
+        if data is None:
+            return None
+        self.bytes += len(data)
+        self._bytes_left -= len(data)
+        nul = data.startswith(_SCRIPT) and b"\0" in data
+        return Found(path, data.replace(b"\0", b"") if nul else data, stat.S_IMODE(mode), nul)
 
-    def _rest(self, handle, path, data, packed):
+    def _rest(self, handle, path, data, any_byte):
         chunks, size = [data], len(data)
         while size <= FILE_LIMIT:
             chunk = os.read(handle, _BLOCK)
             if not chunk:
                 return b"".join(chunks)
-            if b"\0" in chunk and not packed:
+            if b"\0" in chunk and not any_byte:
                 return None
             chunks.append(chunk)
             size += len(chunk)
-        self._skip(path, "larger than %d KiB" % (FILE_LIMIT // 1024))
+        if data.startswith(_SCRIPT) or self._worth(path):
+            self._host.note(path, LARGE)
         return None
 
     def _is_foreign(self, real):

@@ -235,7 +235,8 @@ ansible_facts:
             unit: {description: The unit., type: str, returned: always, sample: iptables.service}
             path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
             state: {description: As C(systemctl is-enabled) says., type: str, returned: always, sample: enabled}
-            active: {description: As C(systemctl is-active) says., type: str, returned: always, sample: inactive}
+            active: {description: 'As C(systemctl is-active) says; null where systemd does not answer.', type: str, returned: always,
+                     sample: inactive}
         firewalld:
           description: Settings of firewalld, null where it is not installed.
           type: dict
@@ -265,14 +266,16 @@ ansible_facts:
             files: {description: Files., type: int, returned: always, sample: 640}
             bytes: {description: Their bytes., type: int, returned: always, sample: 812344}
             skipped:
-              description: What is there and was not read, the first twenty.
+              description: What may be there and could not be read, at most five of each source.
               type: list
               elements: dict
               returned: always
               contains:
-                path: {description: File or directory., type: str, returned: always, sample: /usr/local/bin/installer.sh}
-                reason: {description: Why., type: str, returned: always, sample: larger than 1024 KiB}
-            skipped_count: {description: How much that is., type: int, returned: always, sample: 1}
+                source: {description: 'What it was read for, a key of C(collected).', type: str, returned: always, sample: cron}
+                path: {description: File or directory., type: str, returned: always, sample: /etc/cron.d/backup}
+                reason: {description: Why and how to know., type: str, returned: always,
+                         sample: "/etc/cron.d/backup is not readable as user 'ops'; run with become"}
+            skipped_count: {description: How many there are in all., type: int, returned: always, sample: 1}
             other_languages:
               description: 'Scripts with a word of the firewall that neither a shell nor nft runs, at most ten.'
               type: list

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a tree to findings: healthy nodes have none that fails, and each danger has its own."""
 
+import os
 import pathlib
 import sys
 
@@ -12,6 +13,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
 
 import hook_nodes
+import node_processes
 import node_tree
 from healthy import healthy
 from hook_nodes import AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services, netfilter_persistent, ufw
@@ -27,14 +29,19 @@ FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
 
 
 def findings(manifest, folder):
-    """[(check, subject)] of what fails and what is unknown, for an image."""
-    section = collect_flush_hooks(_host.Host(node_tree.unpack(manifest, folder)), {"place": "image"})
+    """[(check, subject, status)] of what fails and what is unknown, for an image."""
+    return sorted((row["check"], row["subject"], row["status"]) for row in judged(node_tree.unpack(manifest, folder)))
+
+
+def judged(tree):
+    """The findings that fail or are unknown, for an image."""
+    section = collect_flush_hooks(_host.Host(tree), {"place": "image"})
     evidence = healthy([], changes={"node_host": {"place": "image"}})
     evidence.update(fitted({"node_flush_hooks": section}))
     policy = _policy.default_policy()
     found, _requirements = _assess.judged(evidence, policy, [_catalogue.catalogue()[check] for check in CHECKS])
     assert not [row for row in found if "{" in "".join(str(value) for value in row.values())]
-    return sorted((row["check"], row["subject"], row["status"]) for row in found if row["status"] in ("fail", "unknown"))
+    return [row for row in found if row["status"] in ("fail", "unknown")]
 
 
 @pytest.mark.parametrize("manifest", [DEBIAN, UBUNTU, RHEL, hook_nodes.SYSTEMD, merged(UBUNTU, ufw(enabled="yes")), merged(
@@ -60,3 +67,60 @@ def test_healthy_nodes(manifest, tmp_path):
 ], ids=["azure", "cron", "rc.local", "before kubelet", "by hand", "nftables.service", "rhel saves", "firewalld", "snapshot", "masked"])
 def test_each_danger_has_its_finding(manifest, expected, tmp_path):
     assert findings(manifest, tmp_path) == [row + ("fail",) for row in expected]
+
+
+STARTED = {"etc/cron.d/fw": "@daily root /opt/fw.sh\n"}
+NUL, BIG = executable(b"#!/bin/sh\n\0iptables -F\n"), executable("#!/bin/sh\n" + "#" * (1 << 20) + "\niptables -F\n")
+TIMED = merged(hook_nodes.service("fw.service", "Type=oneshot", "ExecStart=/opt/fw.sh"), hook_nodes.unit(
+    "fw.timer", "[Timer]", "OnCalendar=daily", "[Install]", "WantedBy=timers.target", enabled=True))
+
+
+def unknown(tree):
+    """{check: (observed, reason)} of what is not known; nothing fails."""
+    rows = judged(tree)
+    assert {row["status"] for row in rows} <= {"unknown"}
+    return dict((row["check"], (row["observed"], row["reason"])) for row in rows)
+
+
+@pytest.mark.parametrize("manifest, checks", [
+    (merged(STARTED, {"opt/fw.sh": NUL}), ["HOOK001"]), (merged(STARTED, {"opt/fw.sh": BIG}), ["HOOK001"]),
+    (merged(TIMED, {"opt/fw.sh": NUL}), ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK006", "HOOK007"]),
+], ids=["NUL bytes", "over the limit", "of a unit"])
+def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
+    found = unknown(node_tree.unpack(merged(DEBIAN, manifest), tmp_path))
+    # Of an image no check asks what waits.
+    assert sorted(found) == [check for check in checks if check != "HOOK006"]
+    assert all(observed == "not known: /opt/fw.sh" and reason.startswith("/opt/fw.sh ") for observed, reason in found.values())
+
+
+@node_processes.needs_root
+@pytest.mark.parametrize("manifest, paths, path, checks", [
+    (merged(STARTED, {"opt/fw.sh": FLUSH}), "opt/fw.sh", "/opt/fw.sh", ["HOOK001"]),
+    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d/fw", "/etc/cron.d/fw", ["HOOK001"]),
+    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d", "/etc/cron.d", ["HOOK001"]),
+    ({"var/spool/cron/crontabs/root": "@daily iptables -F\n"}, "var/spool/cron", "/var/spool/cron", ["HOOK001"]),
+    ({"usr/local/sbin/fw": FLUSH}, "usr/local/sbin/fw", "/usr/local/sbin/fw", ["HOOK003"]),
+    (netfilter_persistent("IPTABLES_RESTORE_NOFLUSH=yes\n", SNAPSHOT), "etc/iptables/rules.v4", "/etc/iptables/rules.v4",
+     ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK007"]),
+], ids=["script", "table", "folder", "parent", "by hand", "saved rules"])
+def test_what_another_user_may_not_read_is_no_pass(manifest, paths, path, checks):
+    tree = node_tree.unpack(merged(DEBIAN, manifest), node_tree.open_folder())
+    os.chmod(os.path.join(tree, paths), 0o700 if os.path.isdir(os.path.join(tree, paths)) else 0o600)
+    found = node_processes.as_nobody(lambda: unknown(tree))
+    assert sorted(found) == checks
+    for observed, reason in found.values():
+        assert path in observed and "%s" % path in reason and "is not readable as user 'nobody'; run with become" in reason
+
+
+def test_what_is_not_there_is_absent(tmp_path):
+    manifest = dict((path, content) for path, content in DEBIAN.items() if not path.startswith("etc/cron"))
+    section = collect_flush_hooks(_host.Host(node_tree.unpack(manifest, tmp_path)), {"place": "image"})
+    assert section["collected"]["cron"] == "absent" and section["scanned"]["skipped"] == []
+
+
+@node_processes.needs_root
+def test_many_that_may_not_be_read_stay_few_in_the_evidence():
+    scripts = dict(("etc/cron.d/job%03d" % number, node_tree.mode(0o600, "x")) for number in range(300))
+    tree = node_tree.unpack(merged(DEBIAN, scripts), node_tree.open_folder())
+    scanned = node_processes.as_nobody(lambda: collect_flush_hooks(_host.Host(tree), {"place": "image"})["scanned"])
+    assert (len(scanned["skipped"]), scanned["skipped_count"]) == (5, 300)

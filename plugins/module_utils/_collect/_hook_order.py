@@ -31,10 +31,12 @@ def _ordered(units, name, kubelet):
 
 
 def waiting(rows, units):
-    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet."""
+    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet; C(active) is None where the
+    systemd of a live node did not tell."""
     found = []
     for name in _starting(rows, units):
         active = units.active_state(name)
-        if active in _NOT_YET and (units.at_boot(name) or units.activators(name)) and units.runs(name)[0]:
+        not_yet = active in _NOT_YET or active is None and units.live
+        if not_yet and (units.at_boot(name) or units.activators(name)) and units.runs(name)[0]:
             found.append({"unit": name, "path": units.unit(name).path, "state": units.all.state(name), "active": active})
     return found

@@ -39,18 +39,16 @@ class SavedSets(object):
         if path not in self._texts:
             status, data = self._host.read_bytes(path, SIZE_LIMIT)
             self._texts[path] = (status, data.decode("utf-8", "replace") if status == _host.OK else None)
+        else:
+            self._host.note(path, self._texts[path][0])
         return self._texts[path]
 
     def of(self, path):
         """C(Saved) of a file, None where it holds no rules."""
+        text = self.text(path)
         if path not in self._sets:
-            text = self.text(path)
             self._sets[path] = read_saved(text, family_of(path)) if text else None
         return self._sets[path]
-
-    def unread(self):
-        """[(path, status)] of files that are there and could not be read."""
-        return sorted((path, status) for path, (status, _text) in self._texts.items() if status not in (_host.OK, _host.ABSENT))
 
     def rows(self, replays, units):
         """The saved rule sets, those with chains of Kubernetes first: (rows, how many were left out)."""

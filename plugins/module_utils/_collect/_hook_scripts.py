@@ -60,6 +60,8 @@ class Scripts(object):
         self._scripts = {}
         self._wanted = {}
         self._programs = set()
+        # {path: what of it, and of what it starts, could not be seen}
+        self._unseen = {}
         self.names = []
 
     def know(self, names):
@@ -105,12 +107,25 @@ class Scripts(object):
             self._wanted[path] = False  # A script that names itself proves nothing.
             if path in self._programs:
                 return False
-            status, found = self._walk.read(path)
-            if found is None:
-                self._programs.add(path)
-            if status == _host.OK and found is not None and language_of(found.data[:200].decode("utf-8", "replace")) != OTHER:
-                self._wanted[path] = self._asks(found.data, depth - 1, posixpath.dirname(path))
+            with self._host.noting() as unseen:
+                self._wanted[path] = self._is_hit_now(path, depth)
+            self._unseen[path] = unseen
+        else:
+            # It was read for somebody else: who asks now has to know as well what could not be.
+            self._tell_again(path)
         return self._wanted[path]
+
+    def _is_hit_now(self, path, depth):
+        status, found = self._walk.read(path)
+        if found is None:
+            self._programs.add(path)
+        if status != _host.OK or found is None or language_of(found.data[:200].decode("utf-8", "replace")) == OTHER:
+            return False
+        return self._asks(found.data, depth - 1, posixpath.dirname(path)) and self._walk.whole(found) is not None
+
+    def _tell_again(self, path):
+        for unseen, why in self._unseen.get(path, {}).items():
+            self._host.note(unseen, why)
 
     def _in(self, folder):
         return [folder.rstrip("/") + "/" + name for name in self._host.list_dir(folder)[1][:_FOLDER_LIMIT]]
@@ -118,9 +133,13 @@ class Scripts(object):
     def of(self, path):
         """C(Script) at a path, None where there is no text to be read."""
         if path not in self._scripts:
-            real = self._host.tree_path(path)
-            _status, found = self._walk.read(real) if real else (_host.ABSENT, None)
-            self._scripts[path] = Script(real, found) if found is not None else None
+            with self._host.noting() as unseen:
+                real = self._host.tree_path(path)
+                found = self._walk.read(real)[1] if real else None
+                self._scripts[path] = Script(real, found) if found is not None and self._walk.whole(found) else None
+            self._unseen[path] = unseen
+        else:
+            self._tell_again(path)
         return self._scripts[path]
 
     def find(self, name, folders):

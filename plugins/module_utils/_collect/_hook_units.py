@@ -27,7 +27,7 @@ class HookUnits(object):
         self.all = Units(host, node)
         self.status = self.all.status
         self._host = host
-        self._live = node["place"] == LIVE
+        self.live = node["place"] == LIVE
         self._active = {}
         self._told = {}
 
@@ -54,7 +54,7 @@ class HookUnits(object):
     def ask_active(self, names):
         """Ask the running systemd in one question about units, and about those that start what stands elsewhere."""
         known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS)) if name not in self._active and self.known(name)]
-        self._active.update(self.all.active(known) if self._live else {})
+        self._active.update(self.all.active(known) if self.live else {})
         self._told = {}
 
     def unit(self, name):
@@ -108,7 +108,7 @@ class HookUnits(object):
         if at_boot is None:
             return None, "whether %s starts at boot cannot be told" % name
         word = self.all.state(name) or "disabled"
-        if self._live and state is None:
+        if self.live and state is None:
             return None, "%s is %s, and whether it is active cannot be told" % (name, word)
         return False, "%s is %s%s" % (name, word, " and %s" % state if state else "")
 

@@ -6,6 +6,7 @@
 What reads scripts is imported once a file holds a word of the firewall: a module's sources are compiled on each run.
 """
 
+import contextlib
 import posixpath
 
 from .. import _host, _host_walk
@@ -20,6 +21,7 @@ from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, START, STOP, TIME
 from ._hook_saved import SavedSets
 from ._hook_scripts import OTHER, Scripts, language_of
 from ._hook_units import HookUnits, distinct
+from ._unread import status_of_notes, unread_rows
 
 DIRECTORIES = ("/usr/local/bin", "/usr/local/sbin")
 DEPTH = 6
@@ -48,11 +50,15 @@ class _Look(object):
     def __init__(self, host, node, directories):
         self.host = host
         self.node = node
-        self.units = HookUnits(host, node)
+        # {source: what of it could not be seen}
+        self._unread = {}
+        with self._reading("systemd"):
+            self.units = HookUnits(host, node)
         self._directories = directories
         self._walk = _host_walk.Walk(host)
         # A limit for itself: however much lies in a directory that somebody names, what runs by itself is looked at.
-        self._search = _host_walk.Walk(host)
+        # What people run is a script by its first line or its name; a big text beside it is none.
+        self._search = _host_walk.Walk(host, worth=lambda path: path.lower().endswith(_SCRIPT_NAMES))
         self._scripts = Scripts(host, self._walk, self.is_debian)
         self._saved = SavedSets(host)
         self._rows = Rows(Owners(host))
@@ -67,21 +73,35 @@ class _Look(object):
             self._debian = self.host.exists("/etc/debian_version")
         return self._debian
 
+    @contextlib.contextmanager
+    def _reading(self, source):
+        """What cannot be seen in the block is missed of C(source): a file of it, a script that is started there, a folder on the way."""
+        with self.host.noting() as notes:
+            yield
+        if notes:
+            self._unread.setdefault(source, {}).update(notes)
+
     def search(self):
-        done = self._trace_units(())
+        with self._reading("systemd"):
+            done = self._trace_units(())
         # Who starts a unit that flushes, or a program without saying where it is, holds no word of the firewall.
         self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
-        by_hand = self._in_directories()
+        with self._reading("directories"):
+            by_hand = self._in_directories()
         self._scripts.know(posixpath.basename(found.path) for found in by_hand if posixpath.dirname(found.path) in _host.BINARY_DIRECTORIES)
-        if self._scripts.names:
-            self._trace_units(done)
+        with self._reading("systemd"):
+            if self._scripts.names:
+                self._trace_units(done)
         for place in PLACES:
-            for found in self._at(place):
-                self._trace_place(place, found)
-        for found in by_hand:
-            self._trace_by_hand(found)
-        if self._tracer:
-            self._tracer.finish()
+            with self._reading(place.source):
+                for found in self._at(place):
+                    self._trace_place(place, found)
+        with self._reading("directories"):
+            for found in by_hand:
+                self._trace_by_hand(found)
+        with self._reading("systemd"):
+            if self._tracer:
+                self._tracer.finish()
 
     def _trace_units(self, done):
         """Follow the units that a file with something of interest speaks of, besides those that are done; returns all of these."""
@@ -131,7 +151,7 @@ class _Look(object):
             if real and real not in place.files[:place.files.index(path)]:
                 status, hit = self._walk.read(real, None if place.whole else self._scripts.is_wanted, packed=place.whole)
                 self._note(place.source, status)
-                found += [hit] if hit else []
+                found += [hit] if hit and self._walk.whole(hit) else []
         for folder in distinct(self.host, place.folders):
             if place.kind == "init":
                 found += [each for each in self._below(place.source, folder, place.depth, bool) if self._is_started(each)]
@@ -188,25 +208,27 @@ class _Look(object):
     def section(self):
         rows = self._rows.all()
         replays = self._tracer.replays if self._tracer else {}
-        saved, saved_left_out = self._saved.rows(replays, self.units)
+        with self._reading("saved_rules"):
+            saved, saved_left_out = self._saved.rows(replays, self.units)
+            firewalld, ufw = self._firewalld(), self._ufw()
+        with self._reading("systemd"):
+            files = _hook_files.by_file(rows, self.units)
+            unordered, waiting = _hook_order.unordered(rows, self.units), _hook_order.waiting(rows, self.units)
         walks = (self._walk, self._search)
-        skipped = [{"path": path, "reason": reason} for walk in walks for path, reason in walk.skipped]
-        for path, status in self._saved.unread():
-            self._note("saved_rules", status)
-            skipped.append({"path": path, "reason": status})
         if saved:
             self._note("saved_rules", _host.OK)
+        for source, notes in self._unread.items():
+            self._note(source, status_of_notes(notes))
+        skipped, skipped_count = unread_rows(self.host, self._unread)
         if self._tracer and (self._tracer.cut or self._rows.full):
             self._note("directories", _host.TIMEOUT)
-        files = _hook_files.by_file(rows, self.units)
         return {
             "schema": 1, "collected": self._collected, "hooks": rows, "hook_count": len(rows), "hooks_left_out": 0,
             "files": files, "file_count": len(files), "saved_rule_sets": saved,
-            "saved_left_out": saved_left_out, "unordered": _hook_order.unordered(rows, self.units), "waiting": _hook_order.waiting(rows, self.units),
-            "firewalld": self._firewalld(), "ufw": self._ufw(), "scanned": {
-                "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks), "skipped": skipped[:_host_walk.SKIPPED_LIMIT],
-                "skipped_count": max(sum(walk.skipped_count for walk in walks), len(skipped)),
-                "other_languages": sorted(self._scripts.other_languages)[:10]},
+            "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting,
+            "firewalld": firewalld, "ufw": ufw, "scanned": {
+                "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks), "skipped": skipped,
+                "skipped_count": skipped_count, "other_languages": sorted(self._scripts.other_languages)[:10]},
         }
 
     def _firewalld(self):

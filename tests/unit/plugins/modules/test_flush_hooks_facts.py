@@ -32,7 +32,7 @@ flush_hooks_facts.main()
 # Something of everything that is told.
 RICH = merged(AZURE, CRON_DEBIAN, firewalld(), ufw(), {
     "etc/cron.daily/maintain": executable("#!/bin/sh\nsystemctl restart iptables\n"), "etc/systemd/scripts/ip4save": SNAPSHOT,
-    "opt/maintenance/fw.php": executable("#!/usr/bin/php\niptables -F\n"), "opt/maintenance/big": "iptables -F\n" * 100000})
+    "opt/maintenance/fw.php": executable("#!/usr/bin/php\niptables -F\n"), "opt/maintenance/big": "#!/bin/sh\n" + "iptables -F\n" * 100000})
 
 
 def run(**arguments):

@@ -291,7 +291,7 @@ def test_other_languages_are_named(tmp_path):
 
 
 def test_a_directory_without_end_hides_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(flush_hooks._host_walk.Walk.__init__, "__defaults__", (50, 1 << 20, 20.0))
+    monkeypatch.setattr(flush_hooks._host_walk.Walk.__init__, "__defaults__", (50, 1 << 20, 20.0, lambda path: True))
     files = dict(("srv/%d" % number, "text") for number in range(60))
     section = look(merged(hook_nodes.SYSTEMD, files, {"etc/rc.local": SCRIPT}), tmp_path, directories=["/srv"])
     assert section["collected"]["directories"] == "timeout" and section["collected"]["rc_local"] == "ok"
