@@ -75,7 +75,7 @@ ansible_facts:
             - C(locks) is V(denied) where no holder is seen and locks of others would not be seen either.
           type: dict
           returned: always
-          sample: {locks: ok, processes: ok, lock_file: ok}
+          sample: {locks: ok, processes: ok, lock_file: ok, uptime: ok}
         path: {description: The lock file., type: str, returned: always, sample: /run/xtables.lock}
         path_source: {description: Who says so., type: str, returned: always, sample: the default of iptables}
         kind:

@@ -10,10 +10,10 @@ import stat
 
 from .. import _host
 from .._parse.proc_locks import device_of, parse_proc_locks
+from ._place import FIRST_PID_NAMESPACE
 
 DEFAULT_PATH = "/run/xtables.lock"
 # The inode of the first pid namespace (include/linux/proc_ns.h PROC_PID_INIT_INO).
-_FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 class LockFile(object):
@@ -73,5 +73,5 @@ def sees_every_lock(host):
     """Whether /proc belongs to the first pid namespace: from any other one locks of processes outside of it are left out (fs/locks.c)."""
     namespace = host.read_link("/proc/1/ns/pid")
     if namespace is not None:
-        return namespace == _FIRST_NAMESPACE
+        return namespace == FIRST_PID_NAMESPACE
     return host.read_text("/proc/2/comm").text.strip() == "kthreadd"

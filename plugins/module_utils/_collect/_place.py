@@ -12,6 +12,8 @@ IMAGE = "image"
 CONTAINER = "container"
 PLACES = (LIVE, IMAGE, CONTAINER)
 
+# PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it is in itself.
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
 # The root of a container is put together by a union file system; no installed node boots from one of these.
 _CONTAINER_ROOTS = ("overlay", "aufs", "fuse", "fuse.fuse-overlayfs", "tmpfs", "ramfs")
@@ -26,10 +28,14 @@ def detect_place(host):
     stray = _ancestor_with_other_root(host)
     if stray:
         return IMAGE, "process %s, which started this one, has another root directory: this is a chroot" % stray
+    hidden = not host.exists("/proc/1")
+    if hidden and host.read_link("/proc/self/ns/pid") is None:
+        return IMAGE, "processes of other users are hidden (hidepid), and the pid namespace may not be seen: in doubt nothing is done to it"
     # Process 2 of the initial pid namespace is kthreadd (kernel init/main.c rest_init); in no other is it visible.
-    if host.read_text("/proc/2/comm").text.strip() != "kthreadd":
+    first = host.read_link("/proc/self/ns/pid") == FIRST_PID_NAMESPACE if hidden else host.read_text("/proc/2/comm").text.strip() == "kthreadd"
+    if not first:
         mark = next((path for path in _MARKS if host.exists(path)), None)
-        return CONTAINER, "a pid namespace without kernel threads" + (", and %s exists" % mark if mark else "")
+        return CONTAINER, "a pid namespace %s" % ("of its own" if hidden else "without kernel threads") + (", and %s exists" % mark if mark else "")
     same = _same_root(host, "1")
     if same:
         return LIVE, "kernel threads are visible and process 1 has this root directory"
@@ -40,7 +46,8 @@ def detect_place(host):
         return IMAGE, "process 1 has another root directory: this is a chroot"
     kind = _root_filesystem(host)
     if kind and kind not in _CONTAINER_ROOTS:
-        return LIVE, "kernel threads are visible and / is a %s of its own (the root of process 1 may not be seen)" % kind
+        return LIVE, "%s and / is a %s of its own (the root of process 1 may not be seen)" % (
+            "this is the first pid namespace, processes of other users are hidden (hidepid)," if hidden else "kernel threads are visible", kind)
     return IMAGE, "the root of process 1 may not be seen and / is %s: in doubt nothing is done to it" % (kind or "no mount")
 
 

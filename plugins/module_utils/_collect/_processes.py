@@ -4,6 +4,7 @@
 """Processes of the node by the name of their program. PRIVATE to the collection."""
 
 from .. import _host
+from ._unread import status_of_notes
 
 # Ticks of /proc/PID/stat in a second: USER_HZ, part of the kernel's ABI and 100 on all machines that run Kubernetes
 # (include/asm-generic/param.h; 1024 on alpha and ia64 only).
@@ -11,13 +12,16 @@ _TICKS = 100.0
 
 
 class Process(object):
-    """One process: C(pid), C(name) (comm), C(arguments), C(state), C(start_time) and whether it lives in another root (None = cannot be told)."""
+    """One process: C(pid), C(name) (comm), C(arguments), C(state), C(start_time), C(status) of reading these, and
+    whether it lives in another root (None = cannot be told)."""
 
     def __init__(self, host, pid, name):
         self.pid = pid
         self.name = name
-        self.arguments = [part for part in host.read_text("/proc/%s/cmdline" % pid).text.split("\0") if part]
-        self.state, self.start_time = _state_and_start(host, pid)
+        with host.noting() as notes:
+            self.arguments = [part for part in host.read_text("/proc/%s/cmdline" % pid).text.split("\0") if part]
+            self.state, self.start_time = _state_and_start(host, pid)
+        self.status = status_of_notes(notes)
         self.ended = self.state in ("Z", "X")  # Nobody has asked yet how it ended; it runs no more.
         ours, theirs = host.stat("/"), host.stat("/proc/%s/root/." % pid)
         self.contained = None if ours is None or theirs is None else (ours.st_dev, ours.st_ino) != (theirs.st_dev, theirs.st_ino)
@@ -77,14 +81,20 @@ def name_of(host, pid):
 def pids(host):
     """(status, [pid]) of all processes, sorted."""
     status, entries = host.list_dir("/proc")
-    return status if entries or status != _host.OK else _host.ABSENT, sorted(int(entry) for entry in entries if entry.isdigit())
+    found = sorted(int(entry) for entry in entries if entry.isdigit())
+    if host.root == "/" and status == _host.OK and 1 not in found:
+        # Every pid namespace has a process 1: mounted with hidepid=2, /proc shows the processes of this user only (man 5 proc).
+        status = _host.DENIED
+    return status if entries or status != _host.OK else _host.ABSENT, found
 
 
 def named_processes(host):
     """(status, [(pid, comm)]) as they were when first asked for: the sections of one look speak of the same processes."""
     if "processes" not in host.kept:
         status, listed = pids(host)
-        host.kept["processes"] = status, [(pid, name_of(host, pid)) for pid in listed]
+        with host.noting() as notes:
+            named = [(pid, name_of(host, pid)) for pid in listed]
+        host.kept["processes"] = status_of_notes(notes) if notes else status, named
     return host.kept["processes"]
 
 
@@ -93,4 +103,6 @@ def find_processes(host, names):
     wanted = names if callable(names) else names.__contains__
     status, named = named_processes(host)
     found = [Process(host, pid, name) for pid, name in named if wanted(name)]
+    if status == _host.OK:
+        status = next((process.status for process in found if process.status != _host.OK), _host.OK)
     return status, [process for process in found if not process.ended]

@@ -22,7 +22,7 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
     """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises BadInput."""
     _check(path, hung_after_seconds, sample_seconds)
     section = {
-        "schema": 1, "collected": {"locks": _host.ABSENT, "processes": _host.ABSENT, "lock_file": _host.ABSENT},
+        "schema": 1, "collected": dict.fromkeys(("lock_file", "locks", "processes", "uptime"), _host.ABSENT),
         "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables", "kind": None, "device": None,
         "inode": None, "matters": None, "matters_because": "only a live node has a lock", "doubt": None, "holder": None, "waiters": [],
         "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
@@ -59,7 +59,10 @@ def _fill(host, section, find_path, sample_seconds):
     if section["matters"] is False and locks.waiters:
         # Whoever holds the lock keeps the first legacy table from being made, too.
         section["matters"], section["matters_because"] = True, "somebody waits for the lock: a legacy iptables runs"
-    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status}
+    uptime = host.read_text("/proc/uptime").status
+    if uptime == _host.OK and uptime_seconds(host) is None:
+        uptime = _host.UNPARSED
+    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime}
     if locks.status == _host.OK and not locks.holders and not sees_every_lock(host):
         section["collected"]["locks"] = _host.DENIED
     section["kind"], section["inode"], section["doubt"] = locks.file.kind, locks.file.inode, locks.doubt

@@ -10,9 +10,11 @@ import sys
 import pytest
 
 import node_tree
-from node_processes import bind, enter, in_child, may_mount, mount, needs_mounts, needs_root, private_mounts, python_path
+from node_processes import become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root, private_mounts, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import _place
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._place import detect_place, system_tree_problem
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._processes import find_processes
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.host import collect_host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
 
@@ -103,6 +105,25 @@ def test_an_image_that_is_a_mount_point_of_its_own(tmp_path):
         enter(root)
         return detected()
     assert in_child(look)[0] == "image"
+
+
+@needs_mounts
+@pytest.mark.parametrize("first", [True, False])
+def test_hidden_processes_make_no_container(first):
+    """A user of a node whose /proc is mounted with hidepid=2 sees neither process 1 nor kernel threads."""
+    def look():
+        private_mounts()
+        mount("proc", "/proc", "proc", "hidepid=2")
+        _place.FIRST_PID_NAMESPACE = os.readlink("/proc/self/ns/pid") if first else "pid:[1]"
+        become_nobody()
+        host = _host.Host("/")
+        return list(detect_place(host)) + [find_processes(host, ("kubelet",))[0]]
+    place, reason, processes = in_child(look)
+    assert processes == "denied"
+    if first:
+        assert place in ("live", "image") and ("hidepid" in reason or "may not be seen" in reason)
+    else:
+        assert (place, reason.startswith("a pid namespace of its own")) == ("container", True)
 
 
 SCRIPT = """\
