@@ -75,7 +75,7 @@ ansible_facts:
             - C(consumers) and C(kernel_log) are V(absent) where nobody had to look at them.
           type: dict
           returned: always
-          sample: {consumers: absent, counters: ok, kernel_log: absent, slab: ok, sysctl_d: ok, table: ok}
+          sample: {consumers: absent, counters: ok, kernel_log: absent, module_options: ok, slab: ok, sysctl_d: ok, table: ok}
         memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
         cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
         max: {description: The limit (nf_conntrack_max); V(0) is none., type: int, returned: always, sample: 131072}
@@ -174,7 +174,8 @@ ansible_facts:
             assigned: {description: What sysctl.d says., type: raw, returned: always, sample: 262144}
             assigned_by: {description: The line that says so., type: str, returned: always, sample: /etc/sysctl.d/90-kubelet.conf:3}
             overruled: {description: Whether that line is there for nothing; null where nobody can tell., type: bool, returned: always, sample: true}
-            late: {description: Whether it is passed over because the module is loaded later., type: bool, returned: always, sample: false}
+            late: {description: Whether it is passed over because the module is loaded later; null where that cannot be told., type: bool,
+                   returned: always, sample: false}
             kube_proxy_decides: {description: Whether kube-proxy's start makes it another one., type: bool, returned: always, sample: true}
             missing: {description: Whether it does not exist now., type: bool, returned: always, sample: false}
             reason:
@@ -192,13 +193,14 @@ ansible_facts:
             module: {description: Module that brings it., type: str, returned: always, sample: br_netfilter}
             reason: {description: Why., type: str, returned: always, sample: br_netfilter is not in the kernel}
         unread:
-          description: Files of sysctl.d that may not be read.
+          description: Files and directories of sysctl.d, and of what overrules it, that could not be read.
           type: list
           elements: dict
           returned: always
           contains:
             file: {description: The file., type: str, returned: always, sample: /etc/sysctl.d/99-secret.conf}
-            text: {description: What is wrong., type: str, returned: always, sample: denied}
+            text: {description: Why and how to know., type: str, returned: always,
+                   sample: "/etc/sysctl.d/99-secret.conf is not readable as user 'ops'; run with become"}
         hashsize:
           description: The number of buckets that nf_conntrack is loaded with.
           type: dict

@@ -97,7 +97,9 @@ ansible_facts:
           returned: always
           sample: true
         tools:
-          description: Path at which root finds each program asked after, or null.
+          description:
+            - Path at which root finds each program asked after, or null.
+            - One that may lie in a directory which cannot be searched is left out.
           type: dict
           returned: always
           sample: {iptables: /usr/sbin/iptables, conntrack: null}

@@ -80,6 +80,17 @@ ansible_facts:
           type: str
           returned: always
           sample: 1.8.9
+        unread:
+          description: Paths on the way to these programs that could not be read, at most five.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source: {description: 'What it was read for, V(binaries).', type: str, returned: always, sample: binaries}
+            path: {description: File or directory., type: str, returned: always, sample: /etc/alternatives/iptables}
+            reason: {description: Why and how to know., type: str, returned: always,
+                     sample: "/etc/alternatives/iptables is not readable as user 'ops'; run with become"}
+        unread_count: {description: How many there are in all., type: int, returned: always, sample: 0}
         binaries:
           description: Each program of C(iptables), C(ip6tables), C(arptables) and C(ebtables), and where its links lead.
           type: list

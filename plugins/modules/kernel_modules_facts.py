@@ -71,7 +71,7 @@ ansible_facts:
           description: For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
           type: dict
           returned: always
-          sample: {proc_modules: ok, modules_directory: ok, modprobe_conf: ok, modules_load: ok, cmdline: ok}
+          sample: {proc_modules: ok, modules_directory: ok, modprobe_conf: ok, modules_load: ok, cmdline: ok, boot_loader: ok}
         supports_modules:
           description: Whether the running kernel can load modules at all (CONFIG_MODULES); null where it cannot be told.
           type: bool
@@ -90,7 +90,7 @@ ansible_facts:
         running_tree:
           description:
             - V(ok), V(gone) (the running kernel's modules were removed, a reboot is pending), V(not_needed) (it loads no modules),
-              or null outside of a live place.
+              or null outside of a live place and where the directory of modules could not be read.
           type: str
           returned: always
           sample: ok

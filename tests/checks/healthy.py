@@ -48,6 +48,7 @@ SECTIONS = {
         "collected": dict.fromkeys(("binaries", "version", "legacy_tables", "alternatives", "rules", "containers"), "ok"),
         "binaries": [{"name": name, "path": "/usr/sbin/" + name, "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
                       "alternative": None} for name in ("iptables", "iptables-save", "ip6tables")],
+        "unread": [], "unread_count": 0,
         "backend_by_family": {"ipv4": "nft", "ipv6": "nft"}, "containers_left_out": 0,
         "sets": [{"backend": "nft", "family": family, "readable": True, "rules": 192, "kube_rules": 171, "drops": 3, "hint": True,
                   "kubelet_canary": True, "proxy_canary": True} for family in ("ipv4", "ipv6")],
@@ -106,7 +107,8 @@ SECTIONS = {
                           {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
     },
     "node_conntrack": {
-        "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent"},
+        "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent",
+                                     "module_options": "ok"},
         "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6, "max_per_bucket": 2.0,
         "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
         "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
@@ -134,7 +136,7 @@ SECTIONS = {
         "scanned": {"files": 412, "bytes": 391234, "skipped": [], "skipped_count": 0, "other_languages": []},
     },
     "node_xtables_lock": {
-        "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok"}, "path": "/run/xtables.lock", "kind": "file",
+        "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok", "uptime": "ok"}, "path": "/run/xtables.lock", "kind": "file",
         "path_source": "the default of iptables", "device": "00:19", "inode": 1467, "matters": False, "doubt": None, "holder": None,
         "matters_because": "no legacy table exists and iptables of the node is nft: nft writers take no lock", "waiters": [], "waiter_count": 0,
         "hung": [], "hung_count": 0, "hung_after_seconds": 300, "agents_left_out": 0, "sample": None, "agents": [
@@ -171,6 +173,8 @@ STATES = {
     "next_absent": {"state_next_boot": "absent", "at_boot": "absent", "kernels": [
         {"releases": [NEXT], "state": "absent", "cause": "not_in_index", "evidence": "not in modules.dep", "package": None}]},
     "next_unknown": {"state_next_boot": "unknown", "at_boot": "unknown"},
+    "older_unknown": {"kernels": [{"releases": ["5.10.0-3-amd64"], "state": "unknown", "cause": "denied", "package": None,
+                                   "evidence": "/lib/modules/5.10.0-3-amd64/modules.dep is not readable as user 'ops'; run with become"}]},
     "lacking": {"lacking_on": ["5.10.0-3-amd64"]},
 }
 

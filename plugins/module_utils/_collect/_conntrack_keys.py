@@ -11,6 +11,7 @@ from .._conntrack.keys import BRIDGE, BUCKETS, FORWARD, KEYS, MAX, dotted
 from ._conntrack_now import read_key
 from ._sysctl_boot import UNIT, SysctlBoot
 from ._sysctl_rivals import rival_writes
+from ._unread import status_of_notes, told
 
 # Of the evidence on a module: whether it is in the kernel when sysctl.d is read.
 _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
@@ -31,9 +32,11 @@ class Keys(object):
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting
-        self._boot = SysctlBoot(host, setting.loader)
-        self._rivals = rival_writes(host, setting.loader)
-        self.status, self.unread = self._boot.status, self._boot.unread
+        with host.noting() as notes:
+            self._boot = SysctlBoot(host, setting.loader)
+            self._rivals = rival_writes(host, setting.loader)
+        self.status = status_of_notes(notes) if notes else self._boot.status
+        self.unread = [{"file": path, "text": told(host, path, notes[path])} for path in sorted(notes)]
         self.rows, self.missing = [], []
         self.fresh_limit = self._default(KEYS[0], None).value
         for key in KEYS:
@@ -50,7 +53,7 @@ class Keys(object):
             "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by, "after_kube_proxy": final.value,
             "owner": final.by, "survives": fate.survives(now, final), "assigned": fate.number(assignment.value) if assignment else None,
             "assigned_by": assignment.where if assignment else None, "overruled": fate.overruled(assignment, key.key, final),
-            "late": assignment is not None and early is False, "kube_proxy_decides": final is not boot,
+            "late": assignment is not None and (None if early is None else not early), "kube_proxy_decides": final is not boot,
             "missing": self._setting.live and status == _host.ABSENT and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
         }
         self.rows.append(row)

@@ -23,9 +23,10 @@ _RECORD_LIMIT = 1 << 20
 
 
 def read_key(host, key):
-    """(status, value) of a sysctl."""
+    """(status, value) of a sysctl that is a number."""
     text = host.read_text("/proc/sys/" + key, limit=4096)
-    return text.status, number(text.text) if text.ok else None
+    value = number(text.text) if text.ok else None
+    return (text.status, value) if isinstance(value, int) or not text.ok else (_host.UNPARSED, None)
 
 
 def read_table(host):

@@ -9,6 +9,7 @@ from .._parse.modprobe_conf import parse_modprobe_conf
 from .._parse.modules_alias import find_alias
 from .._parse.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
 from .._parse.modules_dep import dependencies_of, parse_modules_dep
+from ._unread import status_of_notes, told
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
@@ -39,7 +40,10 @@ class Kernel(object):
         self._softdeps = None
         self.release = release
         self.running = running
-        self.tree = _tree_of(host, release)
+        with host.noting() as notes:
+            self.tree = _tree_of(host, release)
+        # Why nobody can tell whether it has a directory of modules; empty where that is known.
+        self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
         self.unread = []
         self.dep, self.index, self.index_cause = self._read_index()
         self.builtin_status = _host.ABSENT
@@ -53,19 +57,24 @@ class Kernel(object):
         return self._host.read_text(self.tree + "/" + name, limit) if self.tree else _host.Text(_host.ABSENT)
 
     def _read_index(self):
+        if self.unseen:
+            return {}, "unreadable", self.unseen
         if self.tree is None:
             return {}, "no_tree", "there is no directory of modules for %s" % self.release
         text = self._read("modules.dep")
         if text.status == _host.ABSENT:
             return {}, "missing", "%s/modules.dep does not exist: depmod never ran" % self.tree
         if not text.ok:
-            return {}, "unreadable", "%s/modules.dep: %s" % (self.tree, text.status)
+            return {}, "unreadable", told(self._host, self.tree + "/modules.dep", text.status)
         modules, unread = parse_modules_dep(text.text)
         if unread:
             self.unread = [{"file": self.tree + "/modules.dep", "line": 0, "text": line[:120]} for line in unread[:3]]
         if unread and len(unread) >= len(modules):
             return {}, "unreadable", "%s/modules.dep is no index: %d lines cannot be read" % (self.tree, len(unread))
-        if not modules and self._read("modules.order").text.strip():
+        order = self._read("modules.order") if not modules else None
+        if order is not None and order.status not in (_host.OK, _host.ABSENT):
+            return {}, "unreadable", "%s/modules.dep is empty, and %s" % (self.tree, told(self._host, self.tree + "/modules.order", order.status))
+        if order is not None and order.text.strip():
             return {}, "empty", "%s/modules.dep is empty although modules are installed" % self.tree
         stale = self._staleness(modules)
         return modules, "stale" if stale else "ok", stale or ""
@@ -99,8 +108,8 @@ class Kernel(object):
         return dependencies_of(self.dep[name][1]) if name in self.dep else []
 
     def has_file(self, path):
-        """Whether a file that the index names is there; paths in it are relative to the tree or absolute."""
-        return self._host.exists(path if path.startswith("/") else self.tree + "/" + path)
+        """Whether a file that the index names is there, None where that cannot be told; paths in it are relative to the tree or absolute."""
+        return {_host.OK: True, _host.ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
 
     @property
     def config(self):
@@ -175,12 +184,14 @@ def installed_releases(host):
     """(status, releases newest first). A directory counts when it holds what a kernel package ships (modules.order,
     modules.builtin or a kernel directory): depmod's own files stay behind when a package goes."""
     releases, status = set(), _host.ABSENT
-    for folder in MODULES_DIRECTORIES:
-        found, names = host.list_dir(folder)
-        status = found if found != _host.ABSENT else status
-        for name in names:
-            if any(host.exists("%s/%s/%s" % (folder, name, mark)) for mark in ("modules.order", "modules.builtin", "kernel")):
-                releases.add(name)
+    with host.noting() as notes:
+        for folder in MODULES_DIRECTORIES:
+            found, names = host.list_dir(folder)
+            status = found if found != _host.ABSENT else status
+            for name in names:
+                if any(host.exists("%s/%s/%s" % (folder, name, mark)) for mark in ("modules.order", "modules.builtin", "kernel")):
+                    releases.add(name)
+    status = status_of_notes(notes) if notes else status
     return status, sorted(releases, key=_versions.order, reverse=True)
 
 

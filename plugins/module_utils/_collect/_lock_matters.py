@@ -30,6 +30,8 @@ def lock_matters(host):
 
 
 def _kind(host, program):
-    path = host.find_binary(program)
-    kind = backend_of(host, path) if path else None
+    status, path = host.binary(program)
+    if not path:
+        return None if status == _host.ABSENT else "unknown"
+    kind = backend_of(host, path)
     return "unknown" if kind == "wrapper" else kind

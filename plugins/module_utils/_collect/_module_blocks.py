@@ -19,6 +19,7 @@ BLOCKS, UNCLEAR = "blocks", "unclear"
 # Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
 _NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)\s*(?:#.*)?$")
 # The signature that the kernel's scripts/sign-file.c appends to a module file.
+_SIG_ENFORCE, _LOCKDOWN = "/sys/module/module/parameters/sig_enforce", "/sys/kernel/security/lockdown"
 _SIGNATURE = b"~Module signature appended~\n"
 
 
@@ -40,7 +41,8 @@ class Block(object):
 
 
 class Policy(object):
-    """Everything on the node that may stop modules; C(kernel_wide) holds the blocks that hit all of them alike."""
+    """Everything on the node that may stop modules; C(kernel_wide) holds the blocks that hit all of them alike, C(unknown_ways) the ways that
+    a switch of the kernel may stop which could not be read."""
 
     def __init__(self, host, cmdline, live):
         self.conf = ModprobeConf(host)
@@ -48,7 +50,7 @@ class Policy(object):
         self._unseen = [Block(WAYS, "install", UNCLEAR, "", path, 0, text) for path, text in self.conf.unseen]
         self.denied = _listed(cmdline, "module_blacklist")
         self.blacklisted = _listed(cmdline, "modprobe.blacklist")
-        self.kernel_wide = _kernel_wide(host, cmdline) if live else []
+        self.kernel_wide, self.unknown_ways = _kernel_wide(host, cmdline) if live else ([], ())
         self.signatures = _signatures_enforced(host) if live else None
         self._signed = {}
 
@@ -99,7 +101,7 @@ class Policy(object):
         signed = self._signed[where]
         if signed:
             return []
-        effect, text = (BLOCKS, "the file carries no signature") if signed is False else (UNCLEAR, "its signature cannot be read")
+        effect, text = (self.signatures[3], "the file carries no signature") if signed is False else (UNCLEAR, "its signature cannot be read")
         return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1, "%s: %s" % (self.signatures[2], text))]
 
 
@@ -142,23 +144,34 @@ def _listed(cmdline, key):
 
 
 def _kernel_wide(host, cmdline):
-    found = []
+    """([Block], ways of which it is not known whether they are stopped)."""
+    found, unknown = [], ()
     # Cannot be undone before the next boot (kernel Documentation/admin-guide/sysctl/kernel.rst).
-    if host.read_text("/proc/sys/kernel/modules_disabled").text.strip() == "1":
+    disabled = host.read_text("/proc/sys/kernel/modules_disabled").text.strip()
+    if disabled == "1":
         found.append(Block(("load", "autoload"), "modules_disabled", BLOCKS, "", "/proc/sys/kernel/modules_disabled", 1, "1"))
+    elif disabled != "0":
+        unknown = ("load", "autoload")
     if any(key == "nomodule" for key, _value in cmdline):
         found.append(Block(WAYS, "nomodule", BLOCKS, "", "/proc/cmdline", 1, "nomodule"))
     helper = host.read_text("/proc/sys/kernel/modprobe")
     if helper.ok and not helper.text.strip():
         found.append(Block(("autoload",), "kernel_modprobe", BLOCKS, "", "/proc/sys/kernel/modprobe", 1, "(empty)"))
-    return found
+    return found, unknown if helper.ok else unknown + ("autoload",)
 
 
 def _signatures_enforced(host):
-    """(by, file, text) where the running kernel refuses unsigned modules, else None."""
-    if host.read_text("/sys/module/module/parameters/sig_enforce").text.strip() == "Y":
-        return "sig_enforce", "/sys/module/module/parameters/sig_enforce", "Y"
-    lockdown = re.search(r"\[(\w+)\]", host.read_text("/sys/kernel/security/lockdown").text)
+    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may, else None."""
+    switch = host.read_text(_SIG_ENFORCE)
+    if switch.text.strip() == "Y":
+        return "sig_enforce", _SIG_ENFORCE, "Y", BLOCKS
+    text = host.read_text(_LOCKDOWN)
+    lockdown = re.search(r"\[(\w+)\]", text.text)
     if lockdown and lockdown.group(1) in ("integrity", "confidentiality"):
-        return "lockdown", "/sys/kernel/security/lockdown", lockdown.group(1)
+        return "lockdown", _LOCKDOWN, lockdown.group(1), BLOCKS
+    # A kernel without one of both has no such file (CONFIG_MODULE_SIG, CONFIG_SECURITY_LOCKDOWN_LSM).
+    if switch.status != _host.ABSENT and switch.text.strip() != "N":
+        return "sig_enforce", _SIG_ENFORCE, "whether signatures are needed cannot be read", UNCLEAR
+    if text.status != _host.ABSENT and not lockdown:
+        return "lockdown", _LOCKDOWN, "whether signatures are needed cannot be read", UNCLEAR
     return None

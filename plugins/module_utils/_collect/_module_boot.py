@@ -61,5 +61,6 @@ class BootList(object):
 def _service(host, loader):
     if loader != "systemd":
         return "enabled" if loader in ("openrc", "sysvinit") else "unknown"
-    masked = any(host.read_link(folder + "/" + UNIT) == "/dev/null" for folder in UNIT_DIRECTORIES)
-    return "masked" if masked else "enabled"
+    with host.noting() as notes:
+        masked = any(host.read_link(folder + "/" + UNIT) == "/dev/null" for folder in UNIT_DIRECTORIES)
+    return "masked" if masked else "unknown" if notes else "enabled"

@@ -10,6 +10,7 @@ from . import _module_boot, _module_state
 from ._kernels import Kernel, chosen_releases, installed_releases
 from ._module_blocks import BLOCKS, UNCLEAR, WAYS, Policy
 from ._next_boot import next_boot_kernel
+from ._unread import status_of_notes
 
 
 class Look(object):
@@ -23,7 +24,9 @@ class Look(object):
         running = node["kernel_release"] if self.live else None
         status, releases = installed_releases(host)
         self.collected["modules_directory"] = status
-        self.next_boot = next_boot_kernel(host, releases, running)
+        with host.noting() as notes:
+            self.next_boot = next_boot_kernel(host, releases, running)
+        self.collected["boot_loader"] = status_of_notes(notes)
         self.judged = _judged_release(kernel, running, self.next_boot["release"], releases)
         chosen, self.left_out = chosen_releases(releases, [running, self.next_boot["release"], self.judged])
         cmdline_text = host.read_text("/proc/cmdline") if self.live else _host.Text(_host.ABSENT)
@@ -54,7 +57,7 @@ class Look(object):
         self.collected["proc_modules"] = _host.UNPARSED if unread else text.status
         supports = True if text.ok else None
         # A kernel without CONFIG_MODULES has neither the list nor the sysctls (kernel/module/procfs.c, kernel/sysctl.c).
-        if text.status == _host.ABSENT and not self.host.exists("/proc/sys/kernel/modprobe"):
+        if text.status == _host.ABSENT and self.host.presence("/proc/sys/kernel/modprobe") == _host.ABSENT:
             supports = False
         return _module_state.RunningKernel(self.host, loaded if text.ok or supports is False else None, supports)
 

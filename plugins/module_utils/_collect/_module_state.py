@@ -85,7 +85,10 @@ def _from_tree(kernel, name, running):
         return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
     if name in kernel.dep:
         path = kernel.dep[name][0]
-        if not kernel.has_file(path):
+        there = kernel.has_file(path)
+        if there is None:
+            return Verdict(name, UNKNOWN, "denied", "modules.dep lists %s, and whether the file is there cannot be told" % path)
+        if not there:
             return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file is gone" % path)
         if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):
             return Verdict(name, INSTALLABLE, "not_indexed", "%s; run depmod %s" % (kernel.index_cause, kernel.release))
@@ -153,7 +156,7 @@ def _missing(kernel, name, running):
             return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, said))
         return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
     if kernel.index == "unreadable":
-        return Verdict(name, UNKNOWN, "denied" if "denied" in kernel.index_cause else "unparsed", kernel.index_cause)
+        return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed", kernel.index_cause)
     if value == "m":
         return Verdict(name, ABSENT, "config_m_not_shipped", "%s, but the modules of %s do not include it" % (said, kernel.release))
     if value == "n":

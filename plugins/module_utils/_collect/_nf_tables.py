@@ -10,7 +10,7 @@ from .._parse.proc_modules import parse_proc_modules
 def nf_tables_status(host, node):
     """ok (it is there), absent (it is not, so no rule of it is either), or why that cannot be told: denied, unparsed."""
     listed = host.read_text("/proc/modules")
-    if listed.status == _host.ABSENT and not host.exists("/proc/sys/kernel/modprobe"):
+    if listed.status == _host.ABSENT and host.presence("/proc/sys/kernel/modprobe") == _host.ABSENT:
         return _host.OK  # A kernel without CONFIG_MODULES can load nothing, whatever it is asked.
     loaded, _unread = parse_proc_modules(listed.text)
     if "nf_tables" in loaded:

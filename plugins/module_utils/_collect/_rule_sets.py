@@ -201,15 +201,27 @@ def _problem(done, sets, command):
         return (_host.DENIED if _DENIED.search(done.err) else _host.UNPARSED), "%s ended with status %d: %s" % (name, done.rc, said)
     if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
         return _host.UNPARSED, "%s printed something that is no dump" % name
+    said = _unexpected(done.err)
+    if said and not any(found.tables or found.unreadable for found in sets):
+        return _host.UNPARSED, "%s printed no table and complained: %s" % (name, said[0][:TEXT_LIMIT])
     if any(not table.committed for found in sets for table in found.tables.values()):
         return _host.UNPARSED, "what %s printed breaks off" % name
     return None
 
 
+# What an nft program says of the rules of the other backend, on a node without one of its own (iptables nft-shared.c).
+_OTHER_BACKEND = "tables present"
+
+
+def _unexpected(messages):
+    """Lines of a program's complaints."""
+    return [line.strip() for line in messages.splitlines() if line.strip() and _OTHER_BACKEND not in line]
+
+
 def _take_messages(rules, source, messages):
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
-    warned = [line for line in lines if "tables present" in line]
-    for kind, texts in (("legacy_tables_present", warned), ("message", [line for line in lines if line not in warned])):
+    warned = [line for line in lines if _OTHER_BACKEND in line]
+    for kind, texts in (("legacy_tables_present", warned), ("message", _unexpected(messages))):
         if texts:
             rules.notices.append({"source": source, "kind": kind, "count": len(texts), "line": None, "text": texts[0][:TEXT_LIMIT]})
 

@@ -26,11 +26,10 @@ def values_of(host, path):
 
 
 class SysctlBoot(object):
-    """C(status) as of effective_files, C(unread) files as {"file", "text"}, C(masked) whether nobody reads them at boot."""
+    """C(status) as of effective_files, or of a file that could not be read; C(masked): whether nobody reads them at boot."""
 
     def __init__(self, host, loader):
         self.status, paths = effective_files(host, "sysctl.d")
-        self.unread = []
         self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT) for folder in UNIT_DIRECTORIES)
         self._held = OrderedDict()
         for path in paths + ([] if loader == "systemd" else [OLD_FILE]):
@@ -39,7 +38,6 @@ class SysctlBoot(object):
                 continue  # A link that leads nowhere says nothing, and hides what it hides.
             if not text.ok:
                 self.status = text.status
-                self.unread.append({"file": path, "text": text.status})
                 continue
             for setting in parse_sysctl_conf(text.text):
                 self._take(setting, path)

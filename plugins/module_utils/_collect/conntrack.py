@@ -44,7 +44,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
     _fill_table(host, live, section)
     _fill_asked(host, live, section, asked, rows)
     setting = Setting(live=live, modules=rows, loader=modules["boot_loader"], memory_bytes=section["memory_bytes"],
-                      release=modules["next_boot"]["release"], hashsize=_hashsize(host, live, rows),
+                      release=modules["next_boot"]["release"], hashsize=_hashsize(host, live, rows, section["collected"]),
                       **_of_kube_proxy(kube_proxy, kubelet_version, section["cpus"]))
     keys = Keys(host, setting)
     section["collected"]["sysctl_d"] = keys.status
@@ -109,13 +109,15 @@ def _of_kube_proxy(section, kubelet_version, cpus):
     return {"limit": limit, "numbers": numbers, "by": by, "forwards": section["mode"] == "ipvs", "described": described}
 
 
-def _hashsize(host, live, rows):
+def _hashsize(host, live, rows, collected):
     """The size of now, and what modprobe.d or the kernel's command line says of it for the next load; an option in modprobe.d means nothing
     to code that is built in."""
     now = number(host.read_text(HASHSIZE).text) if live else None
-    option, where = None, None
+    option, where, collected["module_options"] = None, None, _host.ABSENT
     if (rows["nf_conntrack"] or {}).get("at_boot") != "builtin":
-        for path, directive in ModprobeConf(host).about("nf_conntrack"):
+        conf = ModprobeConf(host)
+        collected["module_options"] = conf.status
+        for path, directive in conf.about("nf_conntrack"):
             found = _OPTION.search(directive.rest) if directive.keyword == "options" else None
             if found:
                 option, where = int(found.group(1)), "%s:%d" % (path, directive.line)

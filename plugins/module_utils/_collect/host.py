@@ -41,8 +41,14 @@ def collect_host(host, identity):
         memory_bytes=read_memory(host) if live else None,
         cpu_count=read_cpus(host) if live else None,
         ipv6=_ipv6(host) if live else None,
-        tools=dict((tool, host.find_binary(tool)) for tool in TOOLS),
+        tools=_tools(host),
     )
+
+
+def _tools(host):
+    """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left out."""
+    found = dict((tool, host.binary(tool)) for tool in TOOLS)
+    return dict((tool, path) for tool, (status, path) in found.items() if status in (_host.OK, _host.ABSENT))
 
 
 def _immutable_by(host, system):

@@ -17,6 +17,7 @@ from .._parse.alternatives import parse_alternatives
 from ._agents import AGENTS
 from ._iptables_files import build_of
 from ._processes import find_processes
+from ._unread import status_of_notes, unread_rows
 
 # What Kubernetes runs, by family; together they decide which backend the node uses.
 FAMILIES = {
@@ -39,8 +40,9 @@ def collect_iptables_backend(host, node, read=None):
     """
     groups, alternatives = _groups(host)
     files = {}
-    binaries = [_binary(host, program, groups, files) for program in PROGRAMS]
-    found = [binary for binary in binaries if binary["path"] and binary["name"] not in BRIDGE]
+    with host.noting() as unread:
+        binaries = [_binary(host, program, groups, files) for program in PROGRAMS]
+    found = [binary for binary in binaries if binary["backend"] and binary["name"] not in BRIDGE]
     live = node["place"] == "live"
     version, asked = _version(host, found) if live else (None, _host.ABSENT)
     backend = _together([binary["backend"] for binary in found])
@@ -48,10 +50,11 @@ def collect_iptables_backend(host, node, read=None):
     status, containers, left_out = _containers(host, backend, version) if live else (_host.ABSENT, [], 0)
     section = {
         "schema": 1,
-        "collected": {"binaries": _host.OK if found else _host.ABSENT, "version": asked, "legacy_tables": tables.status,
-                      "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
+        "collected": {"binaries": status_of_notes(unread) if unread else _host.OK if found else _host.ABSENT, "version": asked,
+                      "legacy_tables": tables.status, "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
         "backend": backend,
         "version": version,
+        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
         "binaries": binaries,
         "backend_by_family": dict((family, _together([row["backend"] for row in found if row["name"] in names])) for family, names in FAMILIES.items()),
         "legacy_tables": sorted(tables.text.split()) if tables.ok else None,
@@ -88,9 +91,10 @@ def _groups(host):
 
 
 def _binary(host, program, groups, files):
-    path = host.find_binary(program)
+    status, path = host.binary(program)
     target = host.tree_path(path) if path else None
-    backend = version = alternative = None
+    # Where it may be and cannot be looked for, it is not missing.
+    backend, version, alternative = None if status in (_host.OK, _host.ABSENT) else "unknown", None, None
     if path:
         if (target or path) not in files:
             files[target or path] = build_of(host, target or path)

@@ -126,8 +126,12 @@ def _addresses_of_dummy(host):
 
 def _ipsets(host, section):
     """kube-proxy's sets by name, None where they cannot be told; most nodes have no ipset program of their own."""
-    if not host.exists("/sys/module/ip_set"):
+    there = host.presence("/sys/module/ip_set")
+    if there == _host.ABSENT:
         return []  # Neither loaded nor built in: there is no set, and asking would load it.
+    if there != _host.OK:
+        section["collected"]["ipsets"] = there
+        return None
     answer = host.run(["ipset", "list", "-t"], limit=OUTPUT_LIMIT)
     section["collected"]["ipsets"] = _host.UNPARSED if answer.status == _host.OK and answer.rc != 0 else answer.status
     if not answer.ok:

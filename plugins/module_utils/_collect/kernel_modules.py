@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kernel_modules: every asked module on every installed kernel. PRIVATE to the collection."""
 
-from .. import _errors, _module_data, _names
+from .. import _errors, _host, _module_data, _names
 from ._bounds import fitted_modules
 from ._module_look import Look
 
@@ -55,7 +55,9 @@ def _running_tree(look):
         return None
     if look.by_release[look.running_release].tree:
         return "ok"
-    return "not_needed" if look.running.supports_modules is False else "gone"
+    if look.running.supports_modules is False:
+        return "not_needed"
+    return "gone" if look.collected["modules_directory"] in (_host.OK, _host.ABSENT) else None
 
 
 def _allowed(look, way):
@@ -63,7 +65,7 @@ def _allowed(look, way):
         return "unknown"
     if look.running.supports_modules is False or any(way in block.ways for block in look.policy.kernel_wide):
         return "forbidden"
-    return "allowed" if look.running.supports_modules else "unknown"
+    return "allowed" if look.running.supports_modules and way not in look.policy.unknown_ways else "unknown"
 
 
 def _kernel_row(look, kernel):

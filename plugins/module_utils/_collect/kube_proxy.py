@@ -9,12 +9,14 @@ from .. import _host, _host_container
 from .._parse.kube_proxy_config import parse_kube_proxy_config
 from ._kube_proxy_settings import settings_of_process, settings_of_texts
 from ._processes import find_processes
+from ._unread import status_of_notes
 
 MODES = ("iptables", "ipvs", "nftables")
 # Programs that run kube-proxy inside their own process.
 EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")
 # Its metrics tell its version; they are asked for on the loopback interface, where it offers them by default.
+_TOOL_STATES = {_host.OK: "present", _host.ABSENT: "absent"}
 METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
 _VERSION = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
 _WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})\Z")
@@ -43,10 +45,14 @@ def collect_kube_proxy(host, node):
 
 def _own_process(host, process, section):
     """A process of its own, on the node or in a container: its root decides which files and tools are its own."""
+    if process.status != _host.OK:
+        # Its mode, or the path of its configuration, stands among its arguments.
+        section["collected"]["config"] = process.status
+        return
     path = process.option("config")
     if process.contained is False:
         section["runs_in"], section["tools_root"] = "host", "/"
-        section["tools"] = dict((tool, "present" if host.find_binary(tool) else "absent") for tool in TOOLS)
+        section["tools"] = dict((tool, _TOOL_STATES.get(host.binary(tool)[0], "unknown")) for tool in TOOLS)
         text = host.read_text(path) if path else _host.Text(_host.ABSENT)
     elif process.contained and host.root == "/":
         found = _host_container.look_into(process.pid, process.start_time, [path] if path else [], TOOLS)
@@ -56,7 +62,8 @@ def _own_process(host, process, section):
     else:
         # Its root may not be compared with this one: whose tools it uses cannot be told.
         text = _host.Text(_host.DENIED if path else _host.ABSENT)
-    section["collected"]["config"] = text.status
+    # A file that it was started with and that is gone by now says nothing, and is not "no configuration".
+    section["collected"]["config"] = _host.UNPARSED if path and text.status == _host.ABSENT else text.status
     # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
     config = parse_kube_proxy_config(text.text) if text.ok else None
     _mode_of(process, path, config, section)
@@ -102,7 +109,10 @@ def _ask_version(host, bound, section):
 
 def _embedded(host, process, section):
     section["runs_in"] = "embedded"
-    texts = [" ".join(process.arguments)] + [host.read_text(path).text for path in EMBEDDED_ARGUMENTS]
+    with host.noting() as notes:
+        texts = [" ".join(process.arguments)] + [host.read_text(path).text for path in EMBEDDED_ARGUMENTS]
+    if notes or process.status != _host.OK:
+        section["collected"]["config"] = status_of_notes(notes) if notes else process.status
     section.update(settings_of_texts(texts, "kube-proxy" if process.name == "kubelite" else "k3s"))
     found = [re.search(r"proxy-mode[=\s]+[\"']?([a-z]+)", text) for text in texts]
     mode = next((match.group(1) for match in found if match), None)

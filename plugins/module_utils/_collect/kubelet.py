@@ -30,9 +30,12 @@ def collect_kubelet(host, node):
     owner = min(processes, key=lambda process: _ORDER.index(PROGRAMS[process.name])) if processes else None
     # RKE2 and k0s run kubelet as a child: what was set up was set up by that.
     kubelet = next((process for process in processes if process.name == "kubelet"), owner)
-    binary = host.find_binary("kubelet") or host.find_binary("k3s")
+    found, binary = host.binary("kubelet")
+    if binary is None:
+        also, binary = host.binary("k3s")
+        found = also if also == _host.OK else found
     asked, doubt = _program(host, kubelet, binary)
-    version, source, told = _version(host, asked) if live else (None, None, _host.ABSENT)
+    version, source, told = (_version(host, asked) if asked else (None, None, found)) if live else (None, None, _host.ABSENT)
     running = bool(processes) if status == _host.OK else None
     section = {
         "schema": 1,
@@ -99,8 +102,6 @@ def _program(host, process, binary):
 
 
 def _version(host, binary):
-    if binary is None:
-        return None, None, _host.ABSENT
     answer = host.run([binary, "--version"])
     found = _VERSION.search(answer.out)
     if answer.ok and found:

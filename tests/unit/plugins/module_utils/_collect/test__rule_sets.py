@@ -125,6 +125,18 @@ def test_a_tool_that_misbehaves_is_unknown_and_bounded(case, tmp_path, monkeypat
     assert set(held(rules)) == {("ipv6", "nft"), ("ipv4", "legacy")}
 
 
+def test_no_table_and_a_complaint_is_no_empty_rule_set(tmp_path):
+    rules = read_live(unpacked(tmp_path, LOADED, tools("echo 'Could not fetch rule set generation id' >&2")), LIVE)
+    assert rules.collected["nft_ipv4"] == rules.collected["nft_ipv6"] == "unparsed" and rules.rule_sets == []
+    assert evidence(rules, "nft_ipv4") == ["iptables-nft-save printed no table and complained: Could not fetch rule set generation id"]
+
+
+def test_the_warning_of_the_other_backend_is_no_complaint(tmp_path):
+    text = "echo '# Warning: iptables-legacy tables present, use iptables-legacy-save to see them' >&2"
+    rules = read_live(unpacked(tmp_path, LOADED, tools(text)), LIVE)
+    assert rules.collected["nft_ipv4"] == "ok" and rules.unread == []
+
+
 def test_an_incompatible_table_is_unread_and_the_others_are_read(tmp_path):
     says = "echo \"# Table `nat' is incompatible, use 'nft' tool.\""
     rules = read_live(unpacked(tmp_path, LOADED, tools("case $name in iptables*) %s;; esac; %s" % (says.replace("`", "\\`"), PRINTS))), LIVE)

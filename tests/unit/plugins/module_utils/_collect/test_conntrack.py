@@ -24,7 +24,8 @@ def test_the_figures(tmp_path):
     assert (section["memory_bytes"], section["cpus"]) == (8 * GB, 4)
     assert (section["entry_bytes"], section["entry_bytes_from"], section["total_bytes"]) == (320, "the kernel", 131072 * 320 + 65536 * 8)
     assert section["memory_percent"] == 0.5 and section["timeouts"][ESTABLISHED] == 432000 and len(section["timeouts"]) == 5
-    assert section["collected"] == {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "absent", "consumers": "absent", "kernel_log": "absent"}
+    assert section["collected"] == {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "absent", "consumers": "absent", "kernel_log": "absent",
+                                    "module_options": "absent"}
     assert (section["rates"], section["consumers"], section["kube_proxy"], section["missing_keys"]) == (None, None, None, [])
     assert section["hashsize"] == {"now": 65536, "option": None, "option_by": None}
     assert len(json.dumps(section)) < 8 * 1024
@@ -70,7 +71,8 @@ def test_what_may_not_be_read(tmp_path):
     tree = node_tree.unpack(manifest, node_tree.open_folder())
     section = as_nobody(lambda: collect_sections(["conntrack"], tree, "live")["node_conntrack"])
     assert (section["max"], section["collected"]["table"], section["collected"]["sysctl_d"]) == (None, "denied", "denied")
-    assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf", "text": "denied"}] and section["missing_keys"] == []
+    assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf", "text": "/etc/sysctl.d/b.conf is not readable as user 'nobody'; run with become"}]
+    assert section["missing_keys"] == []
 
 
 # What is counted and what of it was lost for want of room: clashes count in both columns.

@@ -67,7 +67,7 @@ def test_whom_it_takes_for_a_pod_and_what_it_masquerades(arguments, content, cid
     assert (section["cluster_cidr"], section["detect_local_mode"], section["masquerade_all"]) == (cidr, local, everything)
 
 
-@pytest.mark.parametrize("content, status", [("no configuration", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "absent"), (b"\xff\x00", "unparsed")])
+@pytest.mark.parametrize("content, status", [("no configuration", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "unparsed"), (b"\xff\x00", "unparsed")])
 def test_a_configuration_that_cannot_be_read(content, status, tmp_path):
     section = look(merged(proxy("--config=/c"), {"c": content}), tmp_path)
     assert (section["mode"], section["collected"]["config"]) == (None, status)
