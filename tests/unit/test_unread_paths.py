@@ -1,0 +1,121 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each path that a healthy node and many broken ones are read from is denied, removed, emptied, cut, replaced: nothing turns green by that.
+
+`KUBENODE_ROBUST=1` damages every path in every way, which takes minutes; else a sample does, by a seed that is printed.
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
+
+import damaged_trees
+import kube_audit
+import node_tree
+import whole_nodes
+from node_processes import as_nobody
+from whole_nodes import BROKEN, CHECKS, HEALTHY
+
+WHOLE_PRODUCT = bool(os.environ.get("KUBENODE_ROBUST"))
+TREES, DAMAGES = 10, 40
+UNSEEN = ("denied", "unlisted")
+CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
+BAD = ("fail", "unknown")
+
+
+# Why a finding may go when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be unknown instead, or None).
+# Besides these there is one rule: of the files that a broken node has and the healthy one has not, the fault goes with what is removed,
+# emptied, cut or replaced (_is_the_fault).
+RIGHT = (
+    ("who starts the commands, or the program that reads them, is not there, or masked by an empty file, so nobody does",
+     CHANGED, r"/usr(/lib(/systemd(/system(/[\w-]+\.(service|timer|target))?)?)?|/bin(/cloud-init)?|/sbin(/[\w-]+)?)?"
+              r"|/etc(/nftables\.conf|/systemd(/system(/default\.target|/multi-user\.target\.wants(/.*)?)?)?)?", r"HOOK00\d", None),
+    ("a file that nobody may execute is no program of the node", ("denied",), r"/usr/(s?bin/)[\w-]+", r"HOOK001|BACKEND00\d|XLOCK002", None),
+    ("what only some versions need is not claimed where no kubelet tells its own", CHANGED + ("denied",), r"/usr(/bin(/kubelet)?)?",
+     r"KPROXY001|CHAIN001", None),
+    ("a program that is not there is of no backend", CHANGED, r"/etc(/alternatives(/.*)?)?|/usr(/sbin(/(ip6?|x)tables[\w-]*)?)?",
+     r"BACKEND00\d|XLOCK002", None),
+    ("what a kernel lacks cannot be kept from being loaded, and KMOD001, KMOD009 or KMOD013 fail instead", CHANGED, r"/lib(/modules(/.*)?)?",
+     r"KMOD00[2-7]|KMOD01[0-46]|CTRACK011", None),
+    ("what is not listed is not stopped at boot, and KMOD002 fails instead", CHANGED, r"/etc/modules-load\.d(/k8s\.conf)?", r"KMOD007", "KMOD002"),
+    ("where the running kernel is not known the next one is judged", ("denied",), r"/proc(/sys(/kernel(/osrelease)?)?)?", r"KMOD009", "KMOD001"),
+    ("these files are the kernel's own answer: what it says no more is so no more", CHANGED, r"/(proc|sys)(/.*)?", r"[A-Z]+\d+", None),
+    ("a line of sysctl.d for a module that is loaded later, or is gone, changes nothing", CHANGED,
+     r"/etc/modules-load\.d(/k8s\.conf)?|/lib(/modules(/.*)?)?", r"CTRACK0(06|18)", "CTRACK011"),
+    ("what is not in sysctl.d is overruled by nobody", CHANGED, r"/etc/sysctl\.d(/k8s\.conf)?", r"CTRACK01[28]", None),
+    ("a kube-proxy whose configuration is empty runs in the default mode", ("emptied", "cut"), r"/var/lib/kube-proxy/config\.conf",
+     r"KMOD001|KMOD014", None),
+    ("whether kube-proxy has the last word is asked by CTRACK007", UNSEEN + CHANGED, r"/(proc|var)(/.*)?", r"CTRACK0(06|13|18)", "CTRACK007"),
+)
+
+
+def _is_the_fault(change, path, damage):
+    """Whether C(path) is a file of the fault, or a folder or a link on the way to one."""
+    return damage in CHANGED and any(("/" + each + "/").startswith(path + "/") or path.startswith("/" + each + "/") for each in change)
+
+
+def _is_right(change, path, damage, check, bad):
+    """C(bad) are the checks that fail or are unknown now."""
+    return _is_the_fault(change, path, damage) or any(
+        damage in damages and re.match("(?:%s)\\Z" % paths, path) and re.match("(?:%s)\\Z" % checks, check) and (instead is None or instead in bad)
+        for _reason, damages, paths, checks, instead in RIGHT)
+
+
+@contextlib.contextmanager
+def unpacked(*manifests):
+    """The path of a tree; what stands in for a damaged path is kept beside it."""
+    with tempfile.TemporaryDirectory(prefix="kubenode-test-") as top:
+        os.mkdir(top + "/tree")
+        yield node_tree.unpack(node_tree.merged(*manifests), top + "/tree")
+
+
+def _bad(findings):
+    return set(row["check"] for row in findings if row["status"] in BAD)
+
+
+def _turned(name, source):
+    """["path, damage: check"] of all that turns green for one broken node; C(source) picks a sample, None takes everything."""
+    change, expected = BROKEN[name]
+    found = []
+    with unpacked(HEALTHY, change) as root:
+        before = whole_nodes.findings(root)
+        missed = set(expected) - set(row["check"] for row in before if row["status"] == "fail")
+        if missed:
+            found.append("not seen at all: %s" % ", ".join(sorted(missed)))
+        bad = _bad(before)
+        asked = sorted(bad.union(row[4] for row in RIGHT if row[4] and any(re.match("(?:%s)\\Z" % row[3], check) for check in bad)))
+        for path, damage in _cases(root, bad, source):
+            with damaged_trees.damaged(root, path, damage):
+                now = _bad(whole_nodes.findings(root, asked))
+            found += ["%s, %s: %s" % (path, damage, check) for check in sorted(bad - now) if not _is_right(change, path, damage, check, now)]
+    return found
+
+
+def _cases(root, checks, source):
+    chosen = [CHECKS[name] for name in sorted(checks)]
+    paths = damaged_trees.paths_read(root, whole_nodes.AnsweringNode(root), lambda host: whole_nodes.judged(host, chosen))
+    cases = [(path, damage) for path in paths for damage in damaged_trees.damages_of(root, path)]
+    return cases if source is None else source.sample(cases, min(DAMAGES, len(cases)))
+
+
+def test_a_healthy_node_has_nothing_that_fails_or_is_not_known():
+    with unpacked(HEALTHY) as root:
+        assert [row for row in whole_nodes.findings(root) if row["status"] in BAD] == []
+
+
+def test_nothing_turns_green_because_it_could_not_be_read():
+    source = random.Random(kube_audit.seed())
+    names = sorted(BROKEN) if WHOLE_PRODUCT else source.sample(sorted(BROKEN), TREES)
+
+    def work():
+        return ["%s: %s" % (name, line) for name in names for line in _turned(name, None if WHOLE_PRODUCT else source)]
+    turned = as_nobody(work)
+    assert not turned, "\n".join(turned)
