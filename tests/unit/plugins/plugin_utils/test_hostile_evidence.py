@@ -131,6 +131,7 @@ def rests_on(check, problems):
     return set(problems) & (needed | set(_requirements.SECTIONS if "requirements" in needed else ()))
 
 
+@pytest.mark.robust(mutations=MUTATIONS)
 def test_no_evidence_raises(others):
     catalogue, refused = _catalogue.catalogue(), 0
     for number in range(MUTATIONS):
@@ -152,6 +153,7 @@ def test_no_evidence_raises(others):
     assert MUTATIONS // 5 < refused < MUTATIONS
 
 
+@pytest.mark.robust(mutations=MUTATIONS)
 def test_no_damaged_facts_raise(others):
     """Other tasks write facts as well, and caches keep them: what is damaged after assess is not believed, and costs no other host anything."""
     policy = _policy.policy_of({
