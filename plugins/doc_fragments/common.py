@@ -32,7 +32,10 @@ attributes:
     description: What check mode announces is what the run does, no more and no less.
   diff_mode:
     support: full
-    description: Every file and every module to be loaded is shown.
+    description:
+      - Of every file the lines that change are shown, and every module to be loaded. Secrets are masked, such as values behind a name like
+        token, password or key, and credentials of a URL. Rules, sysctls and the record of the changes are shown as they are.
+      - Other lines never leave the node. Of more than 200 lines of one file the rest is counted.
   idempotent:
     support: full
     description: A second run with the same options changes nothing.

@@ -12,6 +12,7 @@ import re
 
 from .. import _host, _names
 from .._parse.modprobe_conf import parse_modprobe_conf, soft_dependencies
+from .._parse.secrets import masked_line
 from ._conf_dirs import effective_files
 
 TEXT_LIMIT = 160
@@ -38,7 +39,7 @@ class ModprobeConf(object):
                 self.unseen.append((path, "the file is %s" % text.status))
                 continue
             directives, unread = parse_modprobe_conf(text.text)
-            self.unread += [{"file": path, "line": line, "text": bad[:TEXT_LIMIT]} for line, bad in unread]
+            self.unread += [{"file": path, "line": line, "text": masked_line(bad)[:TEXT_LIMIT]} for line, bad in unread]
             for directive in directives:
                 count += 1
                 if re.search(r"[*?\[]", directive.name):

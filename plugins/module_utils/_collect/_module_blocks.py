@@ -11,6 +11,7 @@ those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/
 import re
 
 from .. import _host, _module_data, _names
+from .._parse.secrets import masked_line
 from ._modprobe_conf import TEXT_LIMIT, ModprobeConf
 
 WAYS = ("load", "autoload", "boot")
@@ -33,7 +34,8 @@ class Block(object):
         self.module = module
         self.path = path
         self.line = line
-        self.text = text
+        # An install line is a command, which may hold a password.
+        self.text = masked_line(text)
 
     def as_dict(self):
         return {"for": list(self.ways), "by": self.by, "effect": self.effect, "module": self.module,

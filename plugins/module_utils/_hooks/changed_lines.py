@@ -3,21 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a change does to a file, told by the lines it touches alone. PRIVATE to the collection.
 
-What stands beside them stays on the node: scripts hold passwords. The lines themselves are masked.
+What stands beside them stays on the node: scripts hold passwords. Of the lines themselves secrets are masked, and nothing else.
 """
 
 import difflib
-import re
 
-from .._parse.command_text import masked_text
+from .._parse.secrets import masked_line
 
 # More lines than these are counted, not shown: a saved rule set of a big node loses 100,000.
 LINES_LIMIT = 200
 # Longer texts are compared line by line in one pass, as fits a text that only lost lines.
 _COMPARED_LIMIT = 2000
 _HEADER, _LINE = "header", "line"
-# Directives of the drop-ins written here are no assignments of a shell.
-_DIRECTIVE = re.compile(r"(?:Exec\w+|Before|RefuseManual\w+|Environment=IP6?TABLES_RESTORE_NOFLUSH)=")
 
 
 def changed_lines(before, after):
@@ -61,10 +58,7 @@ def _changes(old, new):
 def _shown(kind, line):
     if kind == _HEADER:
         return "@@ line %d @@" % line
-    indent = line[:len(line) - len(line.lstrip())]
-    directive = _DIRECTIVE.match(line)
-    kept = directive.group(0) if directive else indent
-    return (kept + masked_text(line[len(kept):])).encode("utf-8", "replace").decode("utf-8")
+    return masked_line(line).encode("utf-8", "replace").decode("utf-8")
 
 
 def _cut(lines):

@@ -9,16 +9,16 @@ environment variable. In doubt too much is masked.
 
 import re
 
-MASK = "***"
+from .secrets import MASK, NAMES, URL
+
 LIMIT = 120
 
-_SECRET = r"[\w.-]*(?:token|passw(?:or)?d|passphrase|secret|credential|authorization|bearer|api[-_]?key|(?<![a-z])key(?![a-z]))[\w.-]*"
+_SECRET = r"[\w.-]*(?:%s)[\w.-]*" % NAMES
 _OPTION = re.compile(r"-{1,2}%s\Z|-[pP]\Z" % _SECRET, re.IGNORECASE)
 _JOINED = re.compile(r"-p(?!-)[^=]+\Z")
 _ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 _NAMED_SECRET = re.compile(r"-{0,2}%s\Z" % _SECRET, re.IGNORECASE)
-_URL = re.compile(r"(\w[\w+.-]*://)[^/\s@]*@")
 # Inside of a script or a header: what is behind a colon is masked to the end of its quotes, else one word is.
 _BEHIND_NAME = re.compile(
     r"((?<![\w-])-{0,2}(?:%s)[\"']?\s*)(:[^\"']*|(?:=\s*|\s+)(?:\"[^\"]*\"|'[^']*'|[^\s\"']+))" % _SECRET, re.IGNORECASE)
@@ -46,6 +46,6 @@ def _masked(argument):
         return "%s=%s" % (assignment.group(1), MASK)
     if _JOINED.match(argument):
         return "-p" + MASK
-    text = _URL.sub(r"\1%s@" % MASK, argument)
+    text = URL.sub(r"\1%s@" % MASK, argument)
     text = _BEHIND_NAME.sub(lambda match: "%s%s%s" % (match.group(1), match.group(2)[0], MASK), text)
     return _SET_IN_TEXT.sub(r"\1=%s" % MASK, text)

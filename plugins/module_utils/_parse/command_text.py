@@ -9,7 +9,8 @@ arguments, what stands for starting another program, names of programs, and word
 
 import re
 
-from .command_line import MASK, masked_command
+from .command_line import masked_command
+from .secrets import MASK
 
 LIMIT = 200
 REST = "..."
