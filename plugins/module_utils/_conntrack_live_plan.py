@@ -86,7 +86,7 @@ def set_live(host, live, rows):
     """Load, set, and look again at each; C(rows) are told what failed."""
     lacking = {}
     if live.loads:
-        _kernel_modules_plan.carry_out(host, live.loads)
+        _kernel_modules_plan.load(host, live.loads)
         lacking = dict((row["name"], row["msg"]) for row in live.loads.rows if row["failed"])
     for key in in_order(live.values):
         wanted, row = live.values[key][1], rows[key]

@@ -9,7 +9,7 @@ first is written, and where a file cannot be written those before it are put bac
 
 from collections import OrderedDict
 
-from . import _conntrack_record_plan, _errors, _host_change
+from . import _errors, _host_change
 from ._collect._router_advertisements import lost_by_forwarding
 from ._collect._tree import open_asked
 from ._conntrack.keys import FORWARD_6, MAX, dotted
@@ -18,16 +18,17 @@ from ._conntrack_asked_plan import asked_values, check_memory, targets
 from ._conntrack_files_plan import Files, in_order, kept_values
 from ._conntrack_live_plan import Live, lost_so_far, plan_live, set_live
 from ._conntrack_outlook_plan import Outlook, Persisting, file_texts
-from ._conntrack_record_plan import BEGUN, DONE, Record
-from ._flush_hooks_record_plan import FileChange
+from ._conntrack_record_plan import BEGUN, DONE, Record, more_of
 from ._kernel_modules_plan import checked_file_name
+from ._record_plan import FileChange, each_of
 
 # What of a row is returned.
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
 
 class Plan(object):
-    """C(changes) of files, C(live) values, C(rows) {key: what is told of it}, C(problems), the C(record) and its entries afterwards."""
+    """C(changes) of files, C(live) values, C(rows) {key: what is told of it}, C(problems), the C(record), and what it holds afterwards: C(entries),
+    C(live_before) and C(lost)."""
 
     def __init__(self, host):
         self.record = Record(host)
@@ -35,16 +36,18 @@ class Plan(object):
         self.changes, self.live, self.rows, self.problems = [], Live(), OrderedDict(), []
         self.lost, self.advice, self.undo = self.record.lost, None, False
 
-    def final_record(self):
-        """What the record is changed to at the end, but for what only the run itself can count."""
-        return self.record.change(self.entries, self.live_before, self.lost, DONE)
+    def contents(self, state):
+        """What the record holds at the end, but for what only the run itself can count."""
+        more = more_of(self.live_before, self.lost, state)
+        return self.record.with_entries(self.entries, more) if self.undo else self.record.with_changes(self.changes, more)
 
     @property
     def changed(self):
-        return bool(self.changes or self.live or self.final_record())
+        done = self.contents(DONE)
+        return bool(self.changes or self.live or self.record.file_change(done) or self.record.leftovers(done, self.changes))
 
     def all_changes(self):
-        record = [change for change in [self.final_record()] if change]
+        record = [change for change in [self.record.file_change(self.contents(DONE))] if change]
         return self.changes + record if self.undo else record + self.changes
 
 
@@ -74,7 +77,6 @@ def plan_present(host, node, options):
         plan.live = plan_live(host, node, wanted, plan.rows, section["max"], options)
     if MAX in wanted:
         plan.advice = advice_for(section, wanted[MAX])
-    plan.entries = plan.record.entries_with(plan.changes)
     plan.live_before = plan.record.live_with(plan.live.recorded())
     _refuse_unwritable(host, plan)
     return plan
@@ -93,11 +95,11 @@ def plan_absent(host, node, options):
     """Plan to put all files back, and the values of now where C(options["lower"]) asks for that."""
     plan = Plan(host)
     plan.undo = True
-    plan.changes, plan.problems, plan.entries = plan.record.plan_undo()
+    plan.changes, plan.entries, plan.problems = plan.record.plan_undo()
     if options["lower"] and node["place"] == "live":
         _plan_former_values(host, plan)
     plan.lost = plan.record.lost if plan.entries else None
-    plan.live_before = dict((key, pair) for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"])
+    plan.live_before = _still_live(plan)
     _refuse_unwritable(host, plan)
     return plan
 
@@ -113,6 +115,8 @@ def _plan_former_values(host, plan):
         path = path_of(key)
         now = read_key(host, path)[1]
         count = read_table(host)["count"] if path == MAX else None
+        if now == pair["before"]:
+            continue  # A run was interrupted before it was set.
         row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None, "after_kube_proxy": None, "persisted": False,
                "missing": now is None, "failed": False, "msg": ""}
         plan.rows[path] = row
@@ -133,52 +137,46 @@ def _refuse_unwritable(host, plan):
 
 
 def carry_out(host, plan):
-    """Backups, the record as begun, files, values, the record as done."""
-    if not plan.undo:
-        _conntrack_record_plan.write_backups(host, plan.changes)
-        plan.record.write(plan.entries, plan.live_before, plan.lost, BEGUN)
-        _make_all(host, plan)
+    """The record as begun, files, values, the record as done. Raises ChangeFailed where nothing of that stays."""
+    if plan.undo:
+        for change, error in each_of(plan.changes, lambda change: change.make(host)):
+            _keep(plan, change, error)
     else:
-        for change in plan.changes:
-            change.make(host)
+        plan.record.make_all(plan.changes, plan.contents(BEGUN))
     set_live(host, plan.live, plan.rows)
     before, after = plan.live.values.get(MAX, (None, None))
     if not plan.undo and before is not None and after > before and not plan.rows[MAX]["failed"]:
         plan.lost = lost_so_far(host) or plan.lost
-    plan.record.write(plan.entries, plan.live_before, plan.lost, DONE)
-    plan.record.tidy(plan.entries)
+    if plan.undo:
+        plan.live_before = _still_live(plan)
+    plan.problems += plan.record.settle(plan.contents(DONE), plan.changes)
 
 
-def _make_all(host, plan):
-    """All files, or none: what was written before one that fails is put back, and the record with it."""
-    made = []
-    try:
-        for change in plan.changes:
-            change.make(host)
-            made.append(change)
-    except _errors.ChangeFailed as error:
-        try:
-            for change in reversed(made):
-                FileChange(change.path, change.after, change.before).make(host)
-            plan.record.write(plan.record.entries, plan.record.live, plan.record.lost, DONE)
-            plan.record.tidy(plan.record.entries)
-            plan.record.remove_folders(plan.entries, plan.record.entries)
-        except _errors.ChangeFailed as second:
-            raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: absent does that" % (error, second)) from error
-        raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
+def _keep(plan, change, error):
+    """Tell of a file that could not be put back; the record keeps it."""
+    plan.problems.append(str(error))
+    plan.entries[change.path] = plan.record.entries[change.path]
+    if not error.changed:
+        plan.changes.remove(change)
+
+
+def _still_live(plan):
+    """Values that could not be put back."""
+    return dict((key, pair) for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"])
 
 
 def run(params, check_mode):
     """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.conntrack."""
     host, node = open_asked(params)
     plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
-    changes, unfinished = plan.all_changes(), plan.record.begun
-    result = {
-        "changed": bool(plan.changed or (plan.undo and plan.record.leftovers(plan.entries))), "files": [change.path for change in changes],
-        "diff": [change.diff() for change in changes] + plan.live.diff(), "unfinished": unfinished, "advice": plan.advice,
-    }
-    if not check_mode and result["changed"]:
+    changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
+    if not check_mode and changed:
         carry_out(host, plan)
+        changes = plan.record.made(changes, plan.changes)
+    result = {
+        "changed": changed, "files": [change.path for change in changes], "diff": [change.diff() for change in changes] + live,
+        "unfinished": unfinished, "advice": plan.advice,
+    }
     result["settings"] = [dict((name, row[name]) for name in SHOWN) for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
     if problems:

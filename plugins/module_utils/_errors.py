@@ -12,6 +12,22 @@ _compile_once.install(__loader__)
 class BadInput(Exception):
     """Something the user gave is wrong; the text is one sentence: what, where, what to do."""
 
+    def result(self):
+        """What a module that fails returns."""
+        return {"msg": str(self)}
+
 
 class ChangeFailed(Exception):
-    """A change to the node could not be made or could not be proved; nothing is left half-written."""
+    """A change to the node could not be made or could not be proved; nothing is left half-written.
+
+    `files` are paths that are changed all the same, in the order in which they were; `changed` is whether anything is.
+    """
+
+    def __init__(self, message, files=(), changed=False):
+        super(ChangeFailed, self).__init__(message)
+        self.files = list(files)
+        self.changed = changed or bool(self.files)
+
+    def result(self):
+        """What a module that fails returns."""
+        return {"msg": str(self), "changed": self.changed, "files": self.files}

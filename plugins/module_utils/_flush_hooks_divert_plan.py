@@ -8,12 +8,12 @@ whose scripts somebody runs. rpm has nothing of the kind.
 """
 
 from . import _errors, _host_change
-from ._flush_hooks_record_plan import FOLDER, FileChange
+from ._flush_hooks_record_plan import ASIDE
+from ._record_plan import FileChange
 
 DIVERTED = "diverted"
 PROGRAM = "dpkg-divert"
 DIVERT_SECONDS = 60.0
-_ASIDE = FOLDER + "/diverted"
 
 
 class Diversion(FileChange):
@@ -29,8 +29,8 @@ class Diversion(FileChange):
         _divert(host, ["--divert", aside, "--add", self.name])
         _host_change.replace(host, self.path, self.after, self.mode)
 
-    def entry(self, host, former):
-        return dict(FileChange.entry(self, host, former), kind="diverted", name=self.name)
+    def entry(self, former):
+        return dict(FileChange.entry(self, former), kind="diverted", name=self.name)
 
 
 class Return(FileChange):
@@ -43,7 +43,6 @@ class Return(FileChange):
             _host_change.replace(host, self.path, self.after, self.mode)
         _divert(host, ["--divert", aside_of(self.path), "--remove", self.name])
         _host_change.remove(host, aside_of(self.path))
-        _host_change.remove_empty_folder(host, _ASIDE)
 
 
 def diversion(host, path, before, after):
@@ -82,7 +81,7 @@ def undone(host, record, path, entry, now):
 
 def aside_of(path):
     """Where dpkg keeps a diverted file."""
-    return "%s/%s" % (_ASIDE, path.strip("/").replace("_", "__").replace("/", "_"))
+    return "%s/%s" % (ASIDE, path.strip("/").replace("_", "__").replace("/", "_"))
 
 
 def _divert(host, arguments):

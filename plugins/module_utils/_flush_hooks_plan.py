@@ -9,10 +9,11 @@ systemd is told to read its units again.
 
 import re
 
-from . import _errors, _flush_hooks_record_plan, _host_change
+from . import _errors, _host_change
 from ._collect._tree import open_asked
 from ._collect.flush_hooks import collect_flush_hooks
-from ._flush_hooks_record_plan import FileChange, Record
+from ._flush_hooks_record_plan import RECORD, Record
+from ._record_plan import FileChange, each_of
 
 CLEANED = "cleaned"
 RELOAD_SECONDS = 90.0
@@ -30,7 +31,7 @@ _NOT_EDITED = "nothing changes it by itself; take the command out by hand"
 
 
 class Plan(object):
-    """C(changes) to make, the C(rows) that are told, C(problems), and the entries of the record before and after."""
+    """C(changes) to make, the C(rows) that are told, C(problems), and the C(entries) that an undo leaves in the record."""
 
     def __init__(self, record):
         self.record = record
@@ -40,9 +41,13 @@ class Plan(object):
         self.problems = []
         self.undo = False
 
+    def contents(self):
+        """What the record holds afterwards."""
+        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
+
     def all_changes(self):
         """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
-        record = self.record.file_change(self.entries)
+        record = self.record.file_change(self.contents())
         record = [record] if record else []
         return self.changes + record if self.undo else record + self.changes
 
@@ -64,7 +69,6 @@ def plan_present(host, node, options):
     for row, told in zip(rows, plan.rows):
         told["action"], told["msg"] = done.get(id(row), (None, _LEFT.get("policy" if row["sort"] == "policy" else row["kind"], _NOT_EDITED)))
     _leave_unwritable(host, plan)
-    plan.entries = plan.record.entries_with(plan.changes)
     return plan
 
 
@@ -73,8 +77,7 @@ def plan_absent(host, options):
     plan = Plan(Record(host))
     plan.undo = True
     wanted = _wanted(options["only"])
-    plan.changes, plan.entries, problems = _flush_hooks_record_plan.plan_undo(host, plan.record, wanted)
-    plan.problems = [problem for _path, problem in problems]
+    plan.changes, plan.entries, plan.problems = plan.record.plan_undo(lambda path, entry: wanted(path, entry.get("unit")))
     _leave_unwritable(host, plan)
     return plan
 
@@ -220,7 +223,7 @@ def _fail(plan, rows, message, done):
 
 def _leave_unwritable(host, plan):
     """Every file is asked after before the first is written. One that cannot be changed does not stop the others; without a record nothing is."""
-    record = _host_change.may_write(host, _flush_hooks_record_plan.RECORD) if plan.changes else None
+    record = _host_change.may_write(host, RECORD) if plan.changes else None
     if record:
         raise _errors.ChangeFailed(record + ". Nothing was changed")
     for change in list(plan.changes):
@@ -230,39 +233,29 @@ def _leave_unwritable(host, plan):
             _fail_change(plan, change, problem)
 
 
-def _fail_change(plan, change, problem):
-    """Tell of a change that is not made; of an undo its entry stays in the record."""
+def _fail_change(plan, change, problem, made=False):
+    """Tell of a change that is not made, or of which it is not certain that it lasts; of an undo its entry stays in the record."""
     plan.problems.append(problem)
     if plan.undo:
         plan.entries[change.path] = plan.record.entries[change.path]
     for row in plan.rows:
         if row["path"] == change.path or (row["unit"] is not None and row["unit"] == change.unit):
-            row.update(action=None, failed=True, msg=problem)
+            row.update(action=row["action"] if made else None, failed=True, msg=problem)
 
 
 def carry_out(host, plan, reload):
     """Make the changes. One that fails is told and does not stop the others: each is a danger of its own."""
     if not plan.undo:
-        _flush_hooks_record_plan.write_backups(host, plan.changes)
-        _write_record(host, plan)
-    for change in plan.changes:
-        try:
-            change.make(host)
-        except _errors.ChangeFailed as error:
-            _fail_change(plan, change, str(error))
+        plan.record.begin(plan.changes, plan.contents())
+    for change, error in each_of(list(plan.changes), lambda change: change.make(host)):
+        if not error.changed:
+            plan.changes.remove(change)
+        _fail_change(plan, change, str(error), bool(error.changed))
     if reload:
         said = host.run(["systemctl", "daemon-reload"], RELOAD_SECONDS)
         if not said.ok:
             plan.problems.append("systemctl daemon-reload failed: %s" % ((said.err or said.out).strip()[:200] or said.status))
-    if plan.undo:
-        _write_record(host, plan)
-        _flush_hooks_record_plan.tidy(host, plan.record.entries, plan.entries)
-
-
-def _write_record(host, plan):
-    change = plan.record.file_change(plan.entries)
-    if change:
-        change.make(host)
+    plan.problems += plan.record.settle(plan.contents() if plan.undo else plan.record.held, plan.changes)
 
 
 def _must_reload(host, plan):
@@ -280,9 +273,10 @@ def run(params, check_mode):
     host, node = open_asked(params)
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
     reload, changes = _must_reload(host, plan), plan.all_changes()
-    changed = bool(changes or reload or (plan.undo and _flush_hooks_record_plan.leftovers(host, plan.record.entries)))
+    changed = bool(changes or reload or plan.record.leftovers(plan.contents(), plan.changes))
     if not check_mode and changed:
         carry_out(host, plan, reload)
+        changes = plan.record.made(changes, plan.changes)
     result = {
         "changed": changed, "diff": [change.diff() for change in changes], "files": [change.path for change in changes],
         "hooks": plan.rows, "daemon_reload": reload,

@@ -23,7 +23,7 @@ def edited_script(host, path, rows):
     if text is None:
         raise _errors.ChangeFailed("%s is gone" % path)
     if host.stat(path).st_nlink > 1:
-        raise _errors.ChangeFailed("%s is left alone: it has another name (a hard link), which would keep the old text" % path)
+        raise _errors.ChangeFailed(_host_change.HARD_LINK % path)
     commands, nothing = _commands(path, text)
     if nothing is None and not shell_of(text):
         return text, text, dict((id(row), (None, "it is no script of a shell; take it out by hand")) for row in rows)

@@ -10,11 +10,12 @@ manual starts and stops are refused. A boot still starts the unit, once, before 
 
 from . import _host_change
 from ._collect._units import EXEC_KEYS
-from ._flush_hooks_record_plan import NULL, FileChange, MaskChange
+from ._flush_hooks_record_plan import NULL, MaskChange
 from ._hooks import drop_in
 from ._hooks.exec_line import without_flush
 from ._hooks.saved_rules import SIZE_LIMIT, flushing_commands
 from ._hooks.services import settings_of
+from ._record_plan import FileChange
 
 DROP_IN, MASKED, ORDERED = "drop_in", "masked", "ordered"
 _SETTINGS = "/etc/default/netfilter-persistent"

@@ -28,6 +28,8 @@ OUTPUT_LIMIT = 1024 * 1024
 BLOCK = 1 << 20
 _GZIP = b"\x1f\x8b"
 LINKS_LIMIT = 40
+# Begins the names of directories in which new files wait for their rename. No directory of configuration or scripts is read through one.
+TEMPORARY = ".kubenode-"
 # Deeper paths are nobody's configuration; their folders are not remembered.
 DEPTH_LIMIT = 40
 

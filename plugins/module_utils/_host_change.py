@@ -7,18 +7,19 @@ A file is replaced as a whole by a rename, so that a reader and a crash see the 
 and security label go over to the new file.
 """
 
+import contextlib
 import errno
 import hashlib
 import os
 import stat
-import tempfile
 
-from . import _errors, _host
+from . import _errors, _host, _host_apart
 
-# Before the name of a file that is being written. Nobody reads a configuration or runs a script whose name begins with a dot.
-TEMPORARY = ".kubenode-"
+_NEW = "new"
 # Names of extended attributes that Linux file systems keep; ACLs (system.posix_acl_*) and labels (security.*) are among them.
 _NOT_COPIED = ("security.ima", "security.evm")  # Signatures of the old content.
+_GONE, _KEPT = (errno.ENOENT, errno.ENOTDIR), (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
+HARD_LINK = "%s cannot be changed: it has another name (a hard link), which would keep the old text"
 
 
 def digest(text):
@@ -37,77 +38,94 @@ def read_exactly(host, path, limit=_host.TEXT_LIMIT):
 
 
 def replace(host, path, text, mode=0o644):
-    """Write C(text) to C(path) of the tree. A new file gets C(mode) and root as owner. Raises ChangeFailed; then nothing has changed."""
-    try:
+    """Write `text` to `path` of the tree. A new file gets `mode` and root as owner. Raises ChangeFailed."""
+    with _failing(path, "written") as done:
         real = host.real_path(path)
         if host.root == "/":
             real = os.path.realpath(real)
+        if _names_of(real) > 1:
+            raise _errors.ChangeFailed(HARD_LINK % path)
         folder = os.path.dirname(real)
         _make_folders(folder)
-        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(text.encode("utf-8", "surrogateescape"))
-                stream.flush()
-                _take_over(real, temporary, mode)
-                os.fsync(stream.fileno())
-            os.rename(temporary, real)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with _host_apart.apart(folder) as apart:
+            new = os.path.join(apart, _NEW)
+            _write(new, text.encode("utf-8", "surrogateescape"), real, mode)
+            os.rename(new, real)
+            done.append(path)
         _sync_folder(folder)
-    except OSError as error:
-        raise _errors.ChangeFailed("%s cannot be written: %s" % (path, error.strerror)) from error
 
 
 def make_link(host, path, target):
-    """Make the link C(path) of the tree, where nothing is. Raises ChangeFailed."""
-    try:
+    """Make the link `path` of the tree, where nothing is. Raises ChangeFailed."""
+    with _failing(path, "made") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)
         _make_folders(real)
         os.symlink(target, os.path.join(real, name))
+        done.append(path)
         _sync_folder(real)
-    except OSError as error:
-        raise _errors.ChangeFailed("%s cannot be made: %s" % (path, error.strerror)) from error
 
 
 def replace_link(host, path, target):
-    """Make C(path) of the tree a link to C(target), whatever link or file is there now. Raises ChangeFailed; then nothing has changed."""
-    try:
+    """Make `path` of the tree a link to `target`, whatever link or file is there now. Raises ChangeFailed."""
+    with _failing(path, "linked") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)
         _make_folders(real)
-        temporary = os.path.join(real, TEMPORARY + name)
-        if os.path.islink(temporary):
-            os.unlink(temporary)  # A run was killed before it came to the rename.
-        os.symlink(target, temporary)
-        try:
-            os.rename(temporary, os.path.join(real, name))
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with _host_apart.apart(real) as apart:
+            os.symlink(target, os.path.join(apart, _NEW))
+            os.rename(os.path.join(apart, _NEW), os.path.join(real, name))
+            done.append(path)
         _sync_folder(real)
-    except OSError as error:
-        raise _errors.ChangeFailed("%s cannot be linked: %s" % (path, error.strerror)) from error
 
 
 def remove(host, path):
     """Remove a file of the tree; the directory stays. Raises ChangeFailed."""
-    try:
+    with _failing(path, "removed") as done:
         folder, name = os.path.split(path)
-        os.unlink(os.path.join(host.real_path(folder), name))
-    except OSError as error:
-        if error.errno != errno.ENOENT:
-            raise _errors.ChangeFailed("%s cannot be removed: %s" % (path, error.strerror)) from error
+        real = host.real_path(folder)
+        try:
+            os.unlink(os.path.join(real, name))
+        except OSError as error:
+            if error.errno in _GONE:
+                return
+            raise
+        done.append(path)
+        _sync_folder(real)
 
 
-def remove_empty_folder(host, path):
-    """Remove a directory of our own if nothing is left in it."""
-    try:
-        os.rmdir(host.real_path(path))
-    except OSError:
-        pass  # Something else is kept there.
+def missing_folders(host, paths):
+    """The directories of the tree that do not exist and that writing `paths` makes, parents first."""
+    missing = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder not in missing and not host.exists(folder):
+            missing.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(missing)
+
+
+def remove_empty_folders(host, folders):
+    """Remove those directories that are empty, children first. Raises ChangeFailed where one that is empty stays."""
+    for path in sorted(folders, reverse=True):
+        with _failing(path, "removed"):
+            try:
+                os.rmdir(host.real_path(path))
+            except OSError as error:
+                if error.errno not in _GONE + _KEPT:
+                    raise
+
+
+def remove_leftovers(host, folders):
+    """Remove what killed runs left in these directories. Raises ChangeFailed."""
+    for path in _host_apart.leftovers(host, folders):
+        with _failing(path, "removed"):
+            _host_apart.remove(host, path)
+
+
+def folder_of(host, path):
+    """The directory of the tree in which `path` is written: behind a link, that of the file it leads to."""
+    return os.path.dirname(host.tree_path(path) or path)
 
 
 def may_write(host, path):
@@ -125,7 +143,8 @@ def may_write(host, path):
         return "%s cannot be written by this user; become root" % path
     if host.exists(path) and not host.is_file(path):
         return "%s cannot be written: it is no regular file" % path
-    return None
+    found = host.stat(path)
+    return HARD_LINK % path if found is not None and found.st_nlink > 1 else None
 
 
 def may_set(host, path):
@@ -151,6 +170,19 @@ def set_value(host, path, value):
         raise _errors.ChangeFailed("%s cannot be set to %d: %s" % (path, value, error.strerror)) from error
 
 
+@contextlib.contextmanager
+def _failing(path, what):
+    """Turns an OSError into a ChangeFailed. What is appended to the list it gives has changed by then: only its durability is in doubt."""
+    done = []
+    try:
+        yield done
+    except OSError as error:
+        if not done:
+            raise _errors.ChangeFailed("%s cannot be %s: %s" % (path, what, error.strerror)) from error
+        raise _errors.ChangeFailed("%s was %s, but a power failure may undo that: its directory cannot be written to the disk: %s" % (
+            path, what, error.strerror), done) from error
+
+
 def _make_folders(folder):
     missing = []
     while not os.path.isdir(folder):
@@ -158,27 +190,51 @@ def _make_folders(folder):
         folder = os.path.dirname(folder)
     for new in reversed(missing):
         os.mkdir(new, 0o755)
+        _sync_folder(os.path.dirname(new))
+
+
+def _write(path, data, old, mode):
+    """Write the whole new file; only then it gets the mode of the old one, which may be executable or set-uid."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(handle, left):]
+        _take_over(old, handle, mode)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _take_over(old, new, mode):
     try:
         before = os.stat(old)
-    except OSError:
-        os.chmod(new, mode)
+    except FileNotFoundError:
+        os.fchmod(new, mode)
         return
-    os.chown(new, before.st_uid, before.st_gid)
-    os.chmod(new, stat.S_IMODE(before.st_mode))
+    os.fchown(new, before.st_uid, before.st_gid)
+    os.fchmod(new, stat.S_IMODE(before.st_mode))
     try:
         names = os.listxattr(old)
-    except OSError:
-        return  # A file system without extended attributes has neither ACLs nor labels.
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return  # A file system without extended attributes has neither ACLs nor labels.
+        raise
     for name in names:
         if name not in _NOT_COPIED:
             os.setxattr(new, name, os.getxattr(old, name))
 
 
+def _names_of(real):
+    """How many names a file has; 0 where there is none."""
+    try:
+        return os.stat(real).st_nlink
+    except FileNotFoundError:
+        return 0
+
+
 def _sync_folder(folder):
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:

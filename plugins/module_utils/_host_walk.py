@@ -118,7 +118,7 @@ class Walk(object):
                     text = self._text(entry.path, path, os.O_NOFOLLOW, entry.stat(follow_symlinks=False).st_mode)
                     if text and text.data and wanted(text.data) and self.whole(text):
                         found.append(text)
-                elif depth > 0 and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path):
+                elif depth > 0 and self._is_entered(entry):
                     self._take(path, self._entries(entry.path), wanted, depth - 1, found)
             except OSError as error:
                 self._host.note(path, _host.status_of(error))
@@ -163,6 +163,11 @@ class Walk(object):
         if data.startswith(_SCRIPT) or self._worth(path):
             self._host.note(path, LARGE)
         return None
+
+    def _is_entered(self, entry):
+        # What a killed run of this collection left is no script of the node.
+        ours = entry.name.startswith(_host.TEMPORARY)
+        return not ours and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path)
 
     def _is_foreign(self, real):
         """Whether a file system that is not of the node's own disks is mounted at C(real)."""

@@ -9,32 +9,39 @@ links that the tool would leave are written here.
 
 from . import _errors, _host_change
 from ._collect._backend_groups import PLAIN, RED_HAT, UPDATE
+from ._record_plan import each_of
 
 TOOL_SECONDS = 60.0
 _TOOLS = {UPDATE: ("update-alternatives",), RED_HAT: ("alternatives", "update-alternatives")}
 
 
 class GroupChange(object):
-    """One group: C(before) and C(after) are its states, C({"mode": auto, manual or None, "links": {path: target or None}})."""
+    """One group: C(before) and C(after) are its states, C({"mode": auto, manual or None, "links": {path: target or None}}).
 
-    def __init__(self, name, mechanism, state_file, before, after):
+    C(mode_first) is false for what goes back. So a killed run never leaves the former mode with the new links, which only somebody else chooses.
+    """
+
+    def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
         self.name = name
         self.mechanism = mechanism
         self.state_file = state_file
         self.before = before
         self.after = after
+        self.mode_first = mode_first
 
     def make(self, host):
-        self._switch(host, self.after)
+        self._switch(host, self.after, self.mode_first)
 
     def undo(self, host):
-        self._switch(host, self.before)
+        """Put it back, however far it came."""
+        if self.state_now(host) != self.before:
+            self._switch(host, self.before, not self.mode_first)
 
-    def _switch(self, host, state):
+    def _switch(self, host, state, mode_first):
         if self.mechanism != PLAIN and host.commands:
             self._by_tool(host, state)
         else:
-            self._by_hand(host, state)
+            self._by_hand(host, state, mode_first)
         now = self.state_now(host)
         if now != state:
             raise _errors.ChangeFailed("%s was switched, and then its state is %s" % (self.name, _shown(self.name, now).strip().replace("\n", ", ")))
@@ -48,12 +55,9 @@ class GroupChange(object):
         if not done.ok:
             raise _errors.ChangeFailed("%s could not switch %s: %s" % (tool, self.name, " ".join((done.err or done.out).split())[:200] or done.status))
 
-    def _by_hand(self, host, state):
-        """The mode comes first: a package's script that runs in between must not choose anew."""
-        if self.state_file is not None:
-            mode, newline, rest = _host_change.read_exactly(host, self.state_file).partition("\n")
-            if mode != state["mode"]:
-                _host_change.replace(host, self.state_file, state["mode"] + newline + rest)
+    def _by_hand(self, host, state, mode_first):
+        if mode_first:
+            self._set_mode(host, state["mode"])
         for path, target in sorted(state["links"].items()):
             if host.read_link(path) == target:
                 continue
@@ -61,6 +65,15 @@ class GroupChange(object):
                 _host_change.remove(host, path)
             else:
                 _host_change.replace_link(host, path, target)
+        if not mode_first:
+            self._set_mode(host, state["mode"])
+
+    def _set_mode(self, host, wanted):
+        if self.state_file is None:
+            return
+        mode, newline, rest = _host_change.read_exactly(host, self.state_file).partition("\n")
+        if mode != wanted:
+            _host_change.replace(host, self.state_file, wanted + newline + rest)
 
     def state_now(self, host):
         mode = None
@@ -72,6 +85,12 @@ class GroupChange(object):
         """What is written, on this node or by the tool."""
         links = [path for path in sorted(self.after["links"]) if self.before["links"].get(path) != self.after["links"][path]]
         return ([self.state_file] if self.before["mode"] != self.after["mode"] else []) + links
+
+    def differing(self, host):
+        """What is not as it was before."""
+        now = self.state_now(host)
+        links = [path for path in sorted(now["links"]) if now["links"][path] != self.before["links"][path]]
+        return ([self.state_file] if now["mode"] != self.before["mode"] else []) + links
 
     def diff(self):
         return {"before_header": "%s (%s)" % (self.name, self.mechanism), "after_header": "%s (%s)" % (self.name, self.mechanism),
@@ -92,7 +111,7 @@ def undoing(host, name, entry):
 
     A killed run may have left some of its links as they were before and some as they were to be; anything else is somebody's choice.
     """
-    change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"])
+    change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"], mode_first=False)
     now = change.state_now(host)
     if now == entry["before"]:
         return None, None
@@ -107,22 +126,17 @@ def undoing(host, name, entry):
 
 
 def switch_all(host, changes):
-    """Make all changes, or none: what was switched is put back where one fails. Raises ChangeFailed."""
+    """Make all changes, or none: what was switched is put back where one fails. Raises ChangeFailed, whose `files` are links that stay changed."""
     for number, change in enumerate(changes):
         try:
             change.make(host)
         except _errors.ChangeFailed as error:
-            raise _errors.ChangeFailed("%s. %s" % (error, _put_back(host, changes[:number + 1]))) from error
-
-
-def _put_back(host, changes):
-    left = []
-    for change in reversed(changes):
-        try:
-            change.undo(host)
-        except _errors.ChangeFailed as error:
-            left.append(str(error))
-    return "What had been switched before was not put back: %s" % "; ".join(left) if left else "Every group was put back as it was"
+            left = each_of(reversed(changes[:number + 1]), lambda made: made.undo(host))
+            if left:
+                raise _errors.ChangeFailed(
+                    "%s. What had been switched before was not put back: %s. state: absent does that" % (error, "; ".join(str(problem) for _made, problem in left)),
+                    [path for made, _problem in left for path in made.differing(host)]) from error
+            raise _errors.ChangeFailed("%s. Every group was put back as it was" % error) from error
 
 
 def unwritable(host, changes):

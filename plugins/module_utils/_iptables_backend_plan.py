@@ -32,20 +32,26 @@ class Plan(object):
         self.record = Record(host)
         self.changes = []
         self.saves = {}
-        self.groups = dict(self.record.groups)
+        self.groups = dict(self.record.entries)
         self.pending = self.record.pending
         self.undo = False
+        self.problems = []
         self.told = nothing_told()
 
     def refuse(self, error):
         self.changes, self.saves = [], {}
-        self.groups, self.pending = dict(self.record.groups), self.record.pending
+        self.groups, self.pending = dict(self.record.entries), self.record.pending
         self.told.update(refused=str(error), live_rules=error.live, reboot_needed=False, saved=[])
         for row in self.told["groups"]:
             row.update(after=row["before"], mode_after=row["mode_before"])
 
+    def contents(self):
+        """What the record holds afterwards."""
+        return self.record.contents(self.groups, self.pending)
+
     def changed(self):
-        return bool(self.changes or self.saves or self.record.differs(self.groups, self.pending))
+        contents = self.contents()
+        return bool(self.changes or self.saves or self.record.file_change(contents) or self.record.leftovers(contents, self.changes))
 
 
 def plan_present(plan, params):
@@ -73,7 +79,7 @@ def plan_present(plan, params):
         lacks = able.kernel(backend)
         if lacks:
             raise Refused("the %s backend cannot be used: %s" % (backend, lacks))
-    plan.groups.update((change.name, change.entry(plan.record.groups.get(change.name))) for change in plan.changes)
+    plan.groups.update((change.name, change.entry(plan.record.entries.get(change.name))) for change in plan.changes)
     _see_to_live_rules(plan, params, [(other, family) for other in BACKENDS if other != backend for family in ("ipv4", "ipv6")], backend)
 
 
@@ -81,11 +87,11 @@ def plan_absent(plan, params):
     """Plan to put every group back that was switched; all of them or none."""
     plan.undo = True
     _tell_groups(plan, [])
-    if plan.record.waits and not plan.record.groups and plan.record.pending["backend"] is None:
+    if plan.record.waits and not plan.record.entries and plan.record.pending["backend"] is None:
         plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))  # An undo on a live node, which waits for the reboot.
         return
     problems = []
-    for name, entry in sorted(plan.record.groups.items()):
+    for name, entry in sorted(plan.record.entries.items()):
         change, problem = undoing(plan.host, name, entry)
         problems += [problem] if problem else []
         plan.changes += [change] if change else []
@@ -196,19 +202,22 @@ def _backend_after(group, change):
 
 
 def carry_out(plan):
-    """Save, write down what is about to be switched, switch. Where that fails the record says what was there before."""
-    former = plan.record.groups, plan.record.pending
+    """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where what stays is recorded."""
+    former, contents = plan.record.held, plan.contents()
     try:
         _iptables_backend_record_plan.save(plan.host, plan.saves)
         if not plan.undo:
-            plan.record.write(plan.groups, plan.pending)
+            plan.record.write(contents)
+    except _errors.ChangeFailed as error:
+        plan.record.settle_as(former, contents, plan.changes)
+        raise _errors.ChangeFailed("%s. Nothing was changed" % error) from error
+    try:
         switch_all(plan.host, plan.changes)
-    except _errors.ChangeFailed:
-        plan.record.write(*former)
-        plan.record.tidy()
+    except _errors.ChangeFailed as error:
+        if not error.changed:
+            plan.record.settle_as(former, contents, plan.changes)
         raise
-    plan.record.write(plan.groups, plan.pending)
-    plan.record.tidy()
+    plan.problems = plan.record.settle(contents, plan.changes)
 
 
 def _refuse_unwritable(plan):
@@ -243,12 +252,17 @@ def run(params, check_mode):
 def finish(plan, check_mode):
     """The result of a plan, which is carried out unless C(check_mode)."""
     changed = plan.changed()
+    record = [plan.record.path] if plan.record.file_change(plan.contents()) else []
     if changed:
         _refuse_unwritable(plan)
         if not check_mode:
+            text = plan.record.text
             carry_out(plan)
+            record = record if plan.record.text != text else []
     files = [path for change in plan.changes for path in change.paths()]
-    record = [_iptables_backend_record_plan.RECORD] if changed else []
     diff = [change.diff() for change in plan.changes]
     diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"} for path in sorted(plan.saves)]
-    return dict(plan.told, changed=changed, diff=diff, files=sorted(plan.saves) + (files + record if plan.undo else record + files))
+    result = dict(plan.told, changed=changed, diff=diff, files=sorted(plan.saves) + (files + record if plan.undo else record + files))
+    if plan.problems:
+        result.update(failed=True, msg="; ".join(plan.problems))
+    return result

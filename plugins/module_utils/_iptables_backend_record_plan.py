@@ -6,83 +6,70 @@
 The record is written before the first group is switched, so whatever a run is killed at, it can be undone or run again.
 """
 
-import json
-
-from . import _errors, _host_change
+from . import _errors, _host_change, _record_plan
 from ._collect._rule_sets import SAVE_SECONDS
 
-FOLDER = "/var/lib/kubenode-netfilter/iptables_backend"
+FOLDER = _record_plan.STATE + "/iptables_backend"
 RECORD = FOLDER + "/record.json"
-SAVED = FOLDER + "/saved"
+SAVED, ROLLBACK = FOLDER + "/saved", FOLDER + "/rollback"
 # 110,000 rules are 12 MB with their counters.
 SAVE_LIMIT = 100 * 1024 * 1024
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
 
-class Record(object):
-    """C(groups) {name: what was switched}, C(pending): None, or what waits for a reboot: C({"boot_id", "backend", "saved"})."""
+class Record(_record_plan.Record):
+    """Entries are {name of a group: what was switched}; C(pending) is None, or what waits for a reboot: C({"boot_id", "backend", "saved"})."""
+
+    folder = FOLDER
 
     def __init__(self, host):
-        self._host = host
-        self._text = _host_change.read_exactly(host, RECORD)
-        self.groups, self.pending = _read(self._text) if self._text is not None else ({}, None)
+        super(Record, self).__init__(host)
         self.boot_id = host.read_text(_BOOT).text.strip()
 
     @property
-    def found(self):
-        return self._text is not None
+    def pending(self):
+        return self.held.more.get("pending")
 
     @property
     def waits(self):
         """Whether this very boot still runs with the rules of the backend that was left."""
         return bool(self.pending and self.boot_id and self.pending["boot_id"] == self.boot_id)
 
-    def text(self, groups, pending):
-        if not groups and not pending:
-            return None
-        return json.dumps({"schema": 1, "groups": groups, "pending": pending}, indent=1, sort_keys=True) + "\n"
+    def is_sound(self, _name, entry):
+        states = [entry["before"], entry["after"]]
+        return (isinstance(entry["mechanism"], str) and isinstance(entry["state_file"], (str, type(None))) and
+                all(state["mode"] in (None, "auto", "manual") and all(path.startswith("/") for path in state["links"]) for state in states))
 
-    def differs(self, groups, pending):
-        return self.text(groups, pending) != self._text
-
-    def write(self, groups, pending):
-        """Make the record say so; without anything to say it goes, with what was saved."""
-        text = self.text(groups, pending)
-        if text is not None and text != self._text:
-            _host_change.replace(self._host, RECORD, text, 0o600)
-        elif text is None and self.found:
-            _host_change.remove(self._host, RECORD)
-        self._text, self.groups, self.pending = text, groups, pending
-
-    def tidy(self):
-        """Remove saves that no record speaks of, and our folders where nothing is left in them."""
-        keep = set(self.pending["saved"]) if self.pending else set()
-        for name in self._host.list_dir(SAVED)[1]:
-            for path in ["%s/%s/%s" % (SAVED, name, each) for each in self._host.list_dir(SAVED + "/" + name)[1]]:
-                if path not in keep:
-                    _host_change.remove(self._host, path)
-            _host_change.remove_empty_folder(self._host, SAVED + "/" + name)
-        for name in [name for name in self._host.list_dir(FOLDER)[1] if name.startswith(_host_change.TEMPORARY)]:
-            _host_change.remove(self._host, FOLDER + "/" + name)
-        for path in (SAVED, FOLDER, FOLDER.rpartition("/")[0]):
-            _host_change.remove_empty_folder(self._host, path)
-
-
-def _read(text):
-    try:
-        told = json.loads(text)
-        for entry in told["groups"].values():
-            for state in (entry["before"], entry["after"]):
-                if state["mode"] not in (None, "auto", "manual") or not all(path.startswith("/") for path in state["links"]):
-                    raise ValueError(state)
-            if not isinstance(entry["mechanism"], str) or not isinstance(entry["state_file"], (str, type(None))):
-                raise ValueError(entry)
-        pending = told["pending"]
+    def read_more(self, held):
+        pending = held["pending"]
         if pending is not None and not (isinstance(pending["boot_id"], str) and all(path.startswith(SAVED + "/") for path in pending["saved"])):
             raise ValueError(pending)
-        return dict(told["groups"]), pending
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _errors.ChangeFailed("%s is damaged, so what was switched is not known; move it away to go on without undoing" % RECORD) from error
+        return {"pending": pending}
+
+    def has_more(self, more):
+        return bool(more.get("pending"))
+
+    def contents(self, groups, pending):
+        """What the record holds once these groups are switched and this waits."""
+        contents = self.with_entries(groups, {"pending": pending})
+        return self.with_folders(contents, []) if self.text_of(contents) is not None else contents
+
+    def unnamed(self, contents):
+        keep = contents.more["pending"]["saved"] if contents.more.get("pending") else ()
+        paths = ["%s/%s" % (folder, name) for folder in self._boots() for name in _record_plan.settled_names(self._host, folder)]
+        return [path for path in paths if path not in keep]
+
+    def own_folders(self):
+        return self._boots() + [SAVED, ROLLBACK]
+
+    def _boots(self):
+        return ["%s/%s" % (SAVED, name) for name in _record_plan.settled_names(self._host, SAVED)]
+
+    def worked_in(self, changes):
+        links = [path for entry in self.entries.values() for path in list(entry["after"]["links"]) + [entry["state_file"]] if path]
+        links += [path for change in changes for path in change.paths()]
+        # A link itself is replaced, not what it leads to.
+        return set([FOLDER, SAVED, ROLLBACK] + self._boots() + [path.rpartition("/")[0] for path in links])
 
 
 def saves_of(rules, boot_id):

@@ -6,82 +6,84 @@
 A plan is made by looking only, so check mode shows exactly what a run does.
 """
 
-import json
 import os
+import re
+from collections import OrderedDict
 
-from . import _errors, _host, _host_change
+from . import _errors, _host, _host_change, _record_plan
 from ._collect import _module_state
 from ._collect._module_look import Look
 from ._collect._tree import open_asked
+from ._host_planned import PlannedHost
+from ._record_plan import FileChange, each_of
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
-# What was changed in files that are not ours, so that state=absent can put it back byte for byte.
-RECORD = "/var/lib/kubenode-netfilter/kernel_modules.json"
 HEADER = "# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; changes are overwritten.\n"
 MARK = "# kubenode.netfilter lifted: "
+_MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
 # modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
 MODPROBE_SECONDS = 60.0
+# Behind a line that is lifted another may come to count, as of several install lines; no file has that many.
+_ROUNDS_LIMIT = 64
 
 
 # What of a row is returned; the rest is for the plan itself.
 SHOWN = ("name", "module", "before", "after", "loaded", "persisted", "blocked", "failed", "msg")
 
 
-class FileChange(object):
-    """One file: C(before) and C(after) are its texts, None where it does not exist."""
+class Record(_record_plan.Record):
+    """What was changed in files that are not ours, and directories that were made."""
 
-    def __init__(self, path, before, after, mode=0o644):
-        self.path = path
-        self.before = before
-        self.after = after
-        self.mode = mode
-
-    def make(self, host):
-        if self.after is None:
-            _host_change.remove(host, self.path)
-            if self.path == RECORD:
-                _host_change.remove_empty_folder(host, os.path.dirname(RECORD))
-        else:
-            _host_change.replace(host, self.path, self.after, self.mode)
-
-    def diff(self):
-        return {"before_header": self.path, "after_header": self.path, "before": _shown(self.before), "after": _shown(self.after)}
+    folder = _record_plan.STATE + "/kernel_modules"
+    places = (LOAD_DIRECTORY,)
 
 
 class Plan(object):
-    """C(files) to write, C(to_load) by name, C(rows): what is said of each module asked for, and the C(look) it rests on."""
+    """C(files) to write, C(to_load) by name, C(rows): what is said of each module asked for, the C(look) it rests on, and the C(record)."""
 
-    def __init__(self, look=None):
+    def __init__(self, host, look=None):
         self.look = look
+        self.record = Record(host)
+        self.entries = dict(self.record.entries)
+        self.undo = False
+        self.lifts = []
         self.files = []
         self.to_load = []
         self.rows = []
         self.problems = []
 
+    def contents(self):
+        """What the record holds afterwards."""
+        if self.undo:
+            return self.record.with_entries(self.entries)
+        paths = [change.path for change in self.files if change.after is not None]
+        return self.record.with_folders(self.record.with_changes(self.lifts), paths)
+
+    def all_changes(self):
+        """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
+        record = [change for change in [self.record.file_change(self.contents())] if change]
+        return self.files + record if self.undo else record + self.files
+
     @property
     def changes(self):
-        return bool(self.files or self.to_load)
+        return bool(self.all_changes() or self.to_load or self.record.leftovers(self.contents(), self.files))
 
 
 def plan_present(host, node, names, options):
     """Plan to have C(names) loaded (C(options["load"]), live places only), persisted and, where told, unblocked."""
-    look = Look(host, node)
-    plan = Plan(look)
-    lift = _lift(host, look, names) if options["unblock"] else Lift()
-    rows = [_row(look.module(name), lift) for name in names]
+    plan = Plan(host, Look(host, node))
+    look = _lift(host, node, plan, names) if options["unblock"] else plan.look
+    rows = [_row(look.module(name)) for name in names]
     may_load = options["load"] and node["place"] == "live" and host.root == "/"
     for row in rows:
-        _judge_load(row, plan, look, may_load)
+        _judge_load(row, plan, may_load)
+    plan.files = list(plan.lifts)
     if options["persist"]:
-        persisted = _persisted_names(look, rows)
+        persisted = _persisted_names(plan.look, rows)
         path = LOAD_DIRECTORY + "/" + options["file"]
         _plan_file(host, plan, path, "".join([HEADER] + [name + "\n" for name in persisted]) if persisted else None)
         for row in rows:
             row["persisted"] = row["persist_as"] in persisted
-    plan.files = lift.changes + plan.files
-    if lift.changes:
-        # Written first: a run that is killed behind it can still be undone.
-        _plan_file(host, plan, RECORD, json.dumps(lift.record, indent=1, sort_keys=True) + "\n", 0o600, first=True)
     plan.rows = rows
     _refuse_unwritable(host, plan)
     if plan.to_load and not host.is_root():
@@ -91,36 +93,49 @@ def plan_present(host, node, names, options):
 
 def plan_absent(host, options):
     """Plan to remove the list of modules and to put back every file that a lifted block changed. Nothing is unloaded."""
-    plan = Plan()
+    plan = Plan(host)
+    plan.undo = True
+    files, plan.entries, plan.problems = plan.record.plan_undo()
     _plan_file(host, plan, LOAD_DIRECTORY + "/" + options["file"], None)
-    record = _read_record(host)
-    kept = {}
-    for path, entry in sorted(record["files"].items()):
-        now = _host_change.read_exactly(host, path)
-        if now == entry["before"]:
-            continue  # The run that meant to change it was interrupted before it did.
-        if now is None or _host_change.digest(now) != entry["sha256"]:
-            kept[path] = entry
-            plan.problems.append("%s was changed since its block was lifted, so it is not put back; its former content is in %s" % (path, RECORD))
-            continue
-        plan.files.append(FileChange(path, now, entry["before"]))
-    if record["files"]:
-        _plan_file(host, plan, RECORD, json.dumps({"files": kept}, indent=1, sort_keys=True) + "\n" if kept else None, 0o600)
+    plan.files += files
     _refuse_unwritable(host, plan)
     return plan
 
 
 def _refuse_unwritable(host, plan):
     """Nothing is begun that could not be finished: every file is asked after before the first is written."""
-    problems = [problem for problem in (_host_change.may_write(host, change.path) for change in plan.files) if problem]
+    problems = [problem for problem in (_host_change.may_write(host, change.path) for change in plan.all_changes()) if problem]
     if problems:
         raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
 
 
 def carry_out(host, plan):
-    """Write the files, then load; every load is proved by looking again, never by modprobe's exit status."""
-    for change in plan.files:
-        change.make(host)
+    """Write the files, all or none; then load. An undo puts back what it can. Raises ChangeFailed where none of it stays."""
+    if plan.undo:
+        _put_back(host, plan)
+        return
+    contents = plan.contents()
+    if plan.files or plan.record.file_change(contents) or plan.record.leftovers(contents, plan.files):
+        plan.record.make_all(plan.files, contents)
+        plan.problems += plan.record.settle(contents, plan.files)
+    load(host, plan)
+
+
+def _put_back(host, plan):
+    failed = each_of(list(plan.files), lambda change: change.make(host))
+    for change, error in failed:
+        plan.problems.append(str(error))
+        if change.path in plan.record.entries:
+            plan.entries[change.path] = plan.record.entries[change.path]
+        if not error.changed:
+            plan.files.remove(change)
+    contents = plan.contents()
+    # Our list is in no entry, and the directory it is still in may be ours.
+    plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents, plan.files)
+
+
+def load(host, plan):
+    """Load; every load is proved by looking again, never by modprobe's exit status."""
     if not plan.to_load:
         return
     said = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
@@ -142,23 +157,22 @@ def _why_not(host, name, said):
     return "modprobe ended with %s and the module is not loaded%s" % (alone.rc, ": " + text if text else "")
 
 
-def _row(evidence, lift):
-    blocks = [block for block in evidence["blocks"] if (block["file"], block["line"]) not in lift.lines]
+def _row(evidence):
     name = evidence["module"] or evidence["name"]
     return {
         "name": evidence["name"], "module": evidence["module"], "before": evidence["state"], "after": evidence["state"],
         "loaded": evidence["state"] in (_module_state.LOADED, _module_state.BUILTIN), "persisted": bool(evidence["persisted"]),
-        "blocked": [block for block in blocks if "load" in block["for"]], "failed": False, "msg": "",
+        "blocked": [block for block in evidence["blocks"] if "load" in block["for"]], "failed": False, "msg": "",
         "load_as": name, "persist_as": name, "evidence": evidence["evidence"],
     }
 
 
-def _judge_load(row, plan, look, may_load):
+def _judge_load(row, plan, may_load):
     """Decide whether the module is loaded now, and say why not where it cannot be."""
     state = row["before"]
     if row["loaded"] or not may_load:
         return
-    wide = [block for block in look.policy.kernel_wide if "load" in block.ways]
+    wide = [block for block in plan.look.policy.kernel_wide if "load" in block.ways]
     if state != _module_state.LOADABLE:
         row["failed"], row["msg"] = True, "%s: %s" % (state, row["evidence"])
     elif wide:
@@ -182,52 +196,41 @@ def _persisted_names(look, rows):
     return sorted(set(names))
 
 
-def _plan_file(host, plan, path, after, mode=0o644, first=False):
+def _plan_file(host, plan, path, after):
     before = _host_change.read_exactly(host, path)
     if before != after:
-        plan.files.insert(0 if first else len(plan.files), FileChange(path, before, after, mode))
+        plan.files.append(FileChange(path, before, after))
 
 
-def _read_record(host):
-    text = _host_change.read_exactly(host, RECORD)
-    if text is None:
-        return {"files": {}}
-    try:
-        record = json.loads(text)
-        return {"files": dict(record["files"])}
-    except (ValueError, KeyError, TypeError) as error:
-        raise _errors.ChangeFailed("%s is damaged, so what was lifted is not known; move it away to go on without undoing" % RECORD) from error
+def _lift(host, node, plan, names):
+    """Plan to make comments of the lines that block; returns the look at the tree as it is then.
+
+    A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in /etc/modprobe.d, as
+    modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here.
+    """
+    look, texts = plan.look, OrderedDict()
+    for _round in range(_ROUNDS_LIMIT):
+        lines = _liftable(look, names)
+        if not lines:
+            break
+        for path in sorted(set(path for path, _number in lines)):
+            target = path if path.startswith("/etc/") else "/etc/modprobe.d/" + os.path.basename(path)
+            texts[target] = _commented(_host_change.read_exactly(look.host, path), [number for found, number in lines if found == path])
+        look = Look(PlannedHost(host, texts), node)
+    for path, after in sorted(texts.items()):
+        before = _host_change.read_exactly(host, path)
+        former = plan.record.entries.get(path)
+        changed_since = former is not None and before is not None and _host_change.digest(before) not in former["after"] + [former["before"]]
+        # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted then in force.
+        plan.lifts.append(FileChange(path, before, after, original=_MARKED.sub("", before) if changed_since else None))
+    return look
 
 
-class Lift(object):
-    """Lines that block a module and are about to become comments: C(lines) {(file, number)}, C(changes) [FileChange], C(record)."""
-
-    def __init__(self):
-        self.lines = set()
-        self.changes = []
-        self.record = None
-
-
-def _lift(host, look, names):
-    """A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in
-    /etc/modprobe.d, as modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here."""
-    lift = Lift()
-    for name in names:
-        for block in look.module(name)["blocks"]:
-            # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
-            in_a_file = "/modprobe.d/" in block["file"] and host.read_link(block["file"]) is None
-            if block["effect"] == "blocks" and in_a_file:
-                lift.lines.add((block["file"], block["line"]))
-    lift.record = _read_record(host)
-    for path in sorted(set(path for path, _number in lift.lines)):
-        text = _host_change.read_exactly(host, path)
-        target = path if path.startswith("/etc/") else "/etc/modprobe.d/" + os.path.basename(path)
-        before = text if target == path else _host_change.read_exactly(host, target)
-        after = _commented(text, [number for found, number in lift.lines if found == path])
-        lift.changes.append(FileChange(target, before, after))
-        former = lift.record["files"].get(target)
-        lift.record["files"][target] = {"before": former["before"] if former else before, "sha256": _host_change.digest(after)}
-    return lift
+def _liftable(look, names):
+    """{(file, line)} of lines that block one of the modules and may be made comments."""
+    blocks = [block for name in names for block in look.module(name)["blocks"] if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
+    # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
+    return set((block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None)
 
 
 def _commented(text, numbers):
@@ -239,10 +242,6 @@ def _commented(text, numbers):
         # An odd number of backslashes: the directive goes on in the next line.
         inside = inside and (len(line) - len(line.rstrip("\\"))) % 2 == 1
     return "\n".join(result)
-
-
-def _shown(text):
-    return "" if text is None else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def checked_file_name(name):
@@ -257,13 +256,15 @@ def run(params, check_mode, names):
     checked_file_name(params["file"])
     host, node = open_asked(params)
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
-    if not check_mode:
+    files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
+    if not check_mode and changed:
         carry_out(host, plan)
+        files = plan.record.made(files, plan.files)
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
     result = {
-        "changed": plan.changes,
-        "diff": [change.diff() for change in plan.files] + load_diff(plan),
-        "files": [change.path for change in plan.files],
+        "changed": changed,
+        "diff": [change.diff() for change in files] + loads,
+        "files": [change.path for change in files],
         "modules": [dict((key, row[key]) for key in SHOWN) for row in plan.rows],
     }
     if problems:

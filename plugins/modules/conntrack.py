@@ -160,7 +160,7 @@ settings:
       returned: always
       sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word and sets it to 131072
 files:
-  description: Files that were written or removed. Backups are not listed.
+  description: Files that were written or removed. Backups, and what a killed run left behind, are not listed.
   returned: always
   type: list
   elements: str
@@ -209,7 +209,7 @@ def main():
     try:
         module.exit_json(**_conntrack_plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(**error.result())
 
 
 if __name__ == "__main__":

@@ -28,12 +28,6 @@ author:
 extends_documentation_fragment:
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
-attributes:
-  diff_mode:
-    support: full
-    description:
-      - Of every file the lines that change are shown, secrets in them masked. Other lines never leave the node. Of more than 200 lines of one
-        file the rest is counted.
 options:
   state:
     description:
@@ -129,7 +123,7 @@ hooks:
     failed: {description: Whether it was tried and could not be done., type: bool, returned: always, sample: false}
     msg: {description: 'Why nothing is done, or what stays.', type: str, returned: always, sample: ''}
 files:
-  description: Files that were written, linked or removed, in that order. Backups are not listed.
+  description: Files that were written, linked or removed, in that order. Backups, and what a killed run left behind, are not listed.
   returned: always
   type: list
   elements: str
@@ -167,7 +161,7 @@ def main():
     try:
         module.exit_json(**_flush_hooks_plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(**error.result())
 
 
 if __name__ == "__main__":

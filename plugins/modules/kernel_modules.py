@@ -31,8 +31,9 @@ options:
   state:
     description:
       - V(present) loads and persists.
-      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed. A file that was changed since is
-        left alone, and the module fails with its name.
+      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed, and removes directories that were made. A
+        file that was changed since is left alone, and the module fails with its name. An edit that was made before O(unblock) changed the file
+        once more is kept.
     type: str
     choices: [present, absent]
     default: present
@@ -47,7 +48,8 @@ options:
   unblock:
     description:
       - Lift C(blacklist), C(install) and C(alias) lines of modprobe.d that stop one of the modules or of its dependencies.
-      - Such a line becomes a comment. A file outside of C(/etc) is left alone and hidden by an edited copy in C(/etc/modprobe.d).
+      - Such a line becomes a comment, in all files that hold one. A file with a hard link is refused.
+      - A file outside of C(/etc) is left alone and hidden by an edited copy in C(/etc/modprobe.d).
       - Blocks on the kernel's command line are reported and stay.
     type: bool
     default: false
@@ -96,7 +98,7 @@ modules:
     failed: {description: Whether it could not be loaded., type: bool, returned: always, sample: false}
     msg: {description: Why., type: str, returned: always, sample: ''}
 files:
-  description: Files that were written or removed.
+  description: Files that were written or removed. Backups, and what a killed run left behind, are not listed.
   returned: always
   type: list
   elements: str
@@ -129,7 +131,7 @@ def main():
     try:
         module.exit_json(**_kernel_modules_plan.run(module.params, module.check_mode, _names.checked(module.params["name"] or [])))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(**error.result())
 
 
 if __name__ == "__main__":

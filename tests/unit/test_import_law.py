@@ -33,8 +33,8 @@ LAYERS = (
     ("doc_fragments", r"doc_fragments/.*", set()),
 )
 # A collector looks; what changes a machine is for the modules that do.
-CHANGERS = re.compile(r"module_utils/(_host_(change|detached|feed)|_\w+_plan)")
-MAY_CHANGE = re.compile(r"module_utils/(_host_(change|detached|feed)|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
+CHANGERS = re.compile(r"module_utils/(_host_(apart|change|detached|feed|lock)|_\w+_plan)")
+MAY_CHANGE = re.compile(r"module_utils/(_host_(apart|change|detached|feed|lock)|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
 
 # Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
 TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache", "lzma",

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _flush_h
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _flush_hooks_plan as plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _flush_hooks_record_plan as record_plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._record_plan import Contents
 
 # Every Debian has it, and it is a shell script.
 SCRIPT = "/usr/sbin/add-shell"
@@ -54,13 +55,13 @@ def test_a_packaged_script_is_put_aside_and_comes_back():
     def work():
         host, before = Host("/"), open(SCRIPT).read()
         made = change(host)
-        entries = {SCRIPT: made.entry(host, None)}
+        entries = {SCRIPT: made.entry(None)}
         made.make(host)
         seen = [open(SCRIPT).read() == before + "# edited\n", os.stat(SCRIPT).st_mode & 0o777, SCRIPT in listed()]
         seen.append(open(divert.aside_of(SCRIPT)).read() == before)
         record = record_plan.Record(host)
-        record.entries = entries
-        changes, kept, problems = record_plan.plan_undo(host, record, lambda path, unit: True)
+        record.held = Contents(entries, [], {})
+        changes, kept, problems = record.plan_undo()
         for undo in changes:
             undo.make(host)
         return seen + [kept, problems, open(SCRIPT).read() == before, listed(), os.path.exists(divert.aside_of(SCRIPT))]
@@ -73,13 +74,13 @@ def test_an_upgrade_of_the_package_is_what_comes_back():
     def work():
         host = Host("/")
         made = change(host)
-        entry = made.entry(host, None)
+        entry = made.entry(None)
         made.make(host)
         with open(divert.aside_of(SCRIPT), "w") as stream:
             stream.write("#!/bin/sh\n# newer\n")
         record = record_plan.Record(host)
-        record.entries = {SCRIPT: entry}
-        for undo in record_plan.plan_undo(host, record, lambda path, unit: True)[0]:
+        record.held = Contents({SCRIPT: entry}, [], {})
+        for undo in record.plan_undo()[0]:
             undo.make(host)
         return open(SCRIPT).read(), listed()
     assert tuple(apart(work)) == ("#!/bin/sh\n# newer\n", "")

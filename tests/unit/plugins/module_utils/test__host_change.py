@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A file is replaced as a whole or not at all, and keeps whose it is."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 import node_tree
 from node_processes import as_nobody, needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host_change
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host_apart, _host_change
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 
 
@@ -78,7 +79,7 @@ def test_another_user_is_told_so():
 FILL = """
 import os, sys
 sys.path[:0] = %r
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host_change
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _host_apart, _host_change
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 try:
     _host_change.replace(Host(sys.argv[1]), "/full/a.conf", "x" * 200000)
@@ -118,3 +119,86 @@ def test_what_is_no_file_is_not_read(tmp_path):
     node_tree.unpack({"etc/a.conf": node_tree.FIFO}, tmp_path)
     with pytest.raises(_errors.ChangeFailed, match="cannot be read"):
         _host_change.read_exactly(Host(str(tmp_path)), "/etc/a.conf")
+
+
+def test_a_file_with_another_name_is_refused_before_and_while_it_is_written(tmp_path):
+    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+    os.link(str(tmp_path / "etc/a.conf"), str(tmp_path / "etc/other"))
+    host = Host(str(tmp_path))
+    assert "it has another name (a hard link)" in _host_change.may_write(host, "/etc/a.conf")
+    with pytest.raises(_errors.ChangeFailed, match="hard link"):
+        _host_change.replace(host, "/etc/a.conf", "new\n")
+    assert (tmp_path / "etc/other").read_text() == "old\n" and names(tmp_path / "etc") == ["a.conf", "other"]
+
+
+def test_what_is_being_written_lies_apart_and_gets_its_mode_last(tmp_path, monkeypatch):
+    node_tree.unpack({"etc/network/if-up.d/fw": node_tree.mode(0o4755, "old\n")}, tmp_path)
+    folder, seen = tmp_path / "etc/network/if-up.d", []
+    real = {"write": os.write, "fchmod": os.fchmod, "rename": os.rename}
+
+    def watched(name):
+        def instead(*args):
+            apart = folder / next(each for each in names(folder) if each != "fw")
+            held = (apart / "new").stat().st_mode & 0o7777
+            seen.append((name, apart.name.startswith(".kubenode-"), apart.stat().st_mode & 0o7777, held, (apart / "new").read_text()))
+            return real[name](*args)
+        return instead
+    for name in real:
+        monkeypatch.setattr(os, name, watched(name))
+    _host_change.replace(Host(str(tmp_path)), "/etc/network/if-up.d/fw", "new\n")
+    monkeypatch.undo()
+    assert seen == [("write", True, 0o700, 0o600, ""), ("fchmod", True, 0o700, 0o600, "new\n"), ("rename", True, 0o700, 0o4755, "new\n")]
+    assert names(folder) == ["fw"] and (folder / "fw").stat().st_mode & 0o7777 == 0o4755
+
+
+def test_what_another_run_works_in_is_no_leftover(tmp_path):
+    node_tree.unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": node_tree.link("/x"), "etc/.kubenode-killed/new": "half"}, tmp_path)
+    host = Host(str(tmp_path))
+    with _host_apart.apart(str(tmp_path / "etc")) as mine:
+        ours = os.path.basename(mine)
+        assert _host_apart.leftovers(host, ["/etc"]) == ["/etc/.kubenode-killed", "/etc/.kubenode-link", "/etc/.kubenode-old"]
+        _host_change.remove_leftovers(host, ["/etc", "/nowhere"])
+        assert names(tmp_path / "etc") == [ours]
+    assert names(tmp_path / "etc") == []
+
+
+def test_runs_that_tidy_do_not_disturb_those_that_write(tmp_path):
+    (tmp_path / "etc").mkdir()
+    host, children = Host(str(tmp_path)), []
+    for number in range(6):
+        child = os.fork()
+        if child == 0:
+            try:
+                for turn in range(60):
+                    if number % 2:
+                        _host_change.remove_leftovers(host, ["/etc"])
+                    else:
+                        _host_change.replace(host, "/etc/%d.conf" % number, "%d\n" % turn)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 6
+    assert names(tmp_path / "etc") == ["0.conf", "2.conf", "4.conf"]
+
+
+def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monkeypatch):
+    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+
+    def failing(_folder):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    monkeypatch.setattr(_host_change, "_sync_folder", failing)
+    with pytest.raises(_errors.ChangeFailed, match="/etc/a.conf was written, but a power failure may undo that") as caught:
+        _host_change.replace(Host(str(tmp_path)), "/etc/a.conf", "new\n")
+    assert caught.value.files == ["/etc/a.conf"] and caught.value.changed and (tmp_path / "etc/a.conf").read_text() == "new\n"
+
+
+def test_attributes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch):
+    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+
+    def failing(_path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    monkeypatch.setattr(os, "listxattr", failing)
+    with pytest.raises(_errors.ChangeFailed, match="Input/output error"):
+        _host_change.replace(Host(str(tmp_path)), "/etc/a.conf", "new\n")
+    assert (tmp_path / "etc/a.conf").read_text() == "old\n" and names(tmp_path / "etc") == ["a.conf"]

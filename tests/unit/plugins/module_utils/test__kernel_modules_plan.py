@@ -12,13 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import node_tree
+from disk_faults import snapshot
 from node_manifests import DEBIAN, kernel, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _kernel_modules_plan as plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._identity import identify
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.kernel_modules import collect_kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 
 OLD, NEW = "6.1.0-49-amd64", "6.12.9-amd64"
 MODULES = {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "xt_comment": ["x_tables"], "x_tables": []}
-IMAGE = merged(DEBIAN, kernel(OLD, MODULES, builtin=["bridge"]), kernel(NEW, dict(MODULES, bridge=[]), builtin=["overlay"]))
+# The directories that every distribution ships.
+FOLDERS = {"etc/modules-load.d": node_tree.DIRECTORY, "etc/modprobe.d": node_tree.DIRECTORY, "var/lib": node_tree.DIRECTORY}
+RECORD = plan.Record.folder[1:] + "/record.json"
+IMAGE = merged(DEBIAN, FOLDERS, kernel(OLD, MODULES, builtin=["bridge"]), kernel(NEW, dict(MODULES, bridge=[]), builtin=["overlay"]))
 LIST = "etc/modules-load.d/kubenode-netfilter.conf"
 
 
@@ -137,10 +144,10 @@ def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
     run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
     (tmp_path / "etc/modprobe.d/a.conf").write_text("# mine\n")
     result = undo(tmp_path)
-    assert result["failed"] and "/etc/modprobe.d/a.conf was changed since" in result["msg"]
+    assert result["failed"] and "/etc/modprobe.d/a.conf is not put back: it was changed since" in result["msg"]
     assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == "# mine\n"
     assert (tmp_path / "etc/modprobe.d/b.conf").read_text() == "blacklist xt_comment\n"
-    assert list(json.loads((tmp_path / plan.RECORD[1:]).read_text())["files"]) == ["/etc/modprobe.d/a.conf"]
+    assert list(json.loads((tmp_path / RECORD).read_text())["changed"]) == ["/etc/modprobe.d/a.conf"]
 
 
 def test_a_run_that_was_killed_before_the_edit_can_be_undone(tmp_path):
@@ -152,9 +159,9 @@ def test_a_run_that_was_killed_before_the_edit_can_be_undone(tmp_path):
     assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"other": {}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}', '{"changed": {}, "folders": [5]}'])
 def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", plan.RECORD[1:]: text}), tmp_path)
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", RECORD: text}), tmp_path)
     before = content(tmp_path)
     for attempt in (lambda: undo(tmp_path), lambda: run(tmp_path, ["ip_vs"], unblock=True)):
         with pytest.raises(_errors.ChangeFailed, match="is damaged"):
@@ -199,3 +206,81 @@ def test_lifting_and_undoing_leaves_no_byte_changed(lines, ending, last):
         assert not any(block["effect"] == "blocks" for row in lifted["modules"] for block in row["blocked"]), lifted["modules"]
         undo(tree)
         assert content(tree) == before
+
+
+def test_an_edit_between_two_lifts_survives_the_undo(tmp_path):
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=True)
+    edited = tmp_path / "etc/modprobe.d/a.conf"
+    edited.write_text(edited.read_text() + "options ip_vs conn_tab_bits=12\n")
+    run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
+    assert edited.read_text().count(plan.MARK) == 2
+    assert "failed" not in undo(tmp_path)
+    assert edited.read_text() == "blacklist ip_vs\nblacklist xt_comment\noptions ip_vs conn_tab_bits=12\n"
+
+
+def test_a_copy_that_its_owner_edited_stays_after_the_undo(tmp_path):
+    node_tree.unpack(merged(IMAGE, {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=True)
+    copy = tmp_path / "etc/modprobe.d/vendor.conf"
+    copy.write_text(copy.read_text() + "# mine\n")
+    run(tmp_path, ["xt_comment"], unblock=True)
+    assert "failed" not in undo(tmp_path)
+    assert copy.read_text() == "blacklist ip_vs\nblacklist xt_comment\n# mine\n"
+
+
+def test_a_run_killed_between_its_record_and_a_second_lift_can_be_undone(tmp_path):
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
+    before = content(tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=True)
+    once = (tmp_path / "etc/modprobe.d/a.conf").read_text()
+    run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
+    (tmp_path / "etc/modprobe.d/a.conf").write_text(once)
+    assert "failed" not in undo(tmp_path)
+    assert content(tmp_path) == before
+
+
+def test_all_files_that_block_one_module_are_lifted_in_one_run(tmp_path):
+    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n", "etc/modprobe.d/b.conf": "blacklist ip_vs\ninstall ip_vs /bin/false\n",
+             "usr/lib/modprobe.d/c.conf": "install ip_vs /bin/true\nalias ip_vs off\n", "etc/modprobe.d/d.conf": "install ip_vs /bin/true\n" * 3}
+    node_tree.unpack(merged(IMAGE, files), tmp_path)
+    before = content(tmp_path)
+    announced = run(tmp_path, ["ip_vs"], check=True, unblock=True)
+    assert content(tmp_path) == before
+    done = run(tmp_path, ["ip_vs"], unblock=True)
+    assert done == announced and done["modules"][0]["blocked"] == []
+    assert [path for path in done["files"] if "modprobe.d" in path] == ["/etc/modprobe.d/%s.conf" % name for name in "abcd"]
+    assert (tmp_path / "etc/modprobe.d/d.conf").read_text().count(plan.MARK) == 3
+    assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
+    undo(tmp_path)
+    assert content(tmp_path) == before
+
+
+def test_an_install_command_that_loads_the_module_ends_the_lifting(tmp_path):
+    text = "install ip_vs /bin/true\ninstall ip_vs /sbin/modprobe --ignore-install ip_vs\ninstall ip_vs /bin/false\n"
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": text}), tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=True)
+    assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == plan.MARK + text
+
+
+def test_directories_that_were_made_go_with_the_undo_and_others_stay(tmp_path):
+    node_tree.unpack(merged(IMAGE, dict.fromkeys(FOLDERS), {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n"}), tmp_path)
+    before = snapshot(tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=True)
+    undo(tmp_path)
+    assert snapshot(tmp_path) == before
+    run(tmp_path, ["ip_vs"], unblock=True)
+    (tmp_path / "etc/modules-load.d/mine.conf").write_text("loop\n")
+    undo(tmp_path)
+    assert sorted(set(snapshot(tmp_path)) - set(before)) == ["etc/modules-load.d", "etc/modules-load.d/mine.conf"]
+
+
+def test_a_secret_in_an_install_line_is_shown_nowhere(tmp_path):
+    text = "install ip_vs curl -u me:hunter2 --token hunter2 https://me:hunter2@h/ && /bin/true # hunter\noptions ip_vs x=524288\n"
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n" + text, "etc/modprobe.d/b.conf": "garbage password=hunter2\n"}), tmp_path)
+    result = run(tmp_path, ["ip_vs"], check=True, unblock=True)
+    assert "hunter2" not in str(result) and "install ip_vs /bin/true" in str(result["diff"])
+    (tmp_path / "etc/modprobe.d/a.conf").write_text(text)
+    facts = collect_kernel_modules(Host(str(tmp_path)), identify(Host(str(tmp_path)), "auto"), ["ip_vs"])
+    assert "hunter2" not in str(facts) and "curl -u me:*** --token *** https://***@h/" in str(facts)
+    assert "hunter2" not in str(run(tmp_path, ["ip_vs"], load=True))
