@@ -9,7 +9,7 @@ are cleaned, one at a time, each in one transaction.
 
 import time
 
-from . import _errors
+from . import _errors, _host_lock
 from ._backend.raw_dump import DumpError, changed_between, packets_between, read_dump
 from ._backend.removal import Removal
 from ._backend.wanted import AUTO, BACKENDS
@@ -21,37 +21,58 @@ from ._iptables_backend_record_plan import read_save
 from ._iptables_backend_rollback_plan import Cleaning, Rollback, still_armed
 from ._iptables_backend_told_plan import Refused, conflicts_of, left_in
 
+# On no disk, so that a boot removes it.
+LOCK = "/run/kubenode-netfilter-cleaned.lock"
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
 
 
 def clean(plan, params, check_mode):
     """Look, and unless C(check_mode) or refused, clean; returns the result of the module."""
-    work = []
+    diff = []
     try:
-        work = _plan(plan, params)
+        _must_be_live(plan)
+        if check_mode:
+            _alone(_host_lock.holder(LOCK))
+            diff = _clean(plan, params, check_mode)
+        else:
+            with _host_lock.held(LOCK) as other:
+                _alone(other)
+                diff = _clean(plan, params, check_mode)
     except Refused as error:
         plan.refuse(error)
-    told = plan.told
-    told["removed"] = [{"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
-                       for each in work for chain in each.removal.chains]
-    diff = [_diff(each) for each in work]
+    return dict(plan.told, changed=bool(diff), diff=diff, files=[])
+
+
+def _clean(plan, params, check_mode):
+    """[diff] of what is cleaned. Raises Refused."""
+    work = _plan(plan, params)
+    plan.told["removed"] = [{"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
+                            for each in work for chain in each.removal.chains]
     if work:
         rollback = Rollback(plan.host, plan.record.boot_id, work, params["seconds"])
         rollback.must_be_writable()
         if not check_mode:
             rollback.arm()
             _carry_out(plan.host, rollback)
-        told["rollback"] = rollback.told()
-    return dict(told, changed=bool(work), diff=diff, files=[])
+        plan.told["rollback"] = rollback.told()
+    return [_diff(each) for each in work]
+
+
+def _must_be_live(plan):
+    if plan.node["place"] != "live":
+        raise Refused("only a live node has rules, and this is a place of kind %s" % plan.node["place"])
+    if not plan.host.is_root():
+        raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
+
+
+def _alone(other):
+    if other:
+        raise Refused("%s cleans the rules of this node at this moment" % other)
 
 
 def _plan(plan, params):
     """[Cleaning] of each table, in the order in which they are worked on. Raises Refused."""
     host, node, told = plan.host, plan.node, plan.told
-    if node["place"] != "live":
-        raise Refused("only a live node has rules, and this is a place of kind %s" % node["place"])
-    if not host.is_root():
-        raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
     evidence = collect_iptables_backend(host, node, plan.rules)
     backend = _in_use(evidence, params["backend"])
     other = BACKENDS[1 - BACKENDS.index(backend)]
@@ -133,8 +154,9 @@ def _carry_out(host, rollback):
     for each in rollback.work:
         problem = each.clean(host) or each.left(host)
         if problem:
+            left, sentence = rollback.back_now()
             raise _errors.ChangeFailed("table %s of the %s backend (%s) was not cleaned: %s. %s" % (
-                each.removal.table, each.backend, each.family, problem, rollback.back_now()))
+                each.removal.table, each.backend, each.family, problem, sentence), changed=left)
 
 
 def _diff(each):

@@ -11,10 +11,10 @@ import time
 
 from . import _errors, _host_change, _host_detached, _host_feed
 from ._backend.raw_dump import DumpError, read_dump
-from ._iptables_backend_record_plan import FOLDER, read_save
+from ._iptables_backend_record_plan import FOLDER, ROLLBACK, read_save
 from ._iptables_backend_told_plan import nothing_told
+from ._record_plan import STATE, settled_names
 
-ROLLBACK = FOLDER + "/rollback"
 # The legacy backend shares a lock with everybody who writes rules; kube-proxy gives it back within seconds.
 LOCK_SECONDS = 10
 # A transaction over 100,000 rules takes three seconds on a slow machine.
@@ -91,14 +91,26 @@ class Rollback(object):
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
             raise _errors.ChangeFailed("somebody else cleans this node in this moment (token %s). Nothing was changed" % waiting)
-        _forget(self._host)
         token = _host_detached.new_token()
-        for each in self.work:
-            _host_change.replace(self._host, "%s/%s.%s-%s.rules" % (ROLLBACK, token, each.backend, each.family), each.text, 0o600)
         told = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
                 "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table} for each in self.work]}
-        self._pid = _host_detached.arm(self._host, ROLLBACK, token, told, self._seconds, self._restore)
+        try:
+            _forget(self._host)
+            for each in self.work:
+                _host_change.replace(self._host, "%s/%s.%s-%s.rules" % (ROLLBACK, token, each.backend, each.family), each.text, 0o600)
+            self._pid = _host_detached.arm(self._host, ROLLBACK, token, told, self._seconds, self._restore)
+        except _errors.ChangeFailed as error:
+            self._disarm()
+            raise _errors.ChangeFailed("%s. Nothing was changed" % error) from error
         self._token = token
+
+    def _disarm(self):
+        """Remove what was prepared in vain; a process that starts late ends where its file is gone."""
+        try:
+            _forget(self._host)
+            _host_change.remove_empty_folders(self._host, [ROLLBACK, FOLDER, STATE])
+        except _errors.ChangeFailed:
+            pass  # The next run removes it.
 
     def _restore(self):
         """Put everything back, table by table; while one cannot be (a held lock) it is tried again."""
@@ -114,12 +126,12 @@ class Rollback(object):
         return {"restored": rows + [_row(each, problem) for each, problem in problems if problem], "failed": bool(waiting), "msg": ""}
 
     def back_now(self):
-        """Put everything back without waiting, as a sentence for the user. The process on the node stays where this fails."""
+        """Put everything back without waiting: (whether something is left, a sentence for the user). The process on the node stays where it is."""
         problems = [problem for problem in [each.put_back(self._host) for each in self.work] if problem]
         if problems:
-            return "Not everything could be put back yet (%s); the node goes on trying after %d seconds" % (problems[0], self._seconds)
+            return True, "Not everything could be put back yet (%s); the node goes on trying after %d seconds" % (problems[0], self._seconds)
         _host_detached.claim(ROLLBACK, self._token, _host_detached.CONFIRMED)
-        return "Everything was put back"
+        return False, "Everything was put back"
 
 
 def _row(each, problem):
@@ -140,8 +152,9 @@ def still_armed(host, boot_id):
 
 def _forget(host):
     """Remove what is left of earlier ones; none of them waits any more."""
-    for name in host.list_dir(ROLLBACK)[1]:
-        _host_change.remove(host, ROLLBACK + "/" + name)
+    _host_change.remove_leftovers(host, [ROLLBACK])
+    for name in settled_names(host, ROLLBACK):
+        _host_change.remove(host, "%s/%s" % (ROLLBACK, name))
 
 
 def _told(host, token, state):

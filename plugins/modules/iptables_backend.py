@@ -36,7 +36,8 @@ options:
       - V(cleaned) takes the chains of kube-proxy and kubelet, by their exact names, out of the backend that is not in use, without a reboot.
         It does so only where every jump that the mode and version of kube-proxy have exists in the backend in use, and two readings find the
         other one unchanged. Chains of others stay, such as those of kube-router, and policies and counters of built-in chains. A process is
-        armed before the first table is cleaned, which puts back exactly what was removed unless O(state=confirmed) comes in time.
+        armed before the first table is cleaned, which puts back exactly what was removed unless O(state=confirmed) comes in time. Of two runs
+        at once the second is refused and RV(refused) names the process of the first.
       - V(confirmed) cancels that rollback. Do so over a B(new) connection, since one that is open already proves nothing.
     type: str
     choices: [present, absent, cleaned, confirmed]
@@ -260,7 +261,7 @@ def main():
     try:
         module.exit_json(**_iptables_backend_plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(**error.result())
 
 
 if __name__ == "__main__":

@@ -4,48 +4,7 @@
 """The module iptables_backend cleans the backend that is not in use, on a node of its own with the real iptables."""
 
 import pytest
-from backend_node import KUBERNETES, on_a_node
-
-# Look-alikes and rules of others in the backend that is cleaned; a policy, and a rule whose comment looks like a jump.
-FOREIGN = """\
-*nat
-:KUBE-ROUTER-SERVICES - [0:0]
-:KUBE-SVC-MINE - [0:0]
-:KUBE-HOSTPORTS - [0:0]
--A PREROUTING -s 10.1.0.0/16 -m comment --comment "x \\" -j KUBE-SERVICES" -j ACCEPT
--A PREROUTING -j KUBE-ROUTER-SERVICES
--A PREROUTING -j KUBE-HOSTPORTS
--A KUBE-SVC-MINE -j ACCEPT
-COMMIT
-*raw
-:KUBE-SERVICES - [0:0]
--A PREROUTING -j KUBE-SERVICES
-COMMIT
-*filter
-:INPUT DROP [5:500]
-:KUBE-NWPLCY-DEFAULT - [0:0]
-:KUBE-POD-FW-AAAAAAAAAAAAAAAA - [0:0]
--A INPUT -j KUBE-POD-FW-AAAAAAAAAAAAAAAA
--A FORWARD -d 1.2.3.4 -m comment --comment "$(reboot); '&" -j DROP
-COMMIT
-"""
-# The old backend holds both; of the jumps one stands between rules of others, and counters are not zero.
-MIXED = """\
-NEW, OLD = ("nft", "legacy") if NFT else ("legacy", "nft")
-if not NFT:
-    sh("for name in iptables ip6tables; do update-alternatives --set $name /usr/sbin/$name-legacy; done")
-load(OLD, FOREIGN)
-foreign = saved(OLD, False)
-text = KUBERNETES.replace("-A INPUT -j KUBE-FIREWALL", "[77:7700] -A INPUT -j KUBE-FIREWALL").replace("-A PREROUTING -m", "-I PREROUTING 2 -m")
-subprocess.run(["iptables-%s-restore" % OLD, "--noflush", "-c"], input=text.encode(), check=True)
-load(NEW, KUBERNETES)
-before, used = saved(OLD), saved(NEW)
-"""
-BOTH = pytest.mark.parametrize("nft", [True, False], ids=["nft", "legacy"])
-
-
-def clean(tmp_path, nft, script):
-    return on_a_node(tmp_path, MIXED + script, KUBERNETES=KUBERNETES, FOREIGN=FOREIGN, NFT=nft)
+from cleaned_node import BOTH, clean
 
 
 def tables(text):
