@@ -8,13 +8,15 @@ import posixpath
 from .. import _host
 from .._hooks import nft_script, services
 from .._hooks.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
-from .._hooks.script import read_script
+from .._hooks.script import STATEMENTS_LIMIT, read_script
 from ._hook_scripts import OTHER, folders_in
 
 # A script that starts a script that starts a script: nobody goes deeper, and a crowd of them ends the look.
 DEPTH_LIMIT = 8
 READINGS_LIMIT = 3000
 INCLUDES_LIMIT = 50
+# Of all scripts together: ten times what one may have (_hooks/script.py), about ten seconds.
+ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
 _NFT_SORTS = ("ruleset", "table", "flush", "delete")
 # Ends a cluster; who runs one of these wants its rules gone.
@@ -25,7 +27,8 @@ class Tracer(object):
     """C(rows) is filled by C(shell), C(program) and, in the end, C(finish).
 
     C(replays) is {path of a saved rule set: [(who, live, triggers)]}; C(reached) are paths of scripts that something runs, or may;
-    C(cut) is true where there was more than could be followed; C(read(path)) is the text of a file of settings or rules, or None.
+    C(cut) is true where there was more than could be followed; C(read(path)) is the text of a file of settings or rules, or None. A script that is
+    not followed to its end is noted (Host.note).
     """
 
     def __init__(self, host, scripts, units, saved, rows):
@@ -39,7 +42,7 @@ class Tracer(object):
         self._saved = saved
         self._rows = rows
         self._readings = {}
-        self._left = READINGS_LIMIT
+        self._left, self._statements = READINGS_LIMIT, ALL_STATEMENTS_LIMIT
         self._services = []
 
     def shell(self, way, path, text, line_of, arguments=None, called=(), folders=()):
@@ -47,6 +50,8 @@ class Tracer(object):
         reading = self._reading(text, arguments, called)
         if reading is None:
             return
+        if reading.cut:
+            self._host.note(path, reading.cut)
         for effect in reading.effects:
             self._take(way, path, line_of(effect.line), effect)
         names = tuple(run.path_or_name for run in reading.runs if "/" not in run.path_or_name)
@@ -68,7 +73,9 @@ class Tracer(object):
                 self.cut = True
                 return None
             self._left -= 1
-            self._readings[key] = read_script(text, arguments, called)
+            limit = min(STATEMENTS_LIMIT, self._statements)
+            self._readings[key] = read_script(text, arguments, called, limit)
+            self._statements -= self._readings[key].statements
         return self._readings[key]
 
     def program(self, way, path, line, program, arguments, called=None, environment=None):

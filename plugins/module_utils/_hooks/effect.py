@@ -17,7 +17,8 @@ that is not known in this text), possible.
 
 Run: what a script starts, to be looked at too, and its C(span). C(how): run, source, directory (run-parts), unit (C(arguments) is the verb).
 
-Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read.
+Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read; C(cut) says in a
+few words where a limit ended the reading, None where none did; C(statements) is how many were followed.
 """
 
 import collections
@@ -29,4 +30,4 @@ CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 Effect = collections.namedtuple("Effect", (
     "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence"))
 Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span"))
-Reading = collections.namedtuple("Reading", ("effects", "runs", "declared"))
+Reading = collections.namedtuple("Reading", ("effects", "runs", "declared", "cut", "statements"))

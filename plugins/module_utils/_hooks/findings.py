@@ -15,18 +15,23 @@ from .values import MARK
 
 FOUND_LIMIT = 2000
 COMMAND_LIMIT = 1000
+_TOO_MANY = "was not followed further than %d commands of interest" % FOUND_LIMIT
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
 class Findings(object):
-    """C(declared) is false once something had to be left out."""
+    """C(declared) is false once something had to be left out, C(cut) says in a few words by which limit."""
 
     def __init__(self, text):
-        self.text, self.declared = text, True
+        self.text, self.declared, self.cut = text, True, None
         self.added = -1             # where rules were added last
         self.doubtful = False       # what is found now is run only if an unknown name is that of its function
         self._effects, self._runs, self._line_ends = {}, {}, None
         self._source, self._offset, self._place = None, 0, None
+
+    def end(self, why):
+        """A limit ends the reading of something."""
+        self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
         """Read C(source) next, which stands at C(offset) of the text so far, or somewhere in C(place); returns what leave() wants."""
@@ -88,13 +93,14 @@ class Findings(object):
             families, tables, chains = (_joined(old, new) for old, new in ((known[0], families), (known[1], tables), (known[2], chains)))
             confidence = min(confidence, known[4], key=CONFIDENCES.index)
         elif len(self._effects) >= FOUND_LIMIT:
-            self.declared = False
+            self.end(_TOO_MANY)
             return
         self._effects[key] = (families, tables, chains, comes_back, confidence)
 
     def run(self, node, path, arguments, how):
+        if path and len(self._runs) >= FOUND_LIMIT:
+            self.end(_TOO_MANY)
         if not path or len(self._runs) >= FOUND_LIMIT:
-            self.declared = self.declared and not path
             return
         self._runs.setdefault((self.span(node), path, tuple(arguments), how))
 

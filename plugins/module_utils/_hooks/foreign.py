@@ -37,13 +37,13 @@ class _Place(object):
         self.start, self.end = start, end
 
 
-def read_foreign(text):
-    """A Reading of what is written out."""
+def read_foreign(text, limit):
+    """A Reading of what is written out; C(limit) as of Walker."""
     commands = list(written_out(text))
     if not commands:
-        return Reading([], [], True)
+        return Reading([], [], True, None, 0)
     from .walk import Walker
-    walker = Walker(text, (), ())
+    walker = Walker(text, (), (), limit)
     walker.read("")
     walker.findings.doubtful = True
     for words, start, end in commands:
@@ -51,7 +51,7 @@ def read_foreign(text):
             walker.nested(_Place(start, end), words[0])
         else:
             walker.command(_Place(start, end), words)
-    return Reading(walker.findings.effects(), walker.findings.runs(), walker.findings.declared)
+    return walker.reading()
 
 
 def written_out(text):

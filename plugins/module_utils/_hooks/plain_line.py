@@ -27,4 +27,4 @@ def read_plain_line(text):
         told = [("apply", ALL_FAMILIES, (), (), None, None, file, "unknown", POSSIBLE)]
     else:
         told = [what for _start, _end, what in taken_away(statement)]
-    return Reading([Effect(1, (0, len(command)), command, *what) for what in told], [], True)
+    return Reading([Effect(1, (0, len(command)), command, *what) for what in told], [], True, None, 1)

@@ -8,6 +8,8 @@ import re
 from .effect import Reading
 from .plain_line import read_plain_line
 
+# Of one text. A file has a megabyte at most; written in full it holds half as many.
+STATEMENTS_LIMIT = 50000
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
 _SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)\Z")
 # The functions that openrc-run (sh/openrc-run.sh) and Debian's init-d-script call.
@@ -16,11 +18,11 @@ _CALLED = {"openrc-run": ("start_pre", "start", "start_post", "stop_pre", "stop"
 _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 
 
-def read_script(text, arguments=None, called=()):
+def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
     """What a script does: a Reading. It never fails.
 
     C(arguments) are those it is started with, None where nobody knows: then every arm of a C(case "$1") counts. C(called) names functions
-    that whoever sources this text calls. A text without a shebang is one of a shell.
+    that whoever sources this text calls. A text without a shebang is one of a shell. So many statements as C(limit) are followed.
     """
     plain = read_plain_line(text)
     if plain is not None:
@@ -29,18 +31,19 @@ def read_script(text, arguments=None, called=()):
     name = shebang.group(1).rpartition("/")[2] if shebang else "sh"
     if name == "nft":
         from .nft_script import read_nft_includes, read_nft_script
-        return Reading(read_nft_script(text), read_nft_includes(text), True)
+        return Reading(read_nft_script(text), read_nft_includes(text), True, None, 0)
     if _OTHER_LANGUAGE.match(name):
         from .foreign import read_foreign
-        return read_foreign(text)
+        return read_foreign(text, limit)
     if not _SHELL.match(name):
-        return Reading([], [], True)
+        return Reading([], [], True, None, 0)
     from .values import RULES
     from .walk import Walker
-    walker = Walker(text, arguments, tuple(called) + _CALLED.get("openrc-run" if name == "runscript" else name, ()))
+    walker = Walker(text, arguments, tuple(called) + _CALLED.get("openrc-run" if name == "runscript" else name, ()), limit)
     walker.read(text)
     saved = set(path for path, content in walker.files.items() if RULES in content)
-    return Reading(_with_return(walker.findings.effects(), saved, walker.findings.added), walker.findings.runs(), walker.findings.declared)
+    reading = walker.reading()
+    return reading._replace(effects=_with_return(reading.effects, saved, walker.findings.added))
 
 
 def _with_return(effects, saved, added):

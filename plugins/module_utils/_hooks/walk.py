@@ -14,7 +14,7 @@ from .._parse.shell_grammar import parse_shell
 from .._parse.shell_tree import Simple, Variable
 from .commands import run_command
 from .conditions import truth, truth_of_all
-from .effect import CERTAIN, LIKELY
+from .effect import CERTAIN, LIKELY, Reading
 from .findings import Findings
 from .streams import Streams
 from .values import MARK, NOTHING_KNOWN, VALUES_LIMIT, Values
@@ -24,6 +24,8 @@ CALLS_LIMIT = 12        # functions that call each other
 STEPS_LIMIT = 10000     # commands in functions and in scripts inside of scripts, or as many as the text may hold
 SAME_CALLS_LIMIT = 6    # of a function with the same arguments: one for each table
 TRAPS_LIMIT = 1000
+_TOO_MANY, _TOO_DEEP = "was not followed further than %d statements", "was not followed into commands nested deeper than %d levels"
+_TOO_LONG = "was not followed into all nested scripts: together they are too long"
 ENDS = ("break", "return", "exit")
 _GLOBS = frozenset("*?[")
 
@@ -31,7 +33,7 @@ _GLOBS = frozenset("*?[")
 class Walker(Streams):
     """The methods that walk tell what ends there: None, or one of ENDS."""
 
-    def __init__(self, text, arguments, called):
+    def __init__(self, text, arguments, called, limit):
         budget = 4 * len(text) + 1024 * 1024
         values = Values(self._substitute, budget, list(arguments) if arguments is not None else None)
         Streams.__init__(self, Findings(text), values, budget)
@@ -41,6 +43,7 @@ class Walker(Streams):
         self.maybe = self.piped = self.elsewhere = 0
         self._stack, self._kept, self._calls = [], [], {}
         self._depth, self._steps = 0, max(STEPS_LIMIT, len(text) // 4)
+        self._limit, self._walked = limit, 0
         self._assigned, self._node = {}, None
 
     def read(self, text):
@@ -56,11 +59,16 @@ class Walker(Streams):
             self.findings.leave(place)
             self.nested(node, command, offset)
 
+    def reading(self):
+        """What was found: a Reading."""
+        found = self.findings
+        return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit))
+
     def nested(self, node, text, offset=None, arguments=None, span=None):
         """Walk a script inside of this one: at C(offset), else somewhere in C(node) or C(span)."""
         self.budget -= len(text)
         if self.budget < 0 or self._depth >= WALK_LIMIT:
-            self.findings.declared = False
+            self.findings.end(_TOO_LONG if self.budget < 0 else _TOO_DEEP % WALK_LIMIT)
             return
         source = parse_shell(text)
         kept = self.findings.enter(source, offset, span or self.findings.span(node))
@@ -77,7 +85,7 @@ class Walker(Streams):
         ended = None
         self._depth += 1
         if self._depth > WALK_LIMIT:
-            self.findings.declared = False
+            self.findings.end(_TOO_DEEP % WALK_LIMIT)
         else:
             for node in nodes:
                 ended = self._walk_one(node)
@@ -93,10 +101,14 @@ class Walker(Streams):
         return ended
 
     def _walk_one(self, node):
+        self._walked += 1
+        if self._walked > self._limit:
+            self.findings.end(_TOO_MANY % self._limit)
+            return "exit"
         if self._stack:
             self._steps -= 1
             if self._steps < 0:
-                self.findings.declared = False
+                self.findings.end(_TOO_MANY % self._walked)
                 return "return"
         self._node = node
         if isinstance(node, Simple):
@@ -209,7 +221,7 @@ class Walker(Streams):
         if name in self._stack or name not in self.functions:
             return None
         if len(self._stack) >= CALLS_LIMIT:
-            self.findings.declared = False
+            self.findings.end(_TOO_DEEP % CALLS_LIMIT)
             return None
         key = (name, tuple(arguments) if arguments is not None else None)
         number, ended = self._calls.get(key, (0, None))
@@ -287,7 +299,7 @@ class Walker(Streams):
         """Follow a command that another one starts."""
         self._steps -= 1
         if self._depth >= WALK_LIMIT or self._steps < 0:
-            self.findings.declared = False
+            self.findings.end(_TOO_DEEP % WALK_LIMIT if self._steps >= 0 else _TOO_MANY % self._walked)
             return
         self._depth += 1
         run_command(self, node, words)

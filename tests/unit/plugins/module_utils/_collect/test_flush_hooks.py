@@ -10,7 +10,7 @@ import node_tree
 from hook_nodes import AZURE, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services, netfilter_persistent, service, ufw
 from node_tree import executable, link, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import flush_hooks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import _hook_trace, flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.flush_hooks import collect_flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 
@@ -310,3 +310,23 @@ def test_a_script_that_only_a_disabled_unit_starts_is_still_there_to_be_run(tmp_
     files = merged(service("fw.service", "ExecStart=/usr/local/sbin/fw"), {"usr/local/sbin/fw": SCRIPT})
     assert [(row["triggers"], row["live"]) for row in rows(look(merged(DEBIAN, files), tmp_path), path="/usr/local/sbin/fw")] == [
         (["start", "restart", "by_hand"], None)]
+
+
+EVALS = executable("#!/bin/sh\n" + "eval true\n" * 60000 + "iptables -F\n")
+
+
+@pytest.mark.parametrize("files, source", [
+    (service("fw.service", "ExecStart=/opt/fw", enabled=True), "systemd"), ({"etc/cron.d/fw": "* * * * * root /opt/fw\n"}, "cron"),
+    ({"usr/local/sbin/fw": link("/opt/fw")}, "directories")])
+def test_a_script_that_is_not_followed_to_its_end_is_not_known(files, source, tmp_path):
+    section = look(merged(DEBIAN, files, {"opt/fw": EVALS}), tmp_path)
+    assert section["scanned"]["skipped"] == [
+        {"source": source, "path": "/opt/fw", "reason": "/opt/fw was not followed further than 50000 statements"}]
+    assert section["collected"][source] == "unparsed" and "/opt/fw" not in [row["path"] for row in section["files"]]
+
+
+def test_scripts_together_have_a_limit_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(_hook_trace, "ALL_STATEMENTS_LIMIT", 150)
+    scripts = dict(("usr/local/sbin/s%d" % number, executable("#!/bin/sh\n" + "true\n" * 60 + "iptables -F\n# %d\n" % number)) for number in range(9))
+    section = look(merged(DEBIAN, scripts), tmp_path)
+    assert len([row for row in section["files"] if row["path"].startswith("/usr/local")]) == 2 and section["scanned"]["skipped_count"] == 7

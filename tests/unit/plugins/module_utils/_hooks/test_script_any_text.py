@@ -88,3 +88,15 @@ def test_findings_do_not_get_lost_behind_what_cannot_be_read():
     reading = read_script("fi\nx (y\niptables -F\n")
     assert [effect.line for effect in reading.effects] == [3]
     assert not reading.declared
+
+
+@pytest.mark.parametrize("text, cut", [
+    ("eval true\n" * 80000, "was not followed further than 50000 statements"), ("eval true\n" * 20000, None),
+    ("f() {\n%s}\n" % ("true\n" * 900) + "".join("f %d\n" % number for number in range(20)) + "g() {\niptables -F\n}\ng\n", "was not followed further than"),
+    ("iptables -F\n" * 3000, "was not followed further than 2000 commands of interest"),
+    ("echo 'open", None), ("iptables -L", None), ("x='eval \"$x\"; eval \"$x\"'\neval \"$x\"\n", "nested deeper than 60 levels"),
+])
+def test_a_limit_that_ended_the_reading_is_said(text, cut):
+    reading = read_script(text)
+    assert (cut in reading.cut if cut else reading.cut is None) and reading.statements <= 50000
+    assert cut is None or not reading.declared
