@@ -18,6 +18,10 @@ from ._conf_dirs import effective_files, is_masked
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
+# A node has some fifty files with some kilobytes. What lies behind these limits may have the last word, and is not read.
+FILES_LIMIT = 10000
+CHARACTERS_LIMIT = 4 * 1024 * 1024
+_LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)
 
 
 def values_of(host, path):
@@ -32,10 +36,16 @@ class SysctlBoot(object):
         self.status, paths = effective_files(host, "sysctl.d")
         self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT) for folder in UNIT_DIRECTORIES)
         self._held = OrderedDict()
-        for path in paths + ([] if loader == "systemd" else [OLD_FILE]):
+        left = CHARACTERS_LIMIT
+        for number, path in enumerate(paths + ([] if loader == "systemd" else [OLD_FILE])):
+            if number >= FILES_LIMIT or left <= 0:
+                self.status = _host.UNPARSED
+                self.unread.append({"file": path, "text": _LATE})
+                break
             text = host.read_text(path)
             if text.status == _host.ABSENT:
                 continue  # A link that leads nowhere says nothing, and hides what it hides.
+            left -= len(text.text)
             if not text.ok:
                 self.status = text.status
                 continue

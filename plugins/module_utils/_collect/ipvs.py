@@ -20,6 +20,9 @@ _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALAN
 # Some 200,000 real servers, or 50,000 addresses.
 PROC_LIMIT = 16 * 1024 * 1024
 OUTPUT_LIMIT = 8 * 1024 * 1024
+# Of the list of sets, 200 bytes each, and of one of them.
+SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
+_SET_LIMIT = 64 * 1024
 EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 
 
@@ -132,12 +135,21 @@ def _ipsets(host, section):
     if there != _host.OK:
         section["collected"]["ipsets"] = there
         return None
-    answer = host.run(["ipset", "list", "-t"], limit=OUTPUT_LIMIT)
+    from .._parse.ipset_list import parse_ipset_list
+    sets, rest = [], [b""]
+
+    def consume(block):
+        # Network policies make tens of thousands of sets: only kube-proxy's own are kept. An empty line ends each.
+        whole, _empty, rest[0] = (rest[0] + block).rpartition(b"\n\n")
+        rest[0] = rest[0][-_SET_LIMIT:]
+        sets.extend(row for row in parse_ipset_list(whole.decode("utf-8", "replace")) if _KUBE_SETS.match(row["name"]))
+
+    answer = host.stream(["ipset", "list", "-t"], consume, SETS_SECONDS, SETS_OUTPUT_LIMIT)
     section["collected"]["ipsets"] = _host.UNPARSED if answer.status == _host.OK and answer.rc != 0 else answer.status
     if not answer.ok:
         return None
-    from .._parse.ipset_list import parse_ipset_list
-    return sorted((row for row in parse_ipset_list(answer.out) if _KUBE_SETS.match(row["name"])), key=lambda row: row["name"])
+    consume(b"\n\n")
+    return sorted(sets, key=lambda row: row["name"])
 
 
 def _leftover(mode, sets, section):

@@ -12,6 +12,7 @@ import kube_audit
 import node_tree
 import real_sysctl
 from node_processes import needs_mounts
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import _sysctl_boot
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._sysctl_boot import SysctlBoot
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
 
@@ -123,3 +124,11 @@ def test_the_real_program_sets_the_same(tmp_path):
         compared += sum(1 for value in theirs.values() if value)
         shutil.rmtree(tree)
     assert compared > ROUNDS
+
+
+@pytest.mark.parametrize("limit, unread", [("FILES_LIMIT", "/etc/sysctl.d/3.conf"), ("CHARACTERS_LIMIT", "/etc/sysctl.d/2.conf")])
+def test_what_lies_behind_a_limit_is_not_known(limit, unread, tmp_path, monkeypatch):
+    monkeypatch.setattr(_sysctl_boot, limit, {"FILES_LIMIT": 3, "CHARACTERS_LIMIT": 60}[limit])
+    files = dict(("etc/sysctl.d/%d.conf" % each, "net.netfilter.nf_conntrack_max=%d\n" % each) for each in range(6))
+    found = boot(tmp_path, files)
+    assert found.status == "unparsed" and [row["file"] for row in found.unread] == [unread] and found.unread[0]["text"].startswith("not read")

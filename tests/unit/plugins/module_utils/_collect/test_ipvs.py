@@ -79,6 +79,11 @@ class Answering(_host.Host):
         self.ran.append(argv)
         return self.answers.get(argv[0], _host.Completed(_host.ABSENT))
 
+    def stream(self, argv, consume, timeout, limit, while_waiting=None):
+        answer = self.run(argv)
+        consume(answer.out.encode("utf-8"))
+        return answer
+
 
 def look(tmp_path, changes=None, proxy=None, answers=None, place="live"):
     host = Answering(node_tree.unpack(merged(TREE, changes or {}), tmp_path), answers or {})
@@ -213,3 +218,17 @@ def test_what_is_left_on_a_real_kernel():
     assert section["dummy_interface"]["missing_addresses"] == 0
     assert section["ipsets"] == [{"name": "KUBE-CLUSTER-IP", "entries": 0, "size_limit": 65536}]
     assert section["leftover"] is True and "kube-ipvs0 and 1 ipsets" in section["leftover_because"]
+
+
+def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
+    text = "".join(SETS.replace("KUBE-SRC-2A3B4C5D6E7F8G9H", "cali40s:%d" % number) if not number else "Name: cali40s:%d\nType: hash:ip\n\n" % number
+                   for number in range(5000)) + SETS.replace("CLUSTER-IP", "EXTERNAL-IP").rstrip("\n")
+    pieces = [text[start:start + 1000] for start in range(0, len(text), 1000)]
+
+    class Streaming(Answering):
+        def stream(self, argv, consume, timeout, limit, while_waiting=None):
+            for piece in pieces:
+                consume(piece.encode("utf-8"))
+            return _host.Completed(_host.OK, 0)
+    section = collect_ipvs(Streaming(node_tree.unpack(merged(TREE, {}), tmp_path), {"ip": said(ADDRESSES)}), {"place": "live"}, None)
+    assert [row["name"] for row in section["ipsets"]] == ["KUBE-6-NODE-PORT-TCP", "KUBE-6-NODE-PORT-TCP", "KUBE-CLUSTER-IP", "KUBE-EXTERNAL-IP"]
