@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Packets of services and pods that are refused without a known reason. PRIVATE to the collection."""
 
+import itertools
+
 from .anchor_table import ANCHORS
 from .endings import ends_chain
 from .lost_match import lost_rules
-from .observation import observe
+from .observation import cut, observe
 from .owners import owner_of
 from .pod_accept import accepts_pods
 from .proxy import PORTALS, carries_services, has_proxy, is_portal
@@ -29,12 +31,26 @@ def ask_drops(rule_set, setting, services=None):
     C(services): [Service] of the node where they are known from elsewhere than from this rule set.
     """
     if not _serves(rule_set, setting, services):
-        return []
-    found = list(_early(rule_set)) + list(_portals(rule_set, setting))
+        return
+    told, judged = set(), {}
+    for row in itertools.chain(_early(rule_set), _portals(rule_set, setting)):
+        told.add((row["table"], row["chain"], row["text"]))
+        yield row
     table = table_of(rule_set, "filter")
     if table is not None:
-        found += list(_built_in(rule_set, table, setting, services)) + list(_own(rule_set, table, setting)) + list(_policy(rule_set, table))
-    return found + list(ask_service_path(rule_set, services, [(row["table"], row["chain"], row["text"]) for row in found], setting.mode))
+        for row in itertools.chain(_refusing_all(rule_set, table, setting), _policy(rule_set, table)):
+            told.add((row["table"], row["chain"], row["text"]))
+            yield row
+        judged = _judged(rule_set, table, services)
+        for chain in sorted(judged):
+            for rule, doubted in zip(_rules(table, chain), judged[chain]):
+                if doubted:
+                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
+        yield from _own(rule_set, table, setting)
+
+    def is_told(name, chain, index, rule):
+        return (name == "filter" and chain in judged and judged[chain][index]) or (name, chain, cut(rule.text)) in told
+    yield from ask_service_path(rule_set, services, is_told, setting.mode)
 
 
 def _serves(rule_set, setting, services):
@@ -49,7 +65,7 @@ def _early(rule_set):
     for name in ("raw", "mangle"):
         table = table_of(rule_set, name)
         for chain in _PASSED if table is not None else ():
-            rules = table.chains[chain].rules if chain in table.chains else []
+            rules = _rules(table, chain)
             end = next((rule for rule in rules if ends_chain(rule)), None)
             if end is not None and end.target in REFUSALS:
                 count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
@@ -60,27 +76,47 @@ def _portals(rule_set, setting):
     """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN behind everything else is without effect."""
     table = table_of(rule_set, "nat")
     for chain in PORTALS if table is not None else ():
-        rules = table.chains[chain].rules if chain in table.chains else []
-        verdicts = [rule for rule in rules if rule.target in VERDICTS]
-        if not verdicts or not is_portal(rules, setting):
+        rules = _rules(table, chain)
+        if not any(rule.target in VERDICTS for rule in rules) or not is_portal(rules, setting):
             continue
-        folded = table.services.rules_in(chain)
-        bare = [rule for rule in verdicts if not rule.has_match and (rule.target != "RETURN" or rule is not rules[-1] or folded > rule.folded_before)]
+        folded, last = table.services.rules_in(chain), len(rules) - 1
+        bare = matched = None
+        bare_count = matched_count = 0
+        for index, rule in enumerate(rules):
+            if rule.target not in VERDICTS:
+                continue
+            if rule.has_match:
+                matched, matched_count = matched or rule, matched_count + 1
+            elif rule.target != "RETURN" or index < last or folded > rule.folded_before:
+                bare, bare_count = bare or rule, bare_count + 1
         if bare:
-            yield observe("unexpected_drop", rule_set, "nat", chain, bare[0].text, len(bare), "the virtual addresses behind it are not reached")
-        matched = [rule for rule in verdicts if rule.has_match]
+            yield observe("unexpected_drop", rule_set, "nat", chain, bare.text, bare_count, "the virtual addresses behind it are not reached")
         if matched:
-            yield observe("unexpected_drop", rule_set, "nat", chain, matched[0].text, len(matched), "what it is for is not led to a Service behind it")
+            yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count, "what it is for is not led to a Service behind it")
 
 
-def _built_in(rule_set, table, setting, services):
+def _rules(table, chain):
+    return table.chains[chain].rules if chain in table.chains else []
+
+
+def _judged(rule_set, table, services):
+    """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each of them is unexpected.
+
+    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names.
+    """
+    judged = dict((chain, bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))) for chain in ("FORWARD", "INPUT", "OUTPUT"))
+    if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
+        del judged["INPUT"], judged["OUTPUT"]
+    return judged
+
+
+def _is_doubted(rule, chain):
+    return rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)
+
+
+def _refusing_all(rule_set, table, setting):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
-        rules = table.chains[chain].rules if chain in table.chains else []
-        unknown = [rule for rule in rules if rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)]
-        # Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names.
-        if chain == "FORWARD" or (unknown and not (list_services(rule_set) if services is None else services)):
-            for rule in unknown:
-                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
+        rules = _rules(table, chain)
         index, count = _bare(chain, rules, setting)
         why = _why(table, chain, rules, index) if count else None
         if why:
@@ -90,9 +126,13 @@ def _built_in(rule_set, table, setting, services):
 def _bare(chain, rules, setting):
     """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are told as anchor_shadowed."""
     anchors = set(anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain))
-    start = max([index for index, rule in enumerate(rules) if rule.target in anchors] or [0])
-    bare = [index for index in range(start, len(rules)) if rules[index].target in REFUSALS and not rules[index].has_match]
-    return (bare[0] if bare else None), len(bare)
+    first, count = None, 0
+    for index, rule in enumerate(rules):
+        if rule.target in anchors:
+            first, count = None, 0
+        if rule.target in REFUSALS and not rule.has_match:
+            first, count = index if first is None else first, count + 1
+    return first, count
 
 
 def _why(table, chain, rules, index):
@@ -123,9 +163,12 @@ def _own(rule_set, table, setting):
         if owner_of(chain, "filter") not in ("kube_proxy", "kubelet"):
             continue
         rules = table.chains[chain].rules
-        lost = set(rule for rule, _why_lost in lost_rules("filter", chain, rules, setting))
+        lost = (rule for rule, _why_lost in lost_rules("filter", chain, rules, setting))
+        next_lost = next(lost, None)
         for rule in rules:
-            if rule.target in REFUSALS and rule not in lost and not _is_own(chain, rule):
+            if rule == next_lost:
+                next_lost = next(lost, None)
+            elif rule.target in REFUSALS and not _is_own(chain, rule):
                 yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")
 
 

@@ -3,45 +3,61 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same rule twice, where repetition has no meaning. PRIVATE to the collection."""
 
-from .._parse.iptables_save_rule import read_rule
-from .observation import observe
+from .._parse.iptables_save_rule import read_rule, repeats_with_reason
+from .._parse.ruleset import fingerprint
+from .observation import ROWS_LIMIT, observe
 from .owners import owner_of
 from .tables import BUILT_IN, readable
-
-# With these the second copy counts, draws or limits anew.
-_MEANT = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent", "statistic"))
 
 
 def ask_duplicates(rule_set, setting):
     """duplicate_rule of one rule set; C(count) is the number of copies too many."""
-    found = []
     for name, table in readable(rule_set):
-        repeated = sorted(table.duplicates())
-        for chain, text, times in repeated:
-            if not _is_meant(name, chain, text):
-                found.append(observe("duplicate_rule", rule_set, name, chain, text, times - 1, "the same rule is there %d times" % times))
-        found += _repeated_jumps(rule_set, name, table, set((chain, text) for chain, text, _times in repeated))
-    return found
+        told = set()
+        for chain, text, times in sorted(table.duplicates()):
+            told.add((chain, text))
+            if not repeats_with_reason(read_rule(text)) and not _of_kube_router(name, chain):
+                yield observe("duplicate_rule", rule_set, name, chain, text, times - 1, "the same rule is there %d times" % times)
+        for chain, copies in sorted(table.repeated_more.items()):
+            if not _of_kube_router(name, chain):
+                yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
+        yield from _repeated_jumps(rule_set, name, table, told)
 
 
-def _is_meant(table, chain, text):
-    words = read_rule(text)
-    if words is None or words.target is None or any(match in _MEANT for match, _options in words.matches):
-        return True  # A rule without a target only counts packets.
-    # kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies are the user's.
+def _of_kube_router(table, chain):
+    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies are the user's."""
     return owner_of(chain, table) == "kube_router"
 
 
 def _repeated_jumps(rule_set, name, table, told):
     """Jumps of a built-in chain to the same chain under the same matches that differ in their comment only."""
     for chain in BUILT_IN:
-        seen = {}
-        for rule in table.chains[chain].rules if chain in table.chains else ():
-            if rule.target in table.chains and (chain, rule.text) not in told:
-                key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
-                seen.setdefault(key, []).append(rule)
-        for key in sorted(seen, key=repr):
-            rules = seen[key]
-            if len(rules) > 1 and not any(_is_meant(name, chain, rule.text) for rule in rules):
-                yield observe("duplicate_rule", rule_set, name, chain, rules[1].text, len(rules) - 1,
-                              "jumps to %s %d times, with different comments" % (rules[0].target[:64], len(rules)))
+        once, again, more = set(), {}, 0
+        for rule in _distinct_jumps(table, chain, told):
+            key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
+            # Of what is there once only that is kept: a firewall may have a hundred thousand such jumps.
+            if fingerprint(key) not in once:
+                once.add(fingerprint(key))
+            elif repeats_with_reason(rule.words()):
+                continue
+            elif key in again or len(again) < ROWS_LIMIT:
+                text, copies = again.get(key, (rule.text, 0))
+                again[key] = text, copies + 1
+            else:
+                more += 1
+        for key in sorted(again):
+            text, copies = again[key]
+            yield observe("duplicate_rule", rule_set, name, chain, text, copies,
+                          "jumps to %s %d times, with different comments" % (key[0][:64], copies + 1))
+        if more:
+            yield observe("duplicate_rule", rule_set, name, chain, "", more, None)
+
+
+def _distinct_jumps(table, chain, told):
+    """The rules of a chain that lead to another one, without those that are C(told) as repeated; of more of these than were kept, the first."""
+    seen = set() if chain in table.repeated_more else None
+    for rule in table.chains[chain].rules if chain in table.chains else ():
+        if rule.target in table.chains and (chain, rule.text) not in told and (seen is None or fingerprint(rule.text) not in seen):
+            yield rule
+            if seen is not None:
+                seen.add(fingerprint(rule.text))

@@ -19,13 +19,15 @@ def ask_hostports(rule_set, setting):
     """hostport_capture: a DNAT or REDIRECT that takes a port of C(setting.ports) on every address of the node."""
     table = table_of(rule_set, "nat")
     if table is None or not setting.ports:
-        return []
-    captured = [found for chain in sorted([chain for chain, held in table.chains.items() if held.rules])
-                if any(_translates(rule) for rule in table.chains[chain].rules)
-                for found in _of_chain(chain, table.chains[chain].rules, setting.ports)]
-    targets = table.targets() if captured else ()
-    return [observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, captures(setting.ports, protocol, port))
-            for chain, rule, protocol, port in captured if chain in BUILT_IN or chain in targets]
+        return
+    targets = None
+    for chain in sorted([chain for chain, held in table.chains.items() if held.rules]):
+        if not any(_translates(rule) for rule in table.chains[chain].rules):
+            continue
+        for rule, protocol, port in _of_chain(chain, table.chains[chain].rules, setting.ports):
+            targets = table.targets() if targets is None else targets
+            if chain in BUILT_IN or chain in targets:
+                yield observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, captures(setting.ports, protocol, port))
 
 
 def captures(ports, protocol, port):
@@ -34,7 +36,7 @@ def captures(ports, protocol, port):
 
 
 def _of_chain(chain, rules, ports):
-    """(chain, rule, protocol, port) of what the rules of a chain capture."""
+    """(rule, protocol, port) of what the rules of a chain capture."""
     exempt = set()
     for rule in rules:
         if rule.target in _EXEMPTIONS and all(name in _SURE for name, _options in rule.matches):
@@ -43,7 +45,7 @@ def _of_chain(chain, rules, ports):
             for protocol, port in _taken(rule, ports, chain in BUILT_IN):
                 # A REDIRECT without a port, or to the same, leads to the node's own service.
                 if (protocol, port) not in exempt and (rule.target != "REDIRECT" or rule.value("--to-ports") not in (None, str(port))):
-                    yield chain, rule, protocol, port
+                    yield rule, protocol, port
 
 
 def _translates(rule):

@@ -37,8 +37,9 @@ def _of_services(rule_set, nat, filters):
         if why:
             yield observe("emptied_chain", rule_set, "nat", chain, detail=why)
     lost = [chain for chain in external if not any("%s%s" % (prefix, chain[9:]) in direct for prefix in _OF_SERVICE)]
-    refused = _refused(filters) if lost else ()
-    lost = [chain for chain in lost if _name(table, chain) not in refused]
+    if lost:
+        refused, names = _refused(filters), _names(table)
+        lost = [chain for chain in lost if names.get(chain, "") not in refused]
     if lost:
         yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "", len(lost), "%s: external traffic of its Service has a way, that to the "
                       "ClusterIP has none" % lost[0])
@@ -70,9 +71,9 @@ def _refused(filters):
     return set([(rule.comment or "").partition(" ")[0] for rule in rules])
 
 
-def _name(table, chain):
-    """The name of a Service in the comment of a rule that leads to its chain."""
-    return next(((jump[5] or "").partition(" ")[0] for jump in table.services.jumps if jump[4] == chain), "")
+def _names(table):
+    """{chain of a Service: its name in the comment of the first rule that leads there}."""
+    return dict((jump[4], (jump[5] or "").partition(" ")[0]) for jump in reversed(table.services.jumps))
 
 
 def _of_sets(rule_set, nat, filters):

@@ -7,6 +7,8 @@ An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and wr
 there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native nft rule prints as one.
 """
 
+import itertools
+
 from .match_table import ADDRESS_FORMS, FORMS, JUMP_FORMS, MARK_ARGUMENTS, MARKING, PORT_FORMS, SET_CHAINS
 from .observation import observe
 from .owners import OF_SERVICES
@@ -25,10 +27,6 @@ def ask_lost_match(rule_set, setting):
 
     A verdict in the chain of a Service is told as unexpected_drop, here because all chains are gone through only once.
     """
-    return list(_lost(rule_set, setting))
-
-
-def _lost(rule_set, setting):
     hint = _HINT.get(rule_set.backend, "")
     for name, table in readable(rule_set):
         # Chains that are folded as a whole have nothing to look at: nearly all of a big node.
@@ -55,54 +53,68 @@ def _of_chain(table, chain, rules, setting):
     ports, jumps, refusals = [_targets(forms, table, chain) for forms in (PORT_FORMS, JUMP_FORMS, ADDRESS_FORMS)]
     sets = table == "nat" and chain in SET_CHAINS and setting.mode == "ipvs"
     portals = (table, chain) == ("nat", "KUBE-SERVICES") and is_portal(rules, setting)
-    for why, alike in (
-            (NO_PORT, [rule for rule in rules if _lacks_port(rule, ports)] if ports else ()),
-            (NO_PORT, [rule for rule in rules if _refuses_all_ports(rule, refusals)] if refusals else ()),
-            ("jumps to this chain never go without a match here", [rule for rule in rules if _is_bare_jump(rule, jumps)] if jumps else ()),
-            ("the virtual address is missing", [rule for rule in rules if _lacks_address(rule)] if portals else ()),
-            ("the source or the state is missing", [rule for rule in rules if _lacks_source(rule)] if (table, chain) == ("filter", "KUBE-FIREWALL") else ()),
-            (NO_SET, [rule for rule in rules if _lacks_set(rule)] if sets else ())):
+    for why, asked, lacks in (
+            (NO_PORT, ports, lambda rule: _lacks_port(rule, ports)),
+            (NO_PORT, refusals, lambda rule: _refuses_all_ports(rule, refusals)),
+            ("jumps to this chain never go without a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
+            ("the virtual address is missing", portals, _lacks_address),
+            ("the source or the state is missing", (table, chain) == ("filter", "KUBE-FIREWALL"), _lacks_source),
+            (NO_SET, sets, _lacks_set)):
         # A node has one such rule for each Service: the first stands for all.
-        if alike:
-            yield "lost_match", alike[0], len(alike), why
+        first, count = _first_of(lacks, rules) if asked else (None, 0)
+        if first:
+            yield "lost_match", first, count, why
+
+
+def _first_of(is_one, rules):
+    """(the first of the rules that is one, or None; how many are)."""
+    first, count = None, 0
+    for rule in rules:
+        if is_one(rule):
+            first, count = first or rule, count + 1
+    return first, count
 
 
 def _of_service(services, chain, rules, setting):
     """The same of a chain of a single Service or endpoint."""
     balances = chain.startswith(("KUBE-SVC-", "KUBE-SVL-"))
-    masquerading = [rule for rule in rules if rule.target == "KUBE-MARK-MASQ" and not rule.has_match] if balances else ()
-    if masquerading:
-        yield "lost_match", masquerading[0], len(masquerading), "its rules to KUBE-MARK-MASQ always name address and port"
-    ports = [rule for rule in rules if rule.target == "KUBE-MARK-MASQ" and _lacks_port(rule, _targets(PORT_FORMS, "nat", chain))] if balances else ()
-    if ports:
-        yield "lost_match", ports[0], len(ports), NO_PORT
+    if balances:
+        bare, count = _first_of(lambda rule: rule.target == "KUBE-MARK-MASQ" and not rule.has_match, rules)
+        if bare:
+            yield "lost_match", bare, count, "its rules to KUBE-MARK-MASQ always name address and port"
+        ports = _targets(PORT_FORMS, "nat", chain)
+        rule, count = _first_of(lambda rule: rule.target == "KUBE-MARK-MASQ" and _lacks_port(rule, ports), rules)
+        if rule:
+            yield "lost_match", rule, count, NO_PORT
     early = _early_jump(rules) if not balances else None
     if early:
         yield "lost_match", early, 1, "leads all traffic on before the rules behind it"
-    ending = [(index, rule) for index, rule in enumerate(rules) if rule.target in VERDICTS]
-    if not ending or setting.mode not in (None, "iptables"):
+    first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
+    if not first or setting.mode not in (None, "iptables"):
         return
     # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to 1.24 that refuses.
-    index, first = ending[0]
     if chain.startswith("KUBE-SEP-") and not first.has_match:
         return  # An endpoint that is never translated to, which is told as that.
     folded = (chain in services.balancing or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
-    if folded or any((rule.target or "").startswith("KUBE-S") or rule.target == "DNAT" for rule in rules[index + 1:]):
-        yield "unexpected_drop", first, len(ending), "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule")
+    behind = itertools.dropwhile(lambda rule: rule != first, rules)
+    if folded or any((rule.target or "").startswith("KUBE-S") or rule.target == "DNAT" for rule in behind):
+        yield "unexpected_drop", first, count, "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule")
 
 
 def _early_jump(rules):
     """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever is left."""
-    led = [rule for rule in rules if SERVICE_CHAIN.match(rule.target or "")]
-    return next((rule for rule in led[:-1] if not rule.has_match and rule.text != led[-1].text), None)
+    last = None
+    for rule in rules:
+        last = rule if SERVICE_CHAIN.match(rule.target or "") else last
+    return next((rule for rule in rules if SERVICE_CHAIN.match(rule.target or "") and not rule.has_match and rule.text != last.text), None)
 
 
 def lost_rules(table, chain, rules, setting):
-    """[(rule, why)] of the rules of a chain that are told as lost matches because they are bare; one pass, however many there are."""
+    """(rule, why) of the rules of a chain that are told as lost matches because they are bare; one pass, however many there are."""
     forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
     added = _added(table, chain, rules, setting)
     masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
-    found, last = [], len(rules) - 1
+    last = len(rules) - 1
     for index, rule in enumerate(rules):
         returned = returned or (rule.target == "RETURN" and _of_unmarked(rule))
         if rule.has_match or rule.target is None:
@@ -110,10 +122,9 @@ def lost_rules(table, chain, rules, setting):
         if masquerades and rule.target == "MASQUERADE":
             # Up to 1.18 it carries the mark; since then a RETURN for unmarked packets stands before it.
             if not returned:
-                found.append((rule, "neither it nor a rule before it looks at the mark: all traffic is masqueraded"))
+                yield rule, "neither it nor a rule before it looks at the mark: all traffic is masqueraded"
         elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last) for form in forms):
-            found.append((rule, "rules with this target never go without a match in this chain"))
-    return found
+            yield rule, "rules with this target never go without a match in this chain"
 
 
 def _of_unmarked(rule):

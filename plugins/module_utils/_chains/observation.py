@@ -6,6 +6,9 @@
 TEXT_LIMIT = 200
 # Longer than any chain name of a kernel (28 characters): only a dump can hold one that has to be cut.
 NAME_LIMIT = 64
+# Of each kind so many observations are kept; fifty at most are ever shown (max_offenders).
+ROWS_LIMIT = 1000
+_NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
 # From what breaks most to what only tidies up; the order in which observations are told.
 KINDS = (
@@ -21,24 +24,51 @@ def cut(text, limit=TEXT_LIMIT):
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; C(text) is a rule as saved, C(detail) a short clause of ours."""
+    """The dict of one observation; C(text) is a rule as saved, C(detail) a short clause of ours, None where it is to be counted only."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table, "chain": cut(chain, NAME_LIMIT),
         "text": cut(text), "count": count, "detail": detail,
     }
 
 
+class Tally(object):
+    """Observations without end: those that differ in nothing but C(count) added up, ROWS_LIMIT of each kind kept, all others counted.
+
+    C(more): {(kind, family, backend, table, chain, whether they have a text): count} of the others.
+    """
+
+    def __init__(self, observations=()):
+        self._counts, self._kinds, self.more = {}, {}, {}
+        for row in observations:
+            self.add(row)
+
+    def add(self, row):
+        """Takes one observation."""
+        key, kind = tuple((name, row[name]) for name in _NAMES), row["kind"]
+        if key in self._counts:
+            self._counts[key] += row["count"]
+        elif self._kinds.get(kind, 0) < ROWS_LIMIT and row["detail"] is not None:
+            self._kinds[kind] = self._kinds.get(kind, 0) + 1
+            self._counts[key] = row["count"]
+        else:
+            place = place_of(row)
+            self.more[place] = self.more.get(place, 0) + row["count"]
+
+    def rows(self):
+        """The observations that were kept, in a fixed order, most telling first."""
+        return sorted([dict(key, count=count) for key, count in self._counts.items()], key=_rank)
+
+
+def place_of(row):
+    """What C(Tally.more) keeps of an observation."""
+    return row["kind"], row["family"], row["backend"], row["table"], row["chain"], bool(row["text"])
+
+
 def merged(observations):
-    """The observations in a fixed order, most telling first, those that differ in nothing but C(count) added up."""
-    counts = {}
-    for row in observations:
-        key = tuple((name, row[name]) for name in ("kind", "family", "backend", "table", "chain", "text", "detail"))
-        counts[key] = counts.get(key, 0) + row["count"]
-    rows = [dict(key, count=count) for key, count in counts.items()]
-    return sorted(rows, key=_rank)
+    """Observations, not too many of them, as Tally gives them."""
+    return Tally(observations).rows()
 
 
 def _rank(row):
     kind = KINDS.index(row["kind"]) if row["kind"] in KINDS else len(KINDS)
-    names = [row[name] or "" for name in ("kind", "family", "backend", "table", "chain", "text", "detail")]
-    return [kind, -row["count"]] + names
+    return [kind, -row["count"]] + [row[name] or "" for name in _NAMES]

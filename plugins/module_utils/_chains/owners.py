@@ -9,6 +9,7 @@ counts: KUBE- belongs to kube-proxy only where nobody else has claimed it.
 """
 
 import collections
+import functools
 import re
 
 from .tables import BUILT_IN, readable
@@ -48,6 +49,11 @@ def owner_of(chain, table=None):
         return "kube_proxy"
     if chain == "KUBE-FIREWALL" and table == "nat":
         return "kube_proxy"  # In ipvs mode up to 1.24 (kubernetes pkg/proxy/ipvs); kubelet's is in filter.
+    return _owner_by_name(chain)
+
+
+@functools.lru_cache(maxsize=1024)
+def _owner_by_name(chain):
     return next((owner for owner, pattern in _PATTERNS if pattern.match(chain)), OTHER)
 
 

@@ -18,15 +18,15 @@ _ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
 
 def accepts_pods(table, rules):
     """True if one of these rules of FORWARD, or of the chains they lead to, accepts traffic of pods."""
-    seen, waiting = set(), list(rules)
+    seen, waiting = set(), [rules]
     while waiting:
-        rule = waiting.pop()
-        if rule.target == "ACCEPT":
-            if _counts(table, rule):
-                return True
-        elif rule.target in table.chains and rule.target not in seen and not _of_bridge(rule):
-            seen.add(rule.target)
-            waiting.extend(table.chains[rule.target].rules)
+        for rule in waiting.pop():
+            if rule.target == "ACCEPT":
+                if _counts(table, rule):
+                    return True
+            elif rule.target in table.chains and rule.target not in seen and not _of_bridge(rule):
+                seen.add(rule.target)
+                waiting.append(table.chains[rule.target].rules)
     return False
 
 

@@ -14,7 +14,7 @@ from .loops import ask_loops
 from .lost_match import ask_lost_match
 from .marks import ask_marks
 from .masquerade import ask_masquerade
-from .observation import merged
+from .observation import Tally, place_of
 from .proxy import PORTALS
 from .repaired import ask_repaired
 from .services import ask_services
@@ -30,44 +30,51 @@ _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "h
 
 
 def ask(rule_sets, setting_by, services=None):
-    """All observations of one node, most telling first; C(setting_by) gives the Setting of a rule set.
+    """(observations of one node, most telling first; C(Tally.more), how many there are beside them).
 
-    C(rule_sets): what was read of both families and backends. C(services): [Service] where they are not in rules, as in nftables mode.
+    C(rule_sets): what was read of both families and backends; C(setting_by) gives the Setting of a rule set. C(services): [Service] where
+    they are not in rules, as in nftables mode.
     """
-    found = []
+    tally = Tally()
+    for row in _asked(rule_sets, setting_by, services):
+        tally.add(row)
+    return _without_consequences(tally.rows(), tally.more)
+
+
+def _asked(rule_sets, setting_by, services):
     for rule_set in rule_sets:
-        found += ask_drops(rule_set, setting_by(rule_set), services)
+        yield from ask_drops(rule_set, setting_by(rule_set), services)
         for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets) else ()):
-            found += question(rule_set, setting_by(rule_set))
-    found += ask_presence(rule_sets, setting_by)
-    found += ask_hint(rule_sets, setting_by)
-    found += ask_backends(rule_sets)
-    return merged(_without_consequences(found))
+            yield from question(rule_set, setting_by(rule_set))
+    yield from ask_presence(rule_sets, setting_by)
+    yield from ask_hint(rule_sets, setting_by)
+    yield from ask_backends(rule_sets)
 
 
-def _without_consequences(found):
+def _without_consequences(rows, more):
     """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or leads on. Nor is
     what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
     with any where its own is not known)."""
-    repaired = set(_place(row)[:2] for row in found if row["kind"] == "half_repaired")
-    emptied = set(_place(row)[:2] for row in found if row["kind"] == "emptied_chain" and row["chain"] in PORTALS)
-    broken = set(place for row in found if row["kind"] in _OF_BALANCING and not _is_share(row) for place in (_place(row), _place(row)[:3]))
-    return [row for row in found if not (
-        (row["kind"] in _OF_EMPTY_CHAINS and row["table"] == "nat" and _place(row)[:2] in repaired)
-        or (_follows_from_empty(row) and _place(row)[:2] in emptied)
-        or (_is_share(row) and _place(row) in broken)
-        or (row["kind"] == "orphan_chain" and row["chain"].startswith("KUBE-SEP-") and _place(row)[:3] in broken))]
+    places = [place_of(row) for row in rows] + list(more)
+    repaired = set(place[1:3] for place in places if place[0] == "half_repaired")
+    emptied = set(place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS)
+    broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4]))
+
+    def follows(place):
+        kind, table, chain = place[0], place[3], place[4]
+        return (
+            (kind in _OF_EMPTY_CHAINS and table == "nat" and place[1:3] in repaired)
+            or (_follows_from_empty(place) and place[1:3] in emptied)
+            or (_is_share(place) and place[1:5] in broken)
+            or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
+    return [row for row in rows if not follows(place_of(row))], dict((place, count) for place, count in more.items() if not follows(place))
 
 
-def _follows_from_empty(row):
+def _follows_from_empty(place):
     """True for what is told of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
-    return (row["kind"] == "orphan_chain" and row["table"] == "nat") or (row["kind"] == "anchor_missing" and row["chain"] == "KUBE-SERVICES")
+    return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and place[4] == "KUBE-SERVICES")
 
 
-def _is_share(row):
+def _is_share(place):
     """True for what shares.py tells, with the rule that is missing; services.py tells of a whole chain."""
-    return row["kind"] == "wrong_probability" and bool(row["text"])
-
-
-def _place(row):
-    return row["family"], row["backend"], row["table"], row["chain"]
+    return place[0] == "wrong_probability" and place[5]

@@ -11,6 +11,8 @@ In ipvs mode a virtual address is the node's own: what pods send to it goes thro
 through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
 """
 
+import itertools
+
 from .endings import takes_all
 from .observation import observe
 from .owners import KUBERNETES, POLICIES, owner_of
@@ -34,43 +36,47 @@ _RULES_LIMIT = 64
 
 
 def ask_service_path(rule_set, services, told, mode=None):
-    """unexpected_drop and anchor_shadowed of one rule set, except for the rules C(told), as (table, chain, text).
+    """unexpected_drop and anchor_shadowed of one rule set, except for rules that are C(told(table, chain, index, rule)).
 
     C(services): [Service] of the node, or None for those that the rule set's own chains tell. C(mode): that of kube-proxy.
     """
     ipvs = mode == "ipvs" and bool(services)
     hooks = _IPVS_HOOKS if ipvs else _HOOKS
-    refusing = [(place, rule) for place in hooks for rule in _candidates(rule_set, place, REFUSALS)]
-    diverting = [(place, rule) for place in _NAT_HOOKS for rule in _candidates(rule_set, place, TERMINAL)]
-    dropping = [(place, None) for place in hooks if _drops(rule_set, place)]
-    if not (refusing or diverting or dropping):
+    refusing = ((place, index, rule) for place in hooks for index, rule in _candidates(rule_set, place, REFUSALS))
+    diverting = ((place, index, rule) for place in _NAT_HOOKS for index, rule in _candidates(rule_set, place, TERMINAL))
+    waiting = itertools.chain([(place, None, None) for place in hooks if _drops(rule_set, place)], refusing, diverting)
+    first = next(waiting, None)
+    if first is None:
         return
     # On most nodes nobody else does any of that, and these need not be compiled.
     from .service_packets import ServicePackets
     from .way import Way
     services = list_services(rule_set) if services is None else services
     packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints], ipvs)
-    ways, told, tried = {}, set(told), 0
-    for (name, hook, where), rule in dropping + refusing + diverting:
+    ways, seen, tried = {}, set(), 0
+    for (name, hook, where), index, rule in itertools.chain([first], waiting):
+        if rule is not None and told(name, rule.chain, index, rule):
+            continue
         text = ":%s DROP" % hook if rule is None else rule.text
         place = (name, hook if rule is None else rule.chain, text)
-        sent = packets.of(rule, name, hook, where) if place not in told else ()
+        sent = packets.of(rule, name, hook, where) if place not in seen else ()
         tried += bool(sent)
         if tried > _RULES_LIMIT:
             return
         if name not in ways:
             ways[name] = Way(rule_set.tables[name], TERMINAL, _PORTAL) if name == "nat" else Way(rule_set.tables[name])
         way = ways[name]
-        packet = next((packet for packet in sent if (way.passes(hook, packet) if rule is None else way.end(hook, packet) is rule)), None)
+        packet = next((packet for packet in sent if (way.passes(hook, packet) if rule is None else way.end(hook, packet) == rule)), None)
         if packet is not None:
-            told.add(place)
+            seen.add(place)
             kind, why = ("anchor_shadowed", "keeps from %s" % _PORTAL) if name == "nat" else ("unexpected_drop", "refuses")
             yield observe(kind, rule_set, name, place[1], text, 1, "%s %s" % (why, _described(packet)))
 
 
 def _candidates(rule_set, place, targets):
-    """Rules with such a target: in the built-in chain those with a match, and all in chains of others that it leads to; in table nat
-    only what stands before the way to the Services. The last rule of INPUT may refuse all, but for what comes to virtual addresses."""
+    """(index in its chain, rule) of rules with such a target: in the built-in chain those with a match, and all in chains of others that it
+    leads to; in table nat only what stands before the way to the Services. The last rule of INPUT may refuse all, but for what comes to
+    virtual addresses."""
     name, hook, where = place
     table = table_of(rule_set, name)
     if table is None or hook not in table.chains:
@@ -78,12 +84,12 @@ def _candidates(rule_set, place, targets):
     seen, waiting = set([hook]), [hook]
     while waiting:
         chain = waiting.pop()
-        for rule in table.chains[chain].rules:
+        for index, rule in enumerate(table.chains[chain].rules):
             if name == "nat" and (rule.target == _PORTAL or (chain == hook and takes_all(table, rule))):
                 break  # What takes all packets is told of the anchors.
             if rule.target in targets:
                 if rule.has_match or chain != hook or (hook == "INPUT" and where == VIRTUAL):
-                    yield rule
+                    yield index, rule
             elif rule.target in table.chains and rule.target not in seen:
                 seen.add(rule.target)
                 if owner_of(rule.target, name) not in KUBERNETES + POLICIES:

@@ -81,7 +81,7 @@ def rules_per_service(rule_sets, services):
         nat = rule_set.tables.get("nat")
         if nat is not None:
             rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(PER_SERVICE)])
-            rules += len(nat.services.jumps) + len(list(_other_jumps(nat)))
+            rules += nat.services.in_services + nat.services.in_nodeports + sum(1 for _jump in _other_jumps(nat))
     return round(float(rules) / len(services), 1) if services else None
 
 

@@ -25,30 +25,29 @@ _LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
 
 def ask_structure(rule_set, setting):
     """dangling_jump and orphan_chain of one rule set; of tables read in full only, since a lost line may have been the chain."""
-    found = []
     for name, table in readable(rule_set):
         if chains_of(rule_set, name) is not None:
-            found += _dangling(rule_set, name, table)
-            found += _orphans(rule_set, name, table, setting)
-    return found
+            yield from _dangling(rule_set, name, table)
+            yield from _orphans(rule_set, name, table, setting)
 
 
 def _dangling(rule_set, name, table):
-    missing = table.dangling() - EXTENSIONS
-    if not missing:
-        return
+    folded = table.dangling() - EXTENSIONS
     told = set()
-    for chain in sorted(table.chains):
+    for chain in sorted(chain for chain, held in table.chains.items() if held.rules):
         for rule in table.chains[chain].rules:
+            target = rule.target
+            if target is None or target in table.chains or target in EXTENSIONS:
+                continue
+            if target in folded:
+                told.add(target)
             # Who has arguments is an extension that this list does not know; a jump has none.
-            if rule.target in missing and rule.arguments:
-                told.add(rule.target)
-            elif rule.target in missing:
-                told.add(rule.target)
-                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % rule.target[:64])
-    counts = table.references()
-    for target in sorted(missing - told):
-        # All rules that lead there are service rules in short form.
+            if not rule.has_arguments:
+                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % target[:64])
+    # All rules that lead there are service rules in short form.
+    left = folded - told
+    counts = table.references(left) if left else {}
+    for target in sorted(left):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
 
 

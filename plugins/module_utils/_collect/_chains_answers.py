@@ -23,9 +23,10 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
-    observations = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode))
+    observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode))
     if rules.source == "live":
-        observations = merged(confirmed(host, rules, observations) + nft_hostports(host, rules, situation.ports))
+        observations, more = confirmed(host, rules, observations, more)
+        observations = merged(observations + nft_hostports(host, rules, situation.ports))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []
@@ -35,6 +36,8 @@ def answer(host, rules, situation, options):
         told[row["kind"]] = told.get(row["kind"], 0) + 1
         if told[row["kind"]] <= options["max_offenders"]:
             examples.append(row)
+    for place, count in more.items():
+        observed[place[0]] = observed.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
     return dict(_services(rules, situation, options), observations=examples, observed=observed, owners=owners)
 

@@ -12,6 +12,7 @@ import re
 
 from .. import _host
 from .._chains.lost_match import NO_PORT, NO_SET
+from .._chains.observation import place_of
 from .._parse.iptables_save_rule import read_rule
 
 KINDS = ("anchor_shadowed", "lost_match", "unexpected_drop")
@@ -27,9 +28,12 @@ _LOST = re.compile(r'\bdport\b|@|xt match "(?!comment|addrtype)')
 _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 
-def confirmed(host, rules, observations):
-    """The observations without those that nft refutes; what nobody can confirm goes into C(rules.unread)."""
-    kept, answers = [], {}
+def confirmed(host, rules, observations, more):
+    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into C(rules.unread).
+
+    Of a chain with so many that not all were kept, those that were kept speak for the others.
+    """
+    kept, answers, refuted = [], {}, set()
     for row in observations:
         words = _to_ask(row)
         if words is None:
@@ -43,7 +47,10 @@ def confirmed(host, rules, observations):
                            "be asked" % row["chain"], row["table"])
         if answers[place] is not None and any(_confirms(words, line) for line in answers[place]):
             kept.append(row)
-    return kept
+        else:
+            refuted.add(place_of(row))
+    refuted.difference_update(place_of(row) for row in kept)
+    return kept, dict((place, count) for place, count in more.items() if place not in refuted)
 
 
 def _to_ask(row):

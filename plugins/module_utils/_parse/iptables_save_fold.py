@@ -9,6 +9,8 @@ Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, pri
 """
 
 import functools
+import itertools
+import operator
 import re
 
 from .ruleset import BARE, NAMELESS, Chain
@@ -221,16 +223,19 @@ class _Folder(object):
         chains = ["KUBE-SERVICES" if address else "KUBE-NODEPORTS" for address in addresses]
         for name in dict.fromkeys(chains):
             self.table.chains.setdefault(name, Chain())
-        services.jumps.extend(zip(
+        jumps = zip(
             chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]), self._shared(columns["target"]),
-            [comment and comment.strip('"').partition(" ")[0] for comment in columns["comment"]]))
+            [comment and comment.strip('"').partition(" ")[0] for comment in columns["comment"]])
         services.in_nodeports += addresses.count(None)
         services.in_services += len(addresses) - addresses.count(None)
         for text in columns["text"]:
             if self.lines.family_known:
                 break
             self.lines.tell_family(text)
-        self.lines.note_all(columns["text"])
+        first = self.lines.note_all(columns["text"])
+        services.jumps.extend(jumps if first is None else itertools.compress(jumps, first))
+        for target in itertools.compress(columns["target"], map(operator.not_, first or ())):
+            services.copies[target] = services.copies.get(target, 0) + 1
         self.lines.folded(len(addresses))
 
     def _shared(self, names):

@@ -4,22 +4,21 @@
 """Lines of iptables-save put where they belong. PRIVATE to the collection; see iptables_save for the whole."""
 
 import re
-import sys
 
 from . import iptables_save_fold as fold
 from .iptables_save_header import WARNINGS, family_of, header_of
-from .iptables_save_rule import read_rule
-from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table
+from .iptables_save_rule import read_rule, repeats_with_reason
+from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
 
 # In characters. iptables-restore takes 10240 bytes a line (iptables/iptables-restore.c); the rest is for bytes shown as \xNN.
 LINE_LIMIT = 16384
 # 500,000 rules with their chains, and some more. What lies behind is not read, nor are more dumps in one text.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
-# So many characters of rules keep what was read of them; of more than that only the text is kept.
+# So many characters of rules are kept as objects with what was read of them; what comes behind is packed.
 _KEPT = 1000000
-# Rules are told apart by their hash, 110,000 of them collide with a chance of one in 10^9; where a hash has 32 bits, by their text.
-_KEY = hash if sys.maxsize > 2 ** 32 else str
+# So many repeated rules of a table are kept by their text; of more than that it is counted how many each chain has.
+REPEATED_LIMIT = 1000
 
 _TABLE = re.compile(r"\*([A-Za-z0-9_-]{1,32})\Z")
 _CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[\d+:\d+\])?\Z")
@@ -49,7 +48,8 @@ class Lines(object):
         self._headed = False        # the rule set has a header
         self._announced = False     # a header stands right before the next table
         self._family = None         # of the table, as its rules tell
-        self._kept = 0              # characters of rules that keep what was read of them
+        self._kept = 0              # characters of the rules that were not folded
+        self._packed = None         # those behind the first
         self._passed = 0            # lines behind the limit
         self._forget()
 
@@ -142,20 +142,24 @@ class Lines(object):
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Writes rules down to find those that are there twice; the table has their chains."""
-        keys = set(map(_KEY, texts))
+        """Writes rules down to find those that are there twice; the table has their chains. Returns C([whether it is the first of its kind])
+        of each, None where all are."""
+        keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):
             self._seen |= keys
-        else:
-            for text in texts:
-                self._note(text.split(" ", 2)[1], text)
+            return None
+        return [self._note(text.split(" ", 2)[1], text) for text in texts]
 
     def _note(self, chain, text):
-        key = _KEY(text)
-        if key in self._seen:
-            self.table.repeated[chain, text] = self.table.repeated.get((chain, text), 1) + 1
-        else:
+        key = fingerprint(text)
+        if key not in self._seen:
             self._seen.add(key)
+            return True
+        if (chain, text) in self.table.repeated or len(self.table.repeated) < REPEATED_LIMIT:
+            self.table.repeated[chain, text] = self.table.repeated.get((chain, text), 1) + 1
+        elif not repeats_with_reason(read_rule(text)):
+            self.table.repeated_more[chain] = self.table.repeated_more.get(chain, 0) + 1
+        return False
 
     def note_folded(self, chain):
         """Writes down what was folded of a chain, from now on all of it: somebody may repeat a rule of it that is not folded.
@@ -164,7 +168,7 @@ class Lines(object):
         """
         if chain not in self.noted:
             self.noted.add(chain)
-            self._seen.update(map(_KEY, fold.texts_of(chain, self.table.services)))
+            self._seen.update(map(fingerprint, fold.texts_of(chain, self.table.services)))
 
     def _pass_over(self, number):
         """Counts lines behind the limit: what is read of them is that they are there."""
@@ -307,6 +311,18 @@ class Lines(object):
             self.note_folded(name)
         self._family = self._family or (None if self._headed else family_of(words))
         self._kept += len(rule)
-        table.own_chain(name).rules.append(Rule(name, rule, words, before, self._kept <= _KEPT))
+        if self._kept <= _KEPT:
+            table.own_chain(name).rules.append(Rule(name, rule, words, before))
+        else:
+            self._pack(name, table.own_chain(name), rule, words, before)
         self._note(name, rule)
         return "rule"
+
+    def _pack(self, name, chain, *rule):
+        # Compiled for dumps only that have so many rules.
+        from .packed_rules import PackedRules, PackedTexts
+        if self._packed is None:
+            self._packed = PackedTexts()
+        if isinstance(chain.rules, list):
+            chain.rules = PackedRules(name, self._packed, chain.rules)
+        chain.rules.add(*rule)

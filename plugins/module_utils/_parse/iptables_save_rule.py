@@ -22,6 +22,10 @@ _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
 
 
+# With these the second copy of a rule counts, draws or limits anew.
+_COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent", "statistic"))
+
+
 class Words(object):
     """What a rule consists of; see Rule for the fields."""
 
@@ -73,6 +77,11 @@ def read_rule(text):
         if index is None:
             return None
     return None if reading.negated else reading.rule
+
+
+def repeats_with_reason(words):
+    """True for a rule (C(Words), None for one that cannot be read) whose second copy is not without effect; without a target it only counts."""
+    return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 
 class _Reading(object):

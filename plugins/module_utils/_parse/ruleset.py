@@ -9,9 +9,12 @@ iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table 
 
 import functools
 import itertools
+import sys
 
 # What a table without its C(*name) line is called.
 NAMELESS = ""
+# Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by their text.
+fingerprint = hash if sys.maxsize > 2 ** 32 else str
 
 
 @functools.lru_cache(maxsize=64)
@@ -21,45 +24,34 @@ def _read_again(text):
     return read_rule(text)
 
 
-class Rule(object):
-    """One rule of a save dump.
+class RuleWords(object):
+    """What a rule with a C(text) says in its words."""
 
-    C(chain), C(text) (from C(-A) on, without counters), C(target) (None without one), C(goto) (True for C(-g)), C(has_match) (any
-    option or match besides the comment) and C(folded_before): so many rules of its chain that were folded into C(Services) stand
-    before it.
-    """
+    __slots__ = ()
 
-    __slots__ = ("chain", "text", "target", "goto", "has_match", "folded_before", "_words")
-
-    def __init__(self, chain, text, words, folded_before=0, keep_words=True):
-        self.chain = chain
-        self.text = text
-        self.target = words.target
-        self.goto = words.goto
-        self.has_match = bool(words.options or words.matches)
-        self.folded_before = folded_before
-        # Of a hundred thousand rules only the text is kept; who asks for more reads it again.
-        self._words = words if keep_words else None
+    def words(self):
+        """C(Words), read from the text where they were not kept."""
+        return _read_again(self.text)
 
     @property
     def options(self):
         """C({"-s": (value, negated)}): those of C(-s), C(-d), C(-i), C(-o), C(-p), C(-f) that are present."""
-        return self._read().options
+        return self.words().options
 
     @property
     def matches(self):
         """[(match name, [(option, [values], negated)])] without the comment match."""
-        return self._read().matches
+        return self.words().matches
 
     @property
     def arguments(self):
         """[(option, [values], negated)] of the target."""
-        return self._read().arguments
+        return self.words().arguments
 
     @property
     def comment(self):
         """The comment without quotes and escapes, or None."""
-        return self._read().comment
+        return self.words().comment
 
     def value(self, option):
         """First value of an option among matches and arguments, or None; an option without value gives an empty string."""
@@ -69,15 +61,37 @@ class Rule(object):
                     return values[0] if values else ""
         return None
 
-    def _read(self):
-        return self._words or _read_again(self.text)
-
     def __repr__(self):
-        return "Rule(%r)" % self.text
+        return "%s(%r)" % (type(self).__name__, self.text)
+
+
+class Rule(RuleWords):
+    """One rule of a save dump; of a dump with very many only the first are objects (see packed_rules).
+
+    C(chain), C(text) (from C(-A) on, without counters), C(target) (None without one), C(goto) (True for C(-g)), C(has_match) (any
+    option or match besides the comment), C(has_arguments) (of the target) and C(folded_before): so many rules of its chain that were
+    folded into C(Services) stand before it.
+    """
+
+    __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
+
+    def __init__(self, chain, text, words, folded_before=0):
+        self.chain = chain
+        self.text = text
+        self.target = words.target
+        self.goto = words.goto
+        self.has_match = bool(words.options or words.matches)
+        self.has_arguments = bool(words.arguments)
+        self.folded_before = folded_before
+        self._words = words
+
+    def words(self):
+        """C(Words) as they were read."""
+        return self._words
 
 
 class Chain(object):
-    """C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded."""
+    """C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded, a list or what is used like one."""
 
     __slots__ = ("policy", "declared", "rules")
 
@@ -99,17 +113,17 @@ class Services(object):
     """Canonical service rules of kube-proxy's iptables mode, in short.
 
     C(jumps): [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
-    and KUBE-NODEPORTS;
+    and KUBE-NODEPORTS; of a repeated rule the first, the others count in C(copies) {target: number};
     C(balancing): {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
     C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
     C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
     C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing.
     """
 
-    __slots__ = ("jumps", "balancing", "endpoints", "affinity", "masquerading", "in_services", "in_nodeports")
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "masquerading", "in_services", "in_nodeports")
 
     def __init__(self):
-        self.jumps = []
+        self.jumps, self.copies = [], {}
         self.balancing = {}
         self.endpoints = {}
         self.affinity = {}
@@ -157,13 +171,14 @@ class Services(object):
             found.add("DNAT")
         return found
 
-    def add_references(self, counts):
-        """Adds to C({target: number of rules})."""
+    def add_references(self, counts, wanted=None):
+        """Adds to C({target: number of rules}), of all or of C(wanted) targets."""
         for target in itertools.chain([jump[4] for jump in self.jumps], self.led_to()):
-            counts[target] = counts.get(target, 0) + 1
+            if wanted is None or target in wanted:
+                counts[target] = counts.get(target, 0) + 1
         masquerading = sum(self.masquerading.values()) + len(self.endpoints)
-        for target, number in (("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))):
-            if number:
+        for target, number in [("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))] + list(self.copies.items()):
+            if number and (wanted is None or target in wanted):
                 counts[target] = counts.get(target, 0) + number
 
     def add_rule_counts(self, counts):
@@ -183,10 +198,11 @@ class Services(object):
 
 class Table(object):
     """C(name) (C(NAMELESS) where its line is lost), C(chains) {name: Chain}, C(committed) (COMMIT seen), C(unread) (lines in it
-    that could not be read), C(services).
+    that could not be read), C(services), C(repeated) {(chain, text of a rule): times} of the first repeated rules,
+    C(repeated_more) {chain: copies too many} of further ones.
     """
 
-    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "_counts")
+    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "repeated_more", "_counts")
 
     def __init__(self, name):
         self.name = name
@@ -194,7 +210,7 @@ class Table(object):
         self.committed = False
         self.unread = 0
         self.services = Services()
-        self.repeated = {}
+        self.repeated, self.repeated_more = {}, {}
         self._counts = None
 
     @property
@@ -209,30 +225,31 @@ class Table(object):
             chain = self.chains[name] = Chain(None, chain is BARE)
         return chain
 
-    def references(self):
-        """C({target: number of rules that jump or go to it}); extensions such as DNAT are targets too."""
+    def references(self, wanted=None):
+        """C({target: number of rules that jump or go to it}), of all or of C(wanted) targets; extensions such as DNAT are targets too."""
         counts = {}
         for rule in self._rules():
-            if rule.target is not None:
-                counts[rule.target] = counts.get(rule.target, 0) + 1
-        self.services.add_references(counts)
+            target = rule.target
+            if target is not None and (wanted is None or target in wanted):
+                counts[target] = counts.get(target, 0) + 1
+        self.services.add_references(counts, wanted)
         return counts
 
     def targets(self, endpoints=True):
-        """What rules jump or go to: the keys of references(), without the counting; or without the folded ways to C(endpoints)."""
-        found = self.services.targets().union([rule.target for rule in self._rules() if rule.target is not None])
+        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to C(endpoints)."""
+        found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
         if endpoints:
             found.update(self.services.led_to())
         return found
 
     def dangling(self):
-        """The targets that are no chains of the table: extensions, and chains that are missing."""
-        found = self.targets(endpoints=False).difference(self.chains)
+        """The targets of folded rules that are no chains of the table: extensions, and chains that are missing."""
+        found = self.services.targets().difference(self.chains)
         found.update(itertools.filterfalse(self.chains.__contains__, self.services.led_to()))
         return found
 
     def _rules(self):
-        return [rule for chain in self.chains.values() if chain is not BARE for rule in chain.rules]
+        return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
         """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""

@@ -143,7 +143,7 @@ def test_a_refusal_of_everything_before_the_filter(table, name, target):
     assert early(table, name + " -s 198.51.100.1/32 -j DROP") == []
     assert early(table, name + " -j ACCEPT", rule) == [], "it is not reached"
     rule_set = texts.read(texts.small(table, "", ["-A " + rule]))
-    assert ask_drops(rule_set, texts.setting(rule_set, mode=None)) == [], "no Service is served here"
+    assert list(ask_drops(rule_set, texts.setting(rule_set, mode=None))) == [], "no Service is served here"
 
 
 def test_what_is_for_the_node_itself_may_be_refused_early():
@@ -166,7 +166,7 @@ def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
 
 def test_a_verdict_among_the_virtual_addresses_is_told_once():
     rule_set = texts.read(texts.adding(texts.healthy(), "nat", "-A KUBE-SERVICES -j RETURN", first=True))
-    assert [row["kind"] for row in questions.ask([rule_set], texts.setting_by())] == ["unexpected_drop"]
+    assert [row["kind"] for row in questions.ask([rule_set], texts.setting_by())[0]] == ["unexpected_drop"]
 
 
 def test_of_many_refusals_of_everything_the_first_is_told():
@@ -193,5 +193,5 @@ def test_twenty_thousand_refusals_are_gone_through_once(name, comment):
     rule_set = texts.read(texts.adding(texts.healthy(), "filter", *lines))
     chain = rule_set.tables["filter"].chains[name]
     chain.rules = Counted(chain.rules)
-    assert ask_drops(rule_set, texts.setting(rule_set)) != []
+    assert list(ask_drops(rule_set, texts.setting(rule_set))) != []
     assert 20000 <= Counted.passed <= 10 * 20000

@@ -7,6 +7,7 @@ import chain_texts as texts
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.duplicates import ask_duplicates
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import iptables_save_lines
 
 
 def ask(text):
@@ -69,3 +70,14 @@ def test_comments_and_counters_do_not_confuse():
 def test_a_table_that_is_cut_off_has_none(at):
     start = texts.healthy()[:at]
     assert ask(start + "\n" + "-A KUBE-FIREWALL -j X\n" * 3) == []
+
+
+@pytest.mark.parametrize("limit", [0, 2, 1000])
+def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
+    monkeypatch.setattr(iptables_save_lines, "REPEATED_LIMIT", limit)
+    rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number for number in range(5)] + ["-A FORWARD -m limit --limit 5/min -j ACCEPT"]
+    jumps = ["-A FORWARD -s 192.0.2.%d/32 -j MINE" % number for number in range(5)]
+    rule_set = texts.read(texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(2 * (rules + jumps) + rules)))
+    rows = list(ask_duplicates(rule_set, texts.setting(rule_set)))
+    assert sum(row["count"] for row in rows) == 15
+    assert len([row for row in rows if row["text"]]) == min(limit, 10)

@@ -42,7 +42,7 @@ def test_the_chains_in_the_middle(chain):
     text = emptied(chain)
     assert ask(text) == [("emptied_chain", "nat", chain, 1)]
     assert ask(text, mode="ipvs") == ([("emptied_chain", "nat", chain, 1)] if chain == "KUBE-SERVICES" else [])
-    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("emptied_chain", "nat", chain)], "what was behind it follows"
 
 
@@ -53,7 +53,7 @@ def test_the_chains_in_the_middle(chain):
      "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
 ])
 def test_a_chain_that_lost_one_of_its_rules(table, chain, rule):
-    rows = questions.ask([texts.read(texts.without(texts.healthy(), rule)), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(texts.without(texts.healthy(), rule)), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("emptied_chain", table, chain)]
 
 

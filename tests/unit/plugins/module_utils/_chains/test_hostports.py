@@ -100,4 +100,4 @@ def test_only_ports_that_somebody_listens_on():
 def test_a_table_that_is_cut_off_captures_nothing():
     text = texts.adding(texts.healthy(), "nat", *portmap("10250"))
     rule_set = texts.read(text[:text.rindex("COMMIT")])
-    assert ask_hostports(rule_set, texts.setting(rule_set)) == []
+    assert list(ask_hostports(rule_set, texts.setting(rule_set))) == []

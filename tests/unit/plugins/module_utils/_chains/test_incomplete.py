@@ -45,7 +45,7 @@ def test_the_rules_of_external_traffic_go_together(rules, told):
 
 def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     lost = texts.without(texts.healthy(), PORTAL)
-    rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat", "KUBE-SERVICES")] and rows[0]["detail"].startswith(EXT)
     # Its ClusterIP is refused on this node: none of its endpoints is here, with an internal policy of Local.
     refused = '-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" -m tcp --dport 80 -j DROP'

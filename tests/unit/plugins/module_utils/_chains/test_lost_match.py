@@ -11,7 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.lost_ma
 
 def ask(text):
     rule_set = texts.read(text)
-    return ask_lost_match(rule_set, texts.setting(rule_set))
+    return list(ask_lost_match(rule_set, texts.setting(rule_set)))
 
 
 def chain(name, table, *rules):
@@ -178,7 +178,7 @@ MASQUERADING = "-A %s -d 10.96.0.1/32 -p tcp -m comment --comment web -m tcp --d
 def test_a_bare_jump_to_a_chain_of_services(name, target, mode, comment):
     rule = "-A %s %s-j %s" % (name, comment, target)
     rule_set = texts.read(texts.small("nat", " ".join(sorted({name, target})), [rule, rule.replace("-d ", "-s ")]))
-    rows = ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))
+    rows = list(ask_lost_match(rule_set, texts.setting(rule_set, mode=mode)))
     assert [(row["kind"], row["chain"], row["text"], row["count"]) for row in rows] == [("lost_match", name, rule, 2)]
 
 
@@ -314,5 +314,5 @@ def test_twenty_thousand_rules_are_gone_through_once(table, name, rule):
     rule_set = texts.read(texts.small(table, name + " X", lines))
     chain_read = rule_set.tables[table].chains[name]
     chain_read.rules = Counted(chain_read.rules)
-    ask_lost_match(rule_set, texts.setting(rule_set))
+    list(ask_lost_match(rule_set, texts.setting(rule_set)))
     assert 20000 <= Counted.passed <= 10 * 20000

@@ -38,7 +38,7 @@ def test_a_mark_that_nobody_looks_for(family, backend):
 
 def test_it_is_told_alone_and_with_the_rule():
     text = texts.instead(texts.healthy(), texts.UNMARKED, texts.UNMARKED.replace("0x4000", "0x8000"))
-    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert [(row["kind"], row["text"]) for row in rows] == [("mark_mismatch", texts.UNMARKED.replace("0x4000", "0x8000"))]
 
 

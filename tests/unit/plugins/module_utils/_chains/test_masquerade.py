@@ -45,7 +45,7 @@ def test_each_plugin(chain):
 def test_a_flush_of_nat_is_told_beside_what_kube_proxy_lost():
     jump, rules = PLUGINS["FLANNEL-POSTRTG"]
     flushed = texts.flushed(dump("FLANNEL-POSTRTG", jump, *rules), "nat")
-    rows = questions.ask([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert [(row["kind"], row["chain"]) for row in rows if row["kind"] == "masquerade_missing"] == [("masquerade_missing", "FLANNEL-POSTRTG")]
 
 

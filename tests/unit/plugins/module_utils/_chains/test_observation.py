@@ -7,7 +7,9 @@ import chain_texts as texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import KINDS, TEXT_LIMIT, cut, merged, observe
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import (
+    KINDS, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of,
+)
 
 KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
 RULES = texts.read(texts.healthy())
@@ -46,3 +48,16 @@ def test_the_order_does_not_hang_on_the_order_of_the_questions():
 def test_a_dump_of_unknown_family_has_its_place():
     unknown = texts.read("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
     assert [row["family"] for row in merged([observe("chain_loop", RULES, "nat", "A"), observe("chain_loop", unknown, "nat", "A")])] == [None, "ipv4"]
+
+
+def test_of_very_many_only_some_are_kept_and_all_are_counted():
+    rows = [observe("dangling_jump", RULES, "filter", "FORWARD" if number % 2 else "INPUT", "-A X -j %d" % number) for number in range(3 * ROWS_LIMIT)]
+    tally = Tally(rows + rows[:10])
+    assert len(tally.rows()) == ROWS_LIMIT and sum(row["count"] for row in tally.rows()) == ROWS_LIMIT + 10
+    assert tally.more == {place_of(rows[0]): ROWS_LIMIT, place_of(rows[1]): ROWS_LIMIT}
+    assert [row["count"] for row in tally.rows()[:11]] == [2] * 10 + [1], "a repeated one is found again"
+
+
+def test_what_has_no_detail_is_only_counted():
+    tally = Tally([observe("duplicate_rule", RULES, "nat", "A", "", 7, None)])
+    assert tally.rows() == [] and list(tally.more.values()) == [7]

@@ -17,7 +17,7 @@ KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"
 
 
 def of(*dumps, **known):
-    return ask([texts.read(text) for text in dumps], texts.setting_by(**known))
+    return ask([texts.read(text) for text in dumps], texts.setting_by(**known))[0]
 
 
 @pytest.mark.parametrize("backend", ["nft", "legacy"])
@@ -66,7 +66,7 @@ def test_one_damage_gives_its_finding_only(family, backend, seed):
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 31))
 def test_a_file_that_ends_anywhere_is_no_defect_of_the_node(at):
     rule_set = texts.read(texts.healthy()[:at], "bundle.txt")
-    assert [row["kind"] for row in ask([rule_set], texts.setting_by())] == []
+    assert [row["kind"] for row in ask([rule_set], texts.setting_by())[0]] == []
 
 
 def test_what_follows_from_a_flush_is_not_told_beside_it():

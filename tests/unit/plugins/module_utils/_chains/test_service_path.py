@@ -157,7 +157,7 @@ def test_what_keeps_packets_from_the_services(rule, told):
     lines = [":MINE - [0:0]", "-A PREROUTING " + rule, "-A MINE -p tcp -j ACCEPT"]
     place = "MINE" if "-j MINE" in rule else "PREROUTING"
     rule_set = texts.read(node("nat", *lines))
-    rows = ask_drops(rule_set, texts.setting(rule_set))
+    rows = list(ask_drops(rule_set, texts.setting(rule_set)))
     assert [(row["kind"], row["chain"]) for row in rows] == ([("anchor_shadowed", place)] if told else [])
     assert ask(node("nat", *lines, first=False)) == [], "behind them it may stand"
 
@@ -165,7 +165,7 @@ def test_what_keeps_packets_from_the_services(rule, told):
 def test_what_keeps_all_packets_from_the_services_is_told_of_the_anchors():
     lines = [":MINE - [0:0]", "-A PREROUTING -j MINE", "-A MINE -d 10.96.0.0/12 -j ACCEPT", "-A MINE -j ACCEPT"]
     assert ask(node("nat", *lines)) == []
-    rows = questions.ask([texts.read(node("nat", *lines)), texts.read(texts.healthy("ipv6"))], texts.setting_by())
+    rows = questions.ask([texts.read(node("nat", *lines)), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_shadowed", "nat", "PREROUTING")]
 
 

@@ -29,7 +29,7 @@ def node(*more, **how):
 
 
 def told(text, **known):
-    return [(row["kind"], row["chain"], row["text"]) for row in ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by(**known))]
+    return [(row["kind"], row["chain"], row["text"]) for row in ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by(**known))[0]]
 
 
 FORGOTTEN = endpoint(GONE, "10.244.1.11")

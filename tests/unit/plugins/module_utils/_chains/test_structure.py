@@ -11,7 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.structu
 
 def ask(text, **known):
     rule_set = texts.read(text)
-    return ask_structure(rule_set, texts.setting(rule_set, **known))
+    return list(ask_structure(rule_set, texts.setting(rule_set, **known)))
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])

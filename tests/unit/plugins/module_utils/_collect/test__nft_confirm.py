@@ -31,7 +31,7 @@ row.update(changes)
 host = _host.Host("/")
 if sys.argv[1] == "without":
     host.find_binary = lambda name: None
-print(json.dumps([len(confirmed(host, rules, [row, dict(row, backend="legacy")])), rules.unread]))
+print(json.dumps([len(confirmed(host, rules, [row, dict(row, backend="legacy")], {})[0]), rules.unread]))
 """
 JUMP = "iptables-nft -N KUBE-FIREWALL; iptables-nft -A INPUT -j KUBE-FIREWALL"
 SET = "nft add set ip filter bad '{ type ipv4_addr; }'; nft insert rule ip filter INPUT ip saddr @bad drop"

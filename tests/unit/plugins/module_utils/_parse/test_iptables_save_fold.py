@@ -40,8 +40,11 @@ def answers(rule_sets, lines):
         said.append((rules.family, rules.backend, rules.notices, services and sorted(services), digest(services),
                      sorted(map(str, ask_services(rules, SETTING)))))
         for name, table in rules.tables.items():
-            assert table.targets() == set(table.references()) == table.targets(endpoints=False).union(table.services.led_to())
+            led_to, chains = set(table.references()), set(table.chains)
+            assert table.targets() & chains == led_to & chains and table.targets() <= led_to
+            assert table.targets() == table.targets(endpoints=False).union(table.services.led_to())
             assert table.dangling() == table.targets().difference(table.chains)
+            assert table.references(chains) == dict((target, number) for target, number in table.references().items() if target in chains)
             said.append((name, table.complete, table.references(), table.rule_counts(), sorted(table.duplicates()),
                          [(chain, held.policy, held.declared) for chain, held in table.chains.items()]))
     return said
