@@ -143,7 +143,10 @@ class Host(_host_notes.Notes):
         return real if self.root == "/" else (real[len(self.root):] or "/")
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
-        """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed)."""
+        """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed).
+
+        /dev/null is an empty file: what systemd and kmod take for masked leads to it.
+        """
         chunks = []
         status = self.note(path, self._read_through(path, chunks.append, limit))
         return (status, b"".join(chunks)) if status == OK else (status, b"")
@@ -155,8 +158,9 @@ class Host(_host_notes.Notes):
         except _PATH_ERRORS as error:
             return status_of(error)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return UNPARSED
+            seen = os.fstat(handle)
+            if not stat.S_ISREG(seen.st_mode):
+                return OK if _is_null(seen) else UNPARSED
             left = limit + 1
             while left > 0:
                 chunk = os.read(handle, min(left, BLOCK))
@@ -336,3 +340,8 @@ class _Unpacked(object):
             return chunk
         left, self._member, self._whole = self._member.unused_data, None, True
         return left
+
+
+def _is_null(seen):
+    """Whether an os.stat_result is that of /dev/null (kernel Documentation/admin-guide/devices.txt)."""
+    return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == os.makedev(1, 3)

@@ -8,6 +8,7 @@ import importlib
 import json
 
 COLLECT = "ansible_collections.kubenode.netfilter.plugins.module_utils._collect."
+TEXT = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text"
 EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
 SUBJECTS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
             "kube_proxy", "cni")
@@ -19,19 +20,28 @@ def watch_collectors():
         evidence = importlib.import_module(EVIDENCE)
     except (ImportError, SyntaxError):
         return
+    escaped_lines = importlib.import_module(TEXT).escaped_lines
     fitted = importlib.import_module(COLLECT + "_bounds").fitted
     for subject in SUBJECTS:
         module = importlib.import_module(COLLECT + subject)
-        setattr(module, "collect_" + subject, _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted))
+        setattr(module, "collect_" + subject, _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted, escaped_lines))
 
 
-def _watched(collect, name, evidence, fitted):
+def _watched(collect, name, evidence, fitted, escaped_lines):
+    """`collect`, checked: the controller takes every key of what it returns, and writes out control characters alone."""
+
+    def written(value):
+        if isinstance(value, dict):
+            return {escaped_lines(key): written(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [written(item) for item in value]
+        return escaped_lines(value) if isinstance(value, str) else value
 
     @functools.wraps(collect)
     def watched(*args, **options):
         section = collect(*args, **options)
         answered = json.loads(json.dumps(fitted({name: section})))
-        assert evidence.checked_section(name, answered[name]) == answered[name], "%s has keys that are not documented" % name
+        assert evidence.checked_section(name, answered[name]) == written(answered[name]), "%s has keys that are not documented" % name
         return section
 
     return watched

@@ -40,7 +40,7 @@ class SysctlBoot(object):
         for number, path in enumerate(paths + ([] if loader == "systemd" else [OLD_FILE])):
             if number >= FILES_LIMIT or left <= 0:
                 self.status = _host.UNPARSED
-                self.unread.append({"file": path, "text": _LATE})
+                host.note(path, _LATE)
                 break
             text = host.read_text(path)
             if text.status == _host.ABSENT:

@@ -312,3 +312,10 @@ def test_a_file_that_is_too_long_is_cut_plain_and_packed(tree):
     ("loop", _host.ABSENT), ("nothing", _host.ABSENT), ("pipe", _host.UNPARSED), ("folder", _host.UNPARSED), ("zero", _host.ABSENT)])
 def test_a_stream_never_waits_for_a_file(tree, name, status):
     assert _host.Host(tree).stream_file("/etc/" + name, None, 1000) == status
+
+
+def test_what_is_masked_reads_as_an_empty_file_and_was_seen():
+    host = _host.Host("/")
+    with host.noting() as notes:
+        assert host.read_bytes("/dev/null") == ("ok", b"") and host.read_bytes("/dev/zero") == ("unparsed", b"")
+    assert list(notes) == ["/dev/zero"]

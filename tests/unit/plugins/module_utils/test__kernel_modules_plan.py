@@ -277,7 +277,8 @@ def test_directories_that_were_made_go_with_the_undo_and_others_stay(tmp_path):
 
 def test_a_secret_in_an_install_line_is_shown_nowhere(tmp_path):
     text = "install ip_vs curl -u me:hunter2 --token hunter2 https://me:hunter2@h/ && /bin/true # hunter\noptions ip_vs x=524288\n"
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n" + text, "etc/modprobe.d/b.conf": "garbage password=hunter2\n"}), tmp_path)
+    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n" + text, "etc/modprobe.d/b.conf": "garbage password=hunter2\n"}
+    node_tree.unpack(merged(IMAGE, files), tmp_path)
     result = run(tmp_path, ["ip_vs"], check=True, unblock=True)
     assert "hunter2" not in str(result) and "install ip_vs /bin/true" in str(result["diff"])
     (tmp_path / "etc/modprobe.d/a.conf").write_text(text)

@@ -130,5 +130,7 @@ def test_the_real_program_sets_the_same(tmp_path):
 def test_what_lies_behind_a_limit_is_not_known(limit, unread, tmp_path, monkeypatch):
     monkeypatch.setattr(_sysctl_boot, limit, {"FILES_LIMIT": 3, "CHARACTERS_LIMIT": 60}[limit])
     files = dict(("etc/sysctl.d/%d.conf" % each, "net.netfilter.nf_conntrack_max=%d\n" % each) for each in range(6))
-    found = boot(tmp_path, files)
-    assert found.status == "unparsed" and [row["file"] for row in found.unread] == [unread] and found.unread[0]["text"].startswith("not read")
+    host = Host(node_tree.unpack(files, tmp_path))
+    with host.noting() as notes:
+        assert SysctlBoot(host, "systemd").status == "unparsed"
+    assert list(notes) == [unread] and notes[unread].startswith("not read")

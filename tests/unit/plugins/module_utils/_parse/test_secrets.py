@@ -30,7 +30,8 @@ def test_what_is_no_secret_is_shown(line):
     ("curl -H 'Authorization: Bearer %s' x; iptables -F", "curl -H 'Authorization: ***' x; iptables -F"), ("curl -u me:%s y", "curl -u me:*** y"),
     ("git clone https://u:%s@h/x", "git clone https://***@h/x"), ("machine h login u password %s", "machine h login u password ***"),
     ("sshpass -p %s iptables -F", "sshpass -p *** iptables -F"), ("mysql -p%s -e x", "mysql -p*** -e x"), ("export API_TOKEN=%s", "export API_TOKEN=***"),
-    ("install ip_vs curl --user=a:%s h", "install ip_vs curl --user=a:*** h"), ("net.ipv6.conf.all.stable_secret = %s", "net.ipv6.conf.all.stable_secret = ***"),
+    ("install ip_vs curl --user=a:%s h", "install ip_vs curl --user=a:*** h"),
+    ("net.ipv6.conf.all.stable_secret = %s", "net.ipv6.conf.all.stable_secret = ***"),
     ('-A X -m comment --comment "password=%s" -j DROP', '-A X -m comment --comment "password=***" -j DROP'),
     (' "before": "install x y --password=\\"%s\\"\\n"', ' "before": "install x y --password=\\"***\\"\\n"'),
 ])
