@@ -1,11 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of kernel modules: the one place that knows how they are spelt. PRIVATE to the collection."""
+"""Names of kernel modules, and of what a support bundle is laid out with: the one place that knows how they are spelt. PRIVATE to the collection."""
 
 import re
 
 from ._errors import BadInput
+
+# A source of evidence that a support bundle does not hold: nothing is known of it.
+UNCOLLECTED = "uncollected"
+# What the layout of a bundle adds to the tree: outputs of commands, rules in any form, which folders are whole, and what was recognised.
+BUNDLE_FOLDER = "/.kubenode-bundle"
+BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
+BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.
 COMPRESSIONS = ("", ".gz", ".xz", ".zst")

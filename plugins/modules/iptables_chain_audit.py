@@ -24,8 +24,11 @@ extends_documentation_fragment:
 options:
   src:
     description:
-      - Dumps of C(iptables-save) and C(ip6tables-save) to judge instead of the rules of the node, plain or packed with gzip. One file
-        may hold several dumps one after the other.
+      - Files with rules to judge instead of those of the node, plain or packed with gzip. What C(iptables-save), C(iptables -S),
+        C(iptables -L -n), C(nft list ruleset) and C(nft -j list ruleset) print is read, of both families and backends, several one after the
+        other in one file, with other text between them, and pieces of them. C(-v) belongs to C(iptables -L), which prints no interfaces without.
+      - What breaks off is judged by what was read of it; what it lacks is in RV(ansible_facts.node_iptables_chains.unread).
+      - A file without any rule is refused.
       - Paths are those of the tree that O(root) names.
     type: list
     elements: path
@@ -180,7 +183,7 @@ ansible_facts:
               description:
                 - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
                   V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
-                  V(other_mode), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
+                  V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
                   V(emptied_chain), V(mark_mismatch) or V(masquerade_missing).
               type: str
               returned: always

@@ -15,7 +15,7 @@ from .proxy import PORTALS, carries_services, has_proxy, is_portal
 from .rules import match_options, plain_value, port_ranges, states, to_local, uses
 from .service_path import ask_service_path
 from .services import list_services
-from .tables import table_of
+from .tables import chains_of, table_of
 from .targets import REFUSALS, VERDICTS
 
 # Addresses nobody serves anything on for pods: a rule against them is hygiene.
@@ -38,7 +38,9 @@ def ask_drops(rule_set, setting, services=None):
         yield row
     table = table_of(rule_set, "filter")
     if table is not None:
-        for row in itertools.chain(_refusing_all(rule_set, table, setting), _policy(rule_set, table)):
+        # What accepts pod traffic may stand in the part of a table that was not read.
+        policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
+        for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
             told.add((row["table"], row["chain"], row["text"]))
             yield row
         judged = _judged(rule_set, table, services)
@@ -118,7 +120,8 @@ def _refusing_all(rule_set, table, setting):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
         rules = _rules(table, chain)
         index, count = _bare(chain, rules, setting)
-        why = _why(table, chain, rules, index) if count else None
+        known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None or not _leads_on(table, rules[:index]))
+        why = _why(table, chain, rules, index) if known else None
         if why:
             yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
 
@@ -133,6 +136,11 @@ def _bare(chain, rules, setting):
         if rule.target in REFUSALS and not rule.has_match:
             first, count = index if first is None else first, count + 1
     return first, count
+
+
+def _leads_on(table, rules):
+    """True where one of these rules leads to a chain of somebody else's, of which a table that breaks off may show a part only."""
+    return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet") for rule in rules)
 
 
 def _why(table, chain, rules, index):
@@ -190,4 +198,5 @@ def _policy(rule_set, table):
     if chain is None or chain.policy != "DROP" or accepts_pods(table, chain.rules) or any(ends_chain(rule) for rule in chain.rules):
         return
     yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
-                  detail="what no rule accepts is dropped, and no rule accepts pod traffic; Docker and ufw set this policy")
+                  detail="what no rule accepts is dropped%s, and no rule accepts pod traffic; Docker and ufw set this policy" % (
+                      " (%d packets so far)" % chain.packets if chain.packets else ""))

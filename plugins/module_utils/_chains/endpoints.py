@@ -56,7 +56,7 @@ def _step(rule):
 def balancing_of(table, name):
     """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client affinity.
 
-    A probability that is no number counts as 0.
+    A probability that is no number counts as 0; one that was not printed (nft -j) is none to compare.
     """
     services, chain = table.services, table.chains.get(name)
     folded = list(zip(*services.balancing.get(name, ((), ()))))
@@ -83,8 +83,11 @@ def _balances(rule):
 
 
 def _probability(rule):
-    if all(match != "statistic" for match, _options in rule.matches):
+    options = [options for match, options in rule.matches if match == "statistic"]
+    if not options:
         return None
+    if not options[0]:
+        return float("nan")
     try:
         return float(rule.value("--probability") or 0)
     except ValueError:

@@ -36,7 +36,8 @@ def ask_nftables(found, setting):
             rows.append(_seen("other_mode", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), len(found.tables[family].chains),
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
-        for question in (_anchors, _shadowed, _refusals, _dangling, _service_chains, _addresses):
+        # Behind the end of a table that breaks off may stand what the others would miss.
+        for question in (_shadowed, _refusals) if family in found.cut else (_anchors, _shadowed, _refusals, _dangling, _service_chains, _addresses):
             rows += question(found, family, setting)
     return rows
 

@@ -79,7 +79,8 @@ def _candidates(rule_set, place, targets):
     virtual addresses."""
     name, hook, where = place
     table = table_of(rule_set, name)
-    if table is None or hook not in table.chains:
+    # Of a table that breaks off, a chain that lets the packet pass may be what is missing.
+    if table is None or not table.committed or hook not in table.chains:
         return
     seen, waiting = set([hook]), [hook]
     while waiting:
@@ -100,7 +101,7 @@ def _drops(rule_set, place):
     """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the node itself."""
     name, hook, where = place
     table = table_of(rule_set, name)
-    return (table is not None and hook in table.chains and table.chains[hook].policy == "DROP" and where != NAMED
+    return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP" and where != NAMED
             and (name, hook) != ("filter", "FORWARD"))
 
 

@@ -9,7 +9,7 @@ from .observation import observe
 from .owners import KUBERNETES, owner_of
 from .proxy import SERVICE_CHAIN
 from .setting import since
-from .tables import BUILT_IN, chains_of, readable
+from .tables import BUILT_IN, chains_of, declares_all, readable
 from .targets import EXTENSIONS
 
 # More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables largeClusterEndpointsThreshold).
@@ -24,10 +24,11 @@ _LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
 
 
 def ask_structure(rule_set, setting):
-    """dangling_jump and orphan_chain of one rule set; of tables read in full only, since a lost line may have been the chain."""
+    """dangling_jump and orphan_chain of one rule set; not where a lost line may have been the chain, or the rule that leads to it."""
     for name, table in readable(rule_set):
-        if chains_of(rule_set, name) is not None:
+        if declares_all(rule_set, name):
             yield from _dangling(rule_set, name, table)
+        if chains_of(rule_set, name) is not None:
             yield from _orphans(rule_set, name, table, setting)
 
 

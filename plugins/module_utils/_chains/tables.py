@@ -14,14 +14,25 @@ _TAKEN_OUT = "undeclared_chain"
 
 
 def readable(rule_set):
-    """The tables whose rules were printed to the end, in the order of their names: C([(name, table)])."""
+    """The tables that were read, be it in part, in the order of their names: C([(name, table)])."""
     return [(name, rule_set.tables[name]) for name in NAMES if table_of(rule_set, name) is not None]
 
 
 def table_of(rule_set, name):
-    """The table of that name, or None if it is not there or was not printed to the end."""
+    """The table of that name, or None if it is not there or iptables cannot print it. Of one that breaks off, what was read holds; what
+    it lacks is for chains_of() to say."""
     table = rule_set.tables.get(name)
-    return table if table is not None and table.committed and name not in rule_set.unreadable else None
+    return table if table is not None and name not in rule_set.unreadable else None
+
+
+def declares_all(rule_set, name):
+    """True where all chains of the table are known: iptables-save declares them before the first rule, whatever is cut off behind it."""
+    table = rule_set.tables[name]
+    if chains_of(rule_set, name) is not None:
+        return True
+    lost = table.unread - (0 if table.committed else rule_set.notices.get("cut_off", 0))
+    declared = all(chain.declared for chain in table.chains.values()) and any(chain.policy for chain in table.chains.values())
+    return lost <= 0 and declared and name not in rule_set.unreadable and any(table.rule_counts().values())
 
 
 def chains_of(rule_set, name):

@@ -22,7 +22,8 @@ _NOTHING = {
 def section_of(host, node, rules, options, kube_proxy, kubelet):
     """The evidence dict of C(rules) (Rules), but for its footprint; C(options), C(kube_proxy) and C(kubelet) as in collect_iptables_chains()."""
     if rules.source == "files":
-        kube_proxy = kubelet = None
+        # Of a bundle the configuration of kube-proxy may be known; nothing tells what ran.
+        kube_proxy, kubelet = (kube_proxy if node["place"] == "bundle" else None), None
     else:
         kube_proxy, kubelet = kube_proxy or collect_kube_proxy(host, node), kubelet or collect_kubelet(host, node)
         mode = mode_of(rules, options, kube_proxy)[0]
@@ -30,6 +31,8 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
         rules.miss("files", None, "%s, so nobody can tell what must be there; judge them with proxy_mode" % situation.mode_source)
+    if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
+        rules.miss("files", None, "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
     return fitted_chains(section, size_limit(options))

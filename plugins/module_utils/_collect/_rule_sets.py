@@ -123,6 +123,8 @@ def rules_of(host, node):
 
 def read_live(host, node):
     """C(Rules) that the kernel of a live node holds in this network namespace. Outside of a live place nothing is asked."""
+    if node["place"] == "bundle":
+        return _read_bundle(host)
     if node["place"] != "live":
         rules = Rules(None)
         rules.collected = dict((source, _host.ABSENT) for source in SOURCES)
@@ -135,6 +137,21 @@ def read_live(host, node):
         _read_nft(host, rules, family, program)
     for family, program, names in FAMILIES:
         _read_legacy(host, rules, family, program, names)
+    return rules
+
+
+def _read_bundle(host):
+    """C(Rules) of the dumps that a bundle holds, in whatever form."""
+    from .._names import BUNDLE_RULES, UNCOLLECTED
+    from ._dump_forms import without_repeats
+    rules = Rules("files")
+    for name in host.list_dir(BUNDLE_RULES)[1]:
+        _read_file(host, rules, "%s/%s" % (BUNDLE_RULES, name), name)
+    rules.rule_sets = without_repeats(rules.rule_sets)
+    left = set((found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable)
+    rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
+    if not rules.collected:
+        rules.collected = dict((source, UNCOLLECTED) for source in SOURCES)
     return rules
 
 
@@ -261,10 +278,17 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is no regular file; save the dump into one" % path)
+    # Nothing of this is needed on a node.
+    from ._dump_forms import is_plain, read_other_forms
     sets = dump.rule_sets()
     rules.collected[source] = status
     if status != _host.OK:
         rules.miss(source, status, "%s is damaged or too large, and only its beginning was read" % source)
-    elif not any(found.tables or found.unreadable for found in sets):
+    elif sets and not is_plain(sets):
+        sets = read_other_forms(host, path, rules, source)
+        if sets is None:
+            raise _errors.BadInput(
+                "src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list ruleset printed" % path)
+    if not sets and rules.nftables is None:
         rules.miss(source, _host.UNPARSED, "%s holds no table of an iptables-save dump" % source)
     rules.take(source, sets)

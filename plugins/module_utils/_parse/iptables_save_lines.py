@@ -21,7 +21,7 @@ _KEPT = 1000000
 REPEATED_LIMIT = 1000
 
 _TABLE = re.compile(r"\*([A-Za-z0-9_-]{1,32})\Z")
-_CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[\d+:\d+\])?\Z")
+_CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[(\d{1,20}):\d+\])?\Z")
 # What iptables-save -c prints before a rule. It says nothing about the rule itself.
 _COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 
@@ -288,7 +288,7 @@ class Lines(object):
             return self._unread(text, "unreadable_line")
         table = self._within_table(text)
         chains = table.chains
-        name, policy = found.groups()
+        name, policy, packets = found.groups()
         if name not in chains and policy == "-":
             chains[name] = BARE
             return "chain"
@@ -297,6 +297,7 @@ class Lines(object):
         chain = table.own_chain(name)
         chain.declared = True
         chain.policy = policy if policy != "-" else None
+        chain.packets = int(packets or 0)
         return "chain"
 
     def _rule(self, text):

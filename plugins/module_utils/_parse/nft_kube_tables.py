@@ -48,6 +48,7 @@ class KubeTables(object):
     def __init__(self):
         self.status, self.looked = UNPARSED, False
         self.tables, self.unread, self.deep = {}, {}, {}
+        self.cut = set()
         self.others = set()
         self.notices, self.examples = {}, []
 

@@ -91,12 +91,14 @@ class Rule(RuleWords):
 
 
 class Chain(object):
-    """C(policy) (None for a user chain), C(declared) (it had its C(:) line), C(rules) that were not folded, a list or what is used like one."""
+    """C(policy) (None for a user chain), C(packets) that met it, C(declared) (it had its C(:) line), C(rules) that were not folded, a list or
+    what is used like one."""
 
-    __slots__ = ("policy", "declared", "rules")
+    __slots__ = ("policy", "packets", "declared", "rules")
 
     def __init__(self, policy=None, declared=False):
         self.policy = policy
+        self.packets = 0
         self.declared = declared
         self.rules = []
 

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module iptables_chain_audit: options in, the section out, one sentence for bad input; its documentation names every key."""
 
+import gzip
 import importlib
 import json
+import pathlib
 
 import pytest
 import yaml
@@ -31,6 +33,45 @@ def test_dumps_are_judged(tree):
     assert (code, result["changed"], sorted(result["ansible_facts"])) == (0, False, ["node_iptables_chains"])
     assert (section["collected"], section["mode"], section["kubernetes"]) == ({"v4.gz": "ok"}, "iptables", "1.30")
     assert len(section["service_rows"]) == 3 and section["observed"] == {}
+
+
+FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
+
+
+def audited(*paths):
+    """The section of files on this machine."""
+    return run_module("iptables_chain_audit", root="/", place="image", src=[str(path) for path in paths])[1]["ansible_facts"]["node_iptables_chains"]
+
+
+@pytest.mark.parametrize("names, tables", [
+    (["save.txt.gz"], ["filter", "mangle", "nat"]), (["Lv.txt.gz", "Lv-nat.txt.gz"], ["filter", "nat"]),
+    (["S-filter.txt.gz", "S-nat.txt.gz"], ["filter", "nat"]),
+    (["nft.txt.gz"], ["filter", "mangle", "nat"]), (["nft.json.gz"], ["filter", "mangle", "nat"])])
+def test_rules_in_every_form_are_judged(names, tables):
+    section = audited(*[FORMS / name for name in names])
+    assert sorted(table for row in section["rule_sets"] for table in row["tables"]) == tables
+    assert (section["mode"], section["observed"], {row["table"] for row in section["unread"]} <= {"filter", "nat"}) == ("iptables", {}, True)
+
+
+@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft.txt.gz", "kube-proxy-1.36.3-nft.json.gz", "kube-proxy-1.36.3-nft-a.txt.gz"])
+def test_tables_of_nftables_mode_are_judged(name):
+    section = audited(FORMS / name)
+    assert (section["mode"], section["observed"], section["unread"], section["services"]) == ("nftables", {}, [], 97)
+
+
+def test_a_dump_that_breaks_off_is_judged_by_what_was_read(tmp_path):
+    whole = gzip.decompress((FORMS / "save.txt.gz").read_bytes()).decode().replace("-A FORWARD", "-A FORWARD -s 10.0.0.0/8 -j DROP\n-A FORWARD", 1)
+    for at in (9000, whole.rindex("COMMIT")):
+        (tmp_path / "cut.txt").write_text(whole[:at])
+        section = audited(tmp_path / "cut.txt")
+        assert section["observed"] == {"unexpected_drop": 1} and [row["table"] for row in section["unread"]] == ["nat"]
+
+
+@pytest.mark.parametrize("text", ["hello\n", "#!/bin/sh\niptables -A INPUT -j DROP\n", "Module  Size  Used by\nnf_nat 1 2\n", '{"nftables": []}\n'])
+def test_what_is_no_dump_is_refused_in_one_sentence(tmp_path, text):
+    (tmp_path / "x.txt").write_text(text)
+    code, result = run_module("iptables_chain_audit", root="/", place="image", src=[str(tmp_path / "x.txt")])
+    assert code == 1 and "x.txt holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list ruleset printed" in result["msg"]
 
 
 def test_an_image_has_no_rules(tree):

@@ -67,9 +67,12 @@ def test_comments_and_counters_do_not_confuse():
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 101))
-def test_a_table_that_is_cut_off_has_none(at):
+def test_what_was_read_of_a_table_that_is_cut_off_is_judged(at):
     start = texts.healthy()[:at]
-    assert ask(start + "\n" + "-A KUBE-FIREWALL -j X\n" * 3) == []
+    table = start.rpartition("\n*")[2].partition("\n")[0] if "\n*" in start else None
+    expected = [(table, "KUBE-FIREWALL", "-A KUBE-FIREWALL -j X", 2)] if table in ("filter", "mangle", "nat") and "COMMIT" not in start.rpartition(
+        "\n*")[2] else []
+    assert ask(start + "\n" + "-A KUBE-FIREWALL -j X\n" * 3) == expected
 
 
 @pytest.mark.parametrize("limit", [0, 2, 1000])

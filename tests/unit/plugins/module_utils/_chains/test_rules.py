@@ -43,12 +43,12 @@ def test_versions():
     assert (since(known, (1, 27)), since(known, (1, 28)), since(texts.setting(kubernetes=None), (1, 20))) == (True, False, None)
 
 
-def test_a_table_is_judged_if_it_was_printed_to_the_end():
+def test_what_a_table_lacks_is_told_if_it_was_printed_to_the_end():
     whole = texts.healthy()
     cut = texts.read(whole[:whole.index("-A FORWARD")])
     assert [name for name, _table in tables.readable(texts.read(whole))] == ["filter", "mangle", "nat"]
-    assert [name for name, _table in tables.readable(cut)] == ["mangle"]
-    assert (tables.table_of(cut, "filter"), tables.chains_of(cut, "filter"), tables.chains_of(cut, "nat")) == (None, None, None)
+    assert [name for name, _table in tables.readable(cut)] == ["filter", "mangle"]
+    assert (tables.table_of(cut, "filter").complete, tables.chains_of(cut, "filter"), tables.chains_of(cut, "nat")) == (False, None, None)
 
 
 def test_what_a_live_reading_does_not_print_is_not_there():

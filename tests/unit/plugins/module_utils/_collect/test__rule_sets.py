@@ -190,12 +190,16 @@ def test_files(tmp_path):
 
 @pytest.mark.parametrize("content, status, why", [
     (node_tree.compressed(DUMP * 1000)[:-9], "unparsed", "only its beginning"),
-    ("no dump\n", "unparsed", "no table"),
     ("", "unparsed", "no table"),
 ])
 def test_a_damaged_file_is_unread(content, status, why, tmp_path):
     rules = read_files(unpacked(tmp_path, {"dump": content}), ["/dump"])
     assert rules.collected == {"dump": status} and why in evidence(rules, "dump")[0]
+
+
+def test_what_is_no_dump_is_refused(tmp_path):
+    with pytest.raises(_errors.BadInput, match="src /dump holds no rules"):
+        read_files(unpacked(tmp_path, {"dump": "no dump\n"}), ["/dump"])
 
 
 def test_a_table_that_breaks_off_is_unread(tmp_path):

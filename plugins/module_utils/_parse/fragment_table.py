@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which table a fragment of rules belongs to, told by its chains and targets. PRIVATE to the collection.
+
+Somebody who copies rules leaves out the line of the table. Many chains and targets exist in one table only (man 8 iptables-extensions;
+kubernetes pkg/proxy/iptables and pkg/proxy/ipvs; calico felix/rules; containernetworking plugins; moby).
+"""
+
+import re
+
+# What `iptables` declares in each table. mangle and security have no name that no other table has.
+BUILT_IN = {
+    "filter": frozenset(("INPUT", "FORWARD", "OUTPUT")),
+    "nat": frozenset(("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")),
+    "mangle": frozenset(("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")),
+    "raw": frozenset(("PREROUTING", "OUTPUT")),
+}
+ALL_BUILT_IN = BUILT_IN["mangle"]
+_CHAINS = (
+    ("nat", re.compile(r"KUBE-(SVC|SVL|SEP|EXT|FW|XLB|HP)-|KUBE-(MARK-MASQ|MARK-DROP|POSTROUTING|LOAD-BALANCER|HOSTPORTS)$"
+                       r"|CNI-(HOSTPORT|DN|SN)-|CNI-[0-9a-f]{24}$|FLANNEL-POSTRTG$|AWS-SNAT-CHAIN-|(IP|KIND)-MASQ-AGENT$|cali-(nat-|fip-)")),
+    ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|SOURCE-RANGES-FIREWALL|FIREWALL)$"
+                          r"|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-(FORWARD|INPUT|OUTPUT)$")),
+    ("mangle", re.compile(r"KUBE-IPTABLES-HINT$")),
+)
+_TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat", "NETMAP": "nat", "REJECT": "filter", "CT": "raw",
+            "NOTRACK": "raw", "TRACE": "raw", "TCPMSS": "mangle", "TPROXY": "mangle", "DSCP": "mangle", "TOS": "mangle"}
+
+
+def table_of_rule(chain, target):
+    """The table of a rule, or None where the rule does not tell."""
+    if chain == "KUBE-SERVICES" and target in ("DROP", "REJECT"):
+        return "filter"
+    for name, pattern in _CHAINS:
+        if pattern.match(chain) or (target and pattern.match(target)):
+            return name
+    if chain in ("PREROUTING", "POSTROUTING") and target in ("KUBE-SERVICES", "DOCKER"):
+        return "nat"
+    return _TARGETS.get(target) or ("filter" if chain == "FORWARD" and (target or "").startswith("KUBE-") else None)
+
+
+def table_of_chains(built_in, default=None):
+    """The table that has exactly these built-in chains, or `default`."""
+    return next((name for name in sorted(BUILT_IN) if BUILT_IN[name] == set(built_in)), default)
+
+
+def is_whole(table, built_in):
+    """True where all built-in chains of the table are there: a listing of single chains shows fewer.
+
+    Old kernels have no INPUT in nat (before 2.6.36).
+    """
+    return table in BUILT_IN and BUILT_IN[table] - {"INPUT"} <= set(built_in)

@@ -1,0 +1,228 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `nft -j list ruleset` prints, in the words of `nft list ruleset`. PRIVATE to the collection.
+
+Sample:
+    {"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}}, {"table": {"family": "ip", "name": "kube-proxy"}},
+     {"chain": {"family": "ip", "table": "kube-proxy", "name": "services"}},
+     {"rule": {"family": "ip", "table": "kube-proxy", "chain": "services", "expr": [{"counter": null}, {"jump": {"target": "a"}}]}}]}
+Format: libnftables-json(5). What is not in it here becomes a line that no reader takes for a rule.
+"""
+
+import json
+import re
+
+_START = re.compile(r'\{\s*"nftables"\s*:\s*\[')
+_SIMPLE = ("accept", "drop", "continue", "return", "notrack")
+_DEPTH = 20
+
+
+class _Unknown(ValueError):
+    """An object that is not known here."""
+
+
+def find_ruleset(text):
+    """The text of nft that the first JSON rule set in `text` stands for, None without one. Of one that is cut the whole objects are taken,
+    and the tables stay open, as in a listing that breaks off."""
+    start = _START.search(text)
+    if not start:
+        return None
+    try:
+        objects, _end = json.JSONDecoder().raw_decode(text, start.start())
+        return listing_of(objects["nftables"], True)
+    except (ValueError, RecursionError):
+        return listing_of(_objects(text, start.end()), False)
+
+
+def _objects(text, at):
+    decoder = json.JSONDecoder()
+    while True:
+        at = _skip(text, at)
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield found
+
+
+def _skip(text, at):
+    while at < len(text) and text[at] in " \t\r\n,":
+        at += 1
+    return at
+
+
+def listing_of(objects, whole):
+    """The listing of nft; `whole=False` leaves out the closing brace of each table."""
+    tables = {}
+    for found in objects:
+        if not isinstance(found, dict) or len(found) != 1:
+            continue
+        kind, what = next(iter(found.items()))
+        if isinstance(what, dict) and kind in ("table", "chain", "rule", "set", "map"):
+            try:
+                _take(tables, kind, what)
+            except _Unknown:
+                whole = False  # Nobody knows which table lacks it.
+    lines = []
+    for (family, name), (sets, chains) in tables.items():
+        lines.append("table %s %s {" % (family, name))
+        for block in sets:
+            lines += block
+        for chain in chains.values():
+            lines += chain + ["\t}"]
+        lines += ["}"] if whole else []
+    return "\n".join(lines + [""])
+
+
+def _take(tables, kind, what):
+    table = tables.setdefault((_word(what.get("family")), _word(what.get("name") if kind == "table" else what.get("table"))), ([], {}))
+    if kind in ("set", "map"):
+        table[0].append(_set(kind, what))
+    elif kind == "chain":
+        name = _word(what.get("name"))
+        table[1][name] = ["\tchain %s {" % name]
+        if what.get("hook"):
+            policy = " policy %s;" % _word(what["policy"]) if what.get("policy") else ""
+            base = tuple(_word(what.get(key)) for key in ("type", "hook", "prio"))
+            table[1][name].append("\t\ttype %s hook %s priority %s;" % base + policy)
+    elif kind == "rule" and _word(what.get("chain")) in table[1]:
+        table[1][_word(what["chain"])].append("\t\t" + _rule(what))
+
+
+def _set(kind, what):
+    lines = ["\t%s %s {" % (kind, _word(what.get("name"))), "\t\ttype unknown"]
+    elements = what.get("elem")
+    if isinstance(elements, list) and elements:
+        try:
+            lines.append("\t\telements = { %s }" % ", ".join(_element(element) for element in elements))
+        except _Unknown:
+            lines.append("\t\t? elements")
+    return lines + ["\t}"]
+
+
+def _element(element):
+    if isinstance(element, list) and len(element) == 2:
+        return "%s : %s" % (_element(element[0]), _statement(element[1]) if isinstance(element[1], dict) and "concat" not in element[1]
+                            else _expression(element[1]))
+    if isinstance(element, dict) and isinstance(element.get("elem"), dict):
+        inner = element["elem"]
+        comment = ' comment "%s"' % str(inner["comment"]).replace('"', "'") if inner.get("comment") else ""
+        return _expression(inner.get("val")) + comment
+    return _expression(element)
+
+
+def _rule(what):
+    try:
+        expressions = what.get("expr")
+        words = [_statement(expression) for expression in expressions] if isinstance(expressions, list) else ["?"]
+    except _Unknown as unknown:
+        return "? %s" % unknown
+    comment = ['comment "%s"' % str(what["comment"]).replace('"', "'")] if what.get("comment") else []
+    return " ".join(words + comment)
+
+
+def _statement(found):
+    if not isinstance(found, dict) or len(found) != 1:
+        raise _Unknown(str(found)[:80])
+    kind, what = next(iter(found.items()))
+    if kind in _SIMPLE:
+        return kind
+    if kind in _STATEMENTS and (isinstance(what, dict) or what is None):
+        return _STATEMENTS[kind](what or {})
+    raise _Unknown("%s is not known" % kind[:40])
+
+
+def _match(what):
+    operator = what.get("op")
+    sign = {"!=": "!= ", "<": "< ", ">": "> ", "<=": "<= ", ">=": ">= "}.get(operator, "")
+    left = _expression(what.get("left"))
+    return "%s %s%s" % (left, "== " if " & " in left and not sign else sign, _expression(what.get("right")))
+
+
+def _translation(kind):
+    def text(what):
+        address, port = what.get("addr"), what.get("port")
+        family = " %s" % _word(what["family"]) if what.get("family") else ""
+        to = _expression(address) if address is not None else ""
+        to = ("[%s]:%s" if ":" in to else "%s:%s") % (to, _expression(port)) if port is not None else to
+        return " ".join([kind + family] + (["to " + to] if to else []) + _flags(what))
+    return text
+
+
+def _flags(what):
+    flags = what.get("flags") or []
+    return [_word(flag) for flag in (flags if isinstance(flags, list) else [flags])]
+
+
+def _reject(what):
+    if what.get("type") == "tcp reset":
+        return "reject with tcp reset"
+    return "reject with %s %s" % (_word(what["type"]), _word(what.get("expr"))) if what.get("type") else "reject"
+
+
+def _log(what):
+    return 'log prefix "%s"' % str(what["prefix"]).replace('"', "'") if what.get("prefix") else "log"
+
+
+_STATEMENTS = {
+    "match": _match,
+    "counter": lambda what: "counter packets %s bytes %s" % (_word(what.get("packets", 0)), _word(what.get("bytes", 0))),
+    "jump": lambda what: "jump %s" % _word(what.get("target")),
+    "goto": lambda what: "goto %s" % _word(what.get("target")),
+    "vmap": lambda what: "%s vmap %s" % (_expression(what.get("key")), _expression(what.get("data"))),
+    "mangle": lambda what: "%s set %s" % (_expression(what.get("key")), _expression(what.get("value"))),
+    "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
+    "xt": lambda what: 'xt %s "%s"' % (_word(what.get("type")), _word(what.get("name"))),
+    "limit": lambda what: "limit rate %s/%s" % (_word(what.get("rate")), _word(what.get("per"))),
+    "reject": _reject, "log": _log, "dnat": _translation("dnat"), "snat": _translation("snat"), "masquerade": _translation("masquerade"),
+    "redirect": _translation("redirect"),
+}
+
+
+def _expression(found, depth=0):
+    if depth > _DEPTH:
+        raise _Unknown("too deep")
+    if isinstance(found, (str, int)) and not isinstance(found, bool):
+        return _word(found)
+    if isinstance(found, list):
+        return ",".join(_expression(part, depth + 1) for part in found)
+    if not isinstance(found, dict) or len(found) != 1:
+        raise _Unknown(str(found)[:80])
+    kind, what = next(iter(found.items()))
+    if kind == "concat" and isinstance(what, list):
+        return " . ".join(_expression(part, depth + 1) for part in what)
+    if kind == "set":
+        return "{ %s }" % ", ".join(_element(part) for part in (what if isinstance(what, list) else [what]))
+    if kind in ("&", "|", "^") and isinstance(what, list) and len(what) == 2:
+        return "%s %s %s" % (_expression(what[0], depth + 1), kind, _expression(what[1], depth + 1))
+    if kind == "range" and isinstance(what, list) and len(what) == 2:
+        return "%s-%s" % (_expression(what[0], depth + 1), _expression(what[1], depth + 1))
+    if isinstance(what, dict) and kind in _EXPRESSIONS:
+        return _EXPRESSIONS[kind](what, depth + 1)
+    raise _Unknown("%s is not known" % kind[:40])
+
+
+def _meta(what, _depth):
+    key = _word(what.get("key"))
+    return '%s' % key if key in ("iifname", "oifname") else "meta %s" % key
+
+
+_EXPRESSIONS = {
+    "meta": _meta,
+    "payload": lambda what, _depth: "%s %s" % (_word(what.get("protocol")), _word(what.get("field"))),
+    "ct": lambda what, _depth: "ct %s" % _word(what.get("key")),
+    "fib": lambda what, _depth: "fib %s %s" % (" . ".join(_flags(what)), _word(what.get("result"))),
+    "prefix": lambda what, _depth: "%s/%s" % (_word(what.get("addr")), _word(what.get("len"))),
+    "numgen": lambda what, _depth: "numgen %s mod %s" % (_word(what.get("mode")), _word(what.get("mod"))),
+    "map": lambda what, depth: "%s map %s" % (_expression(what.get("key"), depth), _expression(what.get("data"), depth)),
+    "elem": lambda what, depth: _expression(what.get("val"), depth),
+}
+
+
+def _word(found):
+    """A name or a number; what could end a line or a block is taken for neither."""
+    text = str(found)
+    if found is None or isinstance(found, (dict, list)) or re.search(r'[\s{};"]', text):
+        raise _Unknown(text[:80])
+    return text

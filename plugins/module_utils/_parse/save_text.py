@@ -1,0 +1,33 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A table in the words of iptables-save, made of another listing of it. PRIVATE to the collection."""
+
+
+class SaveText(object):
+    """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules` lines from `-A`
+    on, `unread` lines that are rules and cannot be put into words, `whole`: nothing of the table is missing, `doubts` sentences: what
+    the listing does not print of rules it shows, `family`: that of its addresses, None where the rules have to tell,
+    `declared`: the listing names all chains before the first rule."""
+
+    def __init__(self, table, policies, chains, rules, unread=(), whole=False, doubts=(), family=None, declared=False):
+        self.table = table
+        self.policies = policies
+        self.chains = chains
+        self.rules = rules
+        self.unread = unread
+        self.whole = whole
+        self.doubts = doubts
+        self.family = family
+        self.declared = declared
+
+    def lines(self):
+        """The lines of iptables-save; what is unread is a line that no reader takes for a rule."""
+        found = ["*" + self.table] if self.table else []
+        found += [":%s %s [%d:%d]" % row for row in self.policies]
+        found += [":%s - [0:0]" % name for name in self.chains]
+        found += self.rules
+        found += ["? " + text for text in self.unread]
+        if not (self.whole or self.declared):
+            found.append("? more chains may follow")
+        return found + (["COMMIT"] if self.whole and self.table else [])
