@@ -10,7 +10,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _evidence, _options, _policy, _run, _schema, _selection, _settings, _store, _values
+from ..plugin_utils import _assess, _bundle, _evidence, _options, _policy, _run, _schema, _selection, _settings, _store, _values
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._evaluate import one_line
 from ..plugin_utils._pipelining import pipelined
@@ -22,7 +22,8 @@ NODE_MODULE = "kubenode.netfilter.node_facts"
 OPTIONS = {
     "gather_subset": {"type": "list", "elements": "str", "choices": list(_assess.SUBSETS)},
     "root": {"type": "str"},
-    "place": {"type": "str", "choices": ["auto", "live", "image", "container"]},
+    "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"]},
+    "bundle": {"type": "str"},
     "kernel": {"type": "str"},
     "sections": {"type": "list", "elements": "str"},
     "checks": {"type": "list", "elements": "str"},
@@ -61,7 +62,12 @@ class ActionModule(ActionBase):
             checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         except BadInput as error:
             raise AnsibleActionFail(str(error)) from None
-        evidence, problems, not_reached = self._look(arguments, policy, checks, variables)
+        try:
+            with _bundle.opened(arguments.get("bundle")) as tree:
+                arguments.update(tree)
+                evidence, problems, not_reached = self._look(arguments, policy, checks, variables)
+        except BadInput as error:
+            raise AnsibleActionFail(str(error)) from None
         before = _run.findings_of(variables.get("ansible_facts"))
         facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached,
                                  self._earlier_peak(variables), problems)
@@ -83,6 +89,8 @@ class ActionModule(ActionBase):
         for name, value in arguments.items():
             _values.refuse_wrong_value("node_assess_" + name, value, told=name)
         _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
+        if "bundle" in arguments:
+            _bundle.check(arguments, self._connection.transport)
         return arguments
 
     def _earlier_peak(self, variables):

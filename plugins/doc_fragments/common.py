@@ -80,7 +80,9 @@ options:
     description:
       - What kind of place the tree is. V(auto) finds it out; over a chroot connection an image looks like V(/).
       - Only in a V(live) place the running kernel is read, modules are loaded and commands are started.
+      - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. What is not in it was not collected, and is
+        V(uncollected) in C(collected) instead of V(absent).
     type: str
-    choices: [auto, live, image, container]
+    choices: [auto, live, image, container, bundle]
     default: auto
 """

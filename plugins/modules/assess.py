@@ -49,7 +49,15 @@ options:
   place:
     description: What kind of place the tree is; detected where it is V(auto) or left out.
     type: str
-    choices: [auto, live, image, container]
+    choices: [auto, live, image, container, bundle]
+  bundle:
+    description:
+      - Path of a support bundle on the controller to judge instead of a node. A folder, an archive (tar, also packed with gzip, bzip2, xz or
+        zstd) or a single dump.
+      - It is laid out as a tree in a private temporary folder, which is removed when the task ends. Nothing is contacted. The task needs the
+        connection plugin C(local).
+      - What the bundle does not hold is skipped, and check C(BUNDLE001) says once what is missing.
+    type: str
   kernel:
     description: Release of an installed kernel to judge for, instead of the running one or the one that boots next.
     type: str

@@ -43,11 +43,11 @@ ansible_facts:
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
         collected:
-          description: For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
+          description: For each source V(ok), V(absent), V(denied), V(unparsed), V(timeout) or, of a bundle, V(uncollected).
           type: dict
           returned: always
           sample: {os_release: ok, kernel_release: ok, place: ok}
-        place: {description: 'V(live), V(image) or V(container).', type: str, returned: always, sample: live}
+        place: {description: 'V(live), V(image), V(container) or V(bundle).', type: str, returned: always, sample: live}
         place_reason:
           description: The evidence for the place, as a sentence.
           type: str
@@ -70,6 +70,23 @@ ansible_facts:
           type: str
           returned: always
           sample: 6.1.0-49-cloud-amd64
+        bundle:
+          description: What a support bundle holds; null outside of a place V(bundle).
+          type: dict
+          returned: always
+          sample: null
+          contains:
+            files: {description: Files of the bundle., type: int, returned: always, sample: 812}
+            recognised: {description: Those that tell something of the node., type: int, returned: always, sample: 44}
+            lacks:
+              description: What of a node the bundle does not hold.
+              type: list
+              elements: dict
+              returned: always
+              sample: []
+              contains:
+                subject: {description: What is missing., type: str, returned: always, sample: loaded modules (lsmod)}
+                evidence: {description: Why it is unknown., type: str, returned: always, sample: the bundle does not hold it}
         boot_id:
           description: The kernel's boot id; null outside of a live place.
           type: str

@@ -90,7 +90,7 @@ ansible_facts:
         running_tree:
           description:
             - V(ok), V(gone) (the running kernel's modules were removed, a reboot is pending), V(not_needed) (it loads no modules),
-              or null outside of a live place and where the directory of modules could not be read.
+              or null outside of a live place, where the directory of modules could not be read, and where a support bundle does not hold it.
           type: str
           returned: always
           sample: ok

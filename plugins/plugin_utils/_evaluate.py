@@ -6,12 +6,13 @@
 import functools
 import re
 
-from . import _catalogue, _finding, _requirements
+from . import _bundle, _catalogue, _finding, _requirements
 from ._expressions import search
 from ._render.text import escaped_lines
 
 # A source with one of these was not read: nothing that rests on it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
+_BUNDLE = "bundle"
 _FIELD = re.compile(r"\{([a-z_]+)\}")
 # Characters of one text of a finding; a list of a node may be long.
 _TEXT_LIMIT = 2000
@@ -24,6 +25,8 @@ def evaluate(checks, evidence, policy, not_reached=None, problems=None):
         reason = not_reached or _problem(check, problems or {})
         if reason:
             findings.append(_unknown(check, reason))
+        elif (evidence.get("node_host") or {}).get("place") == _BUNDLE:
+            findings += _bundle.within(check, _evaluate(check, evidence, policy), evidence)
         else:
             findings += _evaluate(check, evidence, policy)
     return findings

@@ -28,7 +28,7 @@ def _key(name, module, now, **fields):
 
 SECTIONS = {
     "node_host": {
-        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "root": "/",
+        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "bundle": None, "root": "/",
         "place_reason": "kernel threads are visible and process 1 has this root directory",
         "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None}, "kernel_release": RELEASE,
         "architecture": "x86_64", "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",

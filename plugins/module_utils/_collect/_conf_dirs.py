@@ -11,6 +11,7 @@ files and directories are passed over by both (kmod conf_files_filter_out(), sys
 import posixpath
 
 from .. import _host
+from .._names import UNCOLLECTED
 
 # Highest first.
 DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
@@ -25,7 +26,7 @@ def effective_files(host, name, endings=(".conf",)):
     for parent in DIRECTORIES:
         folder = parent + "/" + name
         found, names = host.list_dir(folder)
-        if found == _host.DENIED or (found == _host.OK and status == _host.ABSENT):
+        if found == _host.DENIED or (found == _host.OK and status in (_host.ABSENT, UNCOLLECTED)) or (found, status) == (UNCOLLECTED, _host.ABSENT):
             status = found
         for base in names:
             if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):

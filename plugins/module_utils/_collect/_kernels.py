@@ -4,6 +4,7 @@
 """The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the collection."""
 
 from .. import _host, _names, _versions
+from .._names import UNCOLLECTED
 from .._parse.kernel_config import is_whole, parse_kernel_config
 from .._parse.modprobe_conf import parse_modprobe_conf
 from .._parse.modules_alias import find_alias
@@ -44,6 +45,8 @@ class Kernel(object):
             self.tree = _tree_of(host, release)
         # Why nobody can tell whether it has a directory of modules; empty where that is known.
         self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
+        # A bundle that does not hold the modules of the kernel proves nothing about them.
+        self.collected = self.tree is not None or host.list_dir(MODULES_DIRECTORIES[0])[0] != UNCOLLECTED
         self.unread = []
         self.dep, self.index, self.index_cause = self._read_index()
         self.builtin_status = _host.ABSENT
@@ -59,6 +62,8 @@ class Kernel(object):
     def _read_index(self):
         if self.unseen:
             return {}, "unreadable", self.unseen
+        if not self.collected:
+            return {}, "no_tree", "the bundle does not hold the modules of %s" % self.release
         if self.tree is None:
             return {}, "no_tree", "there is no directory of modules for %s" % self.release
         text = self._read("modules.dep")

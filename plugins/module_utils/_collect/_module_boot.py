@@ -4,6 +4,7 @@
 """What is loaded at boot: modules-load.d and its relatives. PRIVATE to the collection."""
 
 from .. import _host, _names
+from .._names import UNCOLLECTED
 from .._parse.modules_load import parse_modules_load
 from ._conf_dirs import effective_files
 
@@ -38,7 +39,7 @@ class BootList(object):
             paths = paths + ["/etc/modules"]
         for path in paths:
             text = host.read_text(path)
-            if text.status == _host.ABSENT:
+            if text.status in (_host.ABSENT, UNCOLLECTED):
                 continue
             if not text.ok:
                 self.status = text.status

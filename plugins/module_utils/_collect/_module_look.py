@@ -4,12 +4,14 @@
 """One look at the modules of a tree: what the section and the plan to load them rest on. PRIVATE to the collection."""
 
 from .. import _errors, _host
+from .._names import UNCOLLECTED
 from .._parse.kernel_cmdline import parse_kernel_cmdline
 from .._parse.proc_modules import parse_proc_modules
 from . import _module_boot, _module_state
 from ._kernels import Kernel, chosen_releases, installed_releases
 from ._module_blocks import BLOCKS, UNCLEAR, WAYS, Policy
 from ._next_boot import next_boot_kernel
+from ._place import BUNDLE, WITH_KERNEL
 from ._unread import status_of_notes
 
 
@@ -18,10 +20,10 @@ class Look(object):
 
     def __init__(self, host, node, kernel=None):
         self.host = host
-        self.live = node["place"] == "live"
+        self.live = node["place"] in WITH_KERNEL
         self.system = node["os"]
         self.collected = {}
-        running = node["kernel_release"] if self.live else None
+        running = (node["kernel_release"] or _no_release(host, node)) if self.live else None
         status, releases = installed_releases(host)
         self.collected["modules_directory"] = status
         with host.noting() as notes:
@@ -38,6 +40,8 @@ class Look(object):
         self.by_release = dict((each.release, each) for each in self.kernels)
         self.running = None
         self.see_what_is_loaded()
+        if status == UNCOLLECTED and (self.collected.get("proc_modules") == _host.OK or any(kernel.config[0] for kernel in self.kernels)):
+            self.collected["modules_directory"] = _host.ABSENT  # Something else tells of the kernel.
         self.running_release = running
         self.boot = _module_boot.BootList(host, _module_boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
@@ -144,6 +148,12 @@ class Look(object):
                         pulled.setdefault(dependency, target)
             self.boot_closures[kernel.release] = pulled
         return self.boot_closures[kernel.release].get(module)
+
+
+def _no_release(host, node):
+    """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the node."""
+    told = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+    return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in told) else None
 
 
 def _at_next_boot(blocks):

@@ -150,6 +150,10 @@ def _missing(kernel, name, running):
         if value:
             return Verdict(name, ABSENT, "config_off", "%s, and this kernel loads no modules" % said)
         return Verdict(name, UNKNOWN, "no_evidence", "this kernel loads no modules and nothing tells whether the capability is built in")
+    if not kernel.collected:
+        if value == "n":
+            return Verdict(name, ABSENT, "config_off", said)
+        return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (said, kernel.index_cause) if part))
     if kernel.index == "no_tree":
         cause = "tree_gone" if kernel.running else "no_tree"
         if value:

@@ -7,10 +7,15 @@ Only a live place has a running kernel that is its own; over a chroot connection
 place is found out and not believed. In doubt it is an image, where nothing is loaded and nothing is started.
 """
 
+from .._names import BUNDLE_FOLDER
+
 LIVE = "live"
 IMAGE = "image"
 CONTAINER = "container"
-PLACES = (LIVE, IMAGE, CONTAINER)
+BUNDLE = "bundle"
+PLACES = (LIVE, IMAGE, CONTAINER, BUNDLE)
+# Of these the state of a running kernel is known: it is the one that is looked at, or was when the bundle was made.
+WITH_KERNEL = (LIVE, BUNDLE)
 
 # PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it is in itself.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
@@ -21,6 +26,8 @@ _CONTAINER_ROOTS = ("overlay", "aufs", "fuse", "fuse.fuse-overlayfs", "tmpfs", "
 
 def detect_place(host):
     """(place, why): a sentence that names the evidence."""
+    if host.root != "/" and host.is_dir(BUNDLE_FOLDER):
+        return BUNDLE, "the tree was laid out from a support bundle"
     if host.root != "/":
         return IMAGE, "another root than / was asked for"
     if not host.read_text("/proc/self/stat").ok:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 
 from .. import _host
 from .._conntrack.fate import Assignment
+from .._names import UNCOLLECTED
 from .._parse.sysctl_conf import fits, is_pattern, parse_sysctl_conf
 from ._conf_dirs import effective_files, is_masked
 
@@ -43,7 +44,7 @@ class SysctlBoot(object):
                 host.note(path, _LATE)
                 break
             text = host.read_text(path)
-            if text.status == _host.ABSENT:
+            if text.status in (_host.ABSENT, UNCOLLECTED):
                 continue  # A link that leads nowhere says nothing, and hides what it hides.
             left -= len(text.text)
             if not text.ok:

@@ -10,7 +10,7 @@ from ._place import system_tree_problem
 # The options of every module that opens a tree.
 TREE_OPTIONS = {
     "root": {"type": "path", "default": "/"},
-    "place": {"type": "str", "choices": ["auto", "live", "image", "container"], "default": "auto"},
+    "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"], "default": "auto"},
 }
 
 
@@ -24,9 +24,15 @@ def open_tree(root="/", place=None):
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is no absolute path; give the whole path of the tree on the node" % root)
     host = _host.Host(root)
-    problem = system_tree_problem(host)
+    problem = system_tree_problem(host) if place != "bundle" else None
     if problem:
         raise _errors.BadInput(problem)
     node = identify(host, place)
+    if node["place"] == "bundle":
+        if host.root == "/":
+            raise _errors.BadInput("place is bundle, and root is /; give the folder of the bundle as root")
+        from .._host_bundle import BundleHost
+        host = BundleHost(root)
+        node = identify(host, place)
     host.commands = host.commands and node["place"] == "live"
     return host, node

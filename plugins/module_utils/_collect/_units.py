@@ -10,6 +10,7 @@ import copy
 import stat
 
 from .. import _host
+from .._names import UNCOLLECTED
 from .._parse.systemd_exec import parse_exec
 from .._parse.systemd_merge import merge_assignments
 from .._parse.systemd_name import parse_unit_name
@@ -154,6 +155,7 @@ class Units(object):
         """(status, UnitText, size) of a unit file or drop-in."""
         if path not in self._texts:
             status, data = self._host.read_bytes(path)
+            status = _host.ABSENT if status == UNCOLLECTED else status
             self._texts[path] = (status, parse_unit(data), len(data))
         return self._texts[path]
 

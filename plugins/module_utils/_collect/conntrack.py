@@ -16,6 +16,7 @@ from .._parse.proc_net_route import parse_proc_net_route
 from ._conntrack_keys import Keys, Setting
 from ._conntrack_now import entry_bytes, lost, memory_of, percent, read_counters, read_key, read_table
 from ._modprobe_conf import ModprobeConf
+from ._place import BUNDLE, WITH_KERNEL
 from .host import read_cpus, read_memory
 from .kernel_modules import collect_kernel_modules
 
@@ -37,12 +38,15 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
     asked = dict(NOT_ASKED, **(asked or {}))
     if not 0 <= asked["window_seconds"] <= WINDOW_SECONDS_MAX:
         raise BadInput("window_seconds is %d; give 0 (no window) to %d" % (asked["window_seconds"], WINDOW_SECONDS_MAX))
-    live = node["place"] == "live"
+    live = node["place"] in WITH_KERNEL
     modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if asked["top"] else ()))
     rows = dict((row["name"], row) for row in modules["modules"])
     section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None, "cpus": read_cpus(host) if live else None}
-    _fill_table(host, live, section)
-    _fill_asked(host, live, section, asked, rows)
+    bundle = node["place"] == BUNDLE
+    _fill_table(host, live, section, bundle)
+    _fill_asked(host, live, section, asked, rows, bundle)
+    if bundle and _host.OK in (section["collected"]["counters"], section["collected"]["kernel_log"]):
+        section["collected"]["table"] = _host.OK  # Part of what it says of itself was read.
     setting = Setting(live=live, modules=rows, loader=modules["boot_loader"], memory_bytes=section["memory_bytes"],
                       release=modules["next_boot"]["release"], hashsize=_hashsize(host, live, rows, section["collected"]),
                       **_of_kube_proxy(kube_proxy, kubelet_version, section["cpus"]))
@@ -62,10 +66,10 @@ def _with_rows(host, node, modules, names):
     return modules if known.issuperset(names) else collect_kernel_modules(host, node, list(names))
 
 
-def _fill_table(host, live, section):
+def _fill_table(host, live, section, bundle):
     nothing = {"status": _host.ABSENT, "max": None, "count": None, "buckets": None}
     table = read_table(host) if live else nothing
-    counters = read_counters(host) if live and table["max"] is not None else (_host.ABSENT, {})
+    counters = read_counters(host) if live and (bundle or table["max"] is not None) else (_host.ABSENT, {})
     slab, entry = entry_bytes(host) if live and table["max"] is not None else (_host.ABSENT, None)
     section["collected"].update(table=table.pop("status"), counters=counters[0], slab=slab)
     section.update(table, counters=counters[1], lost=lost(host, counters[1]), used_percent=percent(table["count"], table["max"]),
@@ -73,10 +77,10 @@ def _fill_table(host, live, section):
     section.update(memory_of(table, entry, section["memory_bytes"]))
 
 
-def _fill_asked(host, live, section, asked, rows):
+def _fill_asked(host, live, section, asked, rows, bundle):
     section.update(rates=None, consumers=None, kernel_log={"table_full": None, "since": None})
     section["collected"].update(consumers=_host.ABSENT, kernel_log=_host.ABSENT)
-    if not live or section["max"] is None:
+    if not live or (section["max"] is None and not bundle):
         return
     if asked["window_seconds"]:
         from ._conntrack_window import watched
@@ -85,7 +89,7 @@ def _fill_asked(host, live, section, asked, rows):
         from ._conntrack_top import consumers
         section["collected"]["consumers"], section["consumers"] = consumers(host, rows[_NETLINK]["state"] in ("loaded", "builtin"))
     lost_now = section["lost"]
-    if asked["kernel_log"] or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
+    if asked["kernel_log"] or bundle or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
         from ._conntrack_log import table_full_lines
         since = lost_now or {"since": "boot", "since_uptime_seconds": 0}
         section["collected"]["kernel_log"], lines = table_full_lines(host, since["since_uptime_seconds"])

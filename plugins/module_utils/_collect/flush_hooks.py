@@ -11,6 +11,7 @@ import posixpath
 
 from .. import _host, _host_walk
 from .._hooks.words import mentions
+from .._names import UNCOLLECTED
 from .._parse.embedded import FIRST_BOOT, line_in_file
 from .._parse.search_directories import checked_directories
 from . import _hook_files, _hook_order
@@ -34,7 +35,7 @@ _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
 _DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg", ".log", ".csv")
 # Unit files of a node are some hundred KiB together; of a tree that has more they are read again when they are asked for again.
 _KEPT_LIMIT = 8 * 1024 * 1024
-_WORST = (_host.DENIED, _host.UNPARSED, _host.TIMEOUT, _host.OK, _host.ABSENT)
+_WORST = (_host.DENIED, _host.UNPARSED, _host.TIMEOUT, _host.OK, UNCOLLECTED, _host.ABSENT)
 
 
 def collect_flush_hooks(host, node, directories=DIRECTORIES):
@@ -220,6 +221,8 @@ class _Look(object):
         for source, notes in self._unread.items():
             self._note(source, status_of_notes(notes))
         skipped, skipped_count = unread_rows(self.host, self._unread)
+        if self.node["place"] == "bundle":
+            self._collected.update((source, UNCOLLECTED) for source, status in self._collected.items() if status == _host.ABSENT)
         if self._tracer and (self._tracer.cut or self._rows.full):
             self._note("directories", _host.TIMEOUT)
         return {

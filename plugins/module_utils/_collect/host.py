@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_host: what kind of machine this is. PRIVATE to the collection."""
 
+import json
 import re
 
 from .. import _host
+from .._names import BUNDLE_RECORD
+from ._place import BUNDLE, WITH_KERNEL
 
 # Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
 TOOLS = (
@@ -28,11 +31,12 @@ _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd"
 
 def collect_host(host, identity):
     """The evidence dict. C(identity) is what _identity.identify() told of the same tree."""
-    live = identity["place"] == "live"
+    live = identity["place"] in WITH_KERNEL
     immutable_by = _immutable_by(host, identity["os"])
     return dict(
         identity,
         architecture=host.machine() if live else None,
+        bundle=_bundle(host) if identity["place"] == BUNDLE else None,
         boot_id=(host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
         uptime_seconds=_uptime(host) if live else None,
         container_runtimes=_runtimes(host),
@@ -49,6 +53,16 @@ def _tools(host):
     """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left out."""
     found = dict((tool, host.binary(tool)) for tool in TOOLS)
     return dict((tool, path) for tool, (status, path) in found.items() if status in (_host.OK, _host.ABSENT))
+
+
+def _bundle(host):
+    """What the layout wrote of the bundle: what was recognised and what it lacks."""
+    try:
+        record = json.loads(host.read_text(BUNDLE_RECORD).text)
+        return {"files": int(record["files"]), "recognised": int(record["recognised"]),
+                "lacks": [{"subject": row["subject"], "evidence": row["evidence"]} for row in record["lacks"]]}
+    except (ValueError, KeyError, TypeError):
+        return {"files": 0, "recognised": 0, "lacks": []}
 
 
 def _immutable_by(host, system):

@@ -13,6 +13,7 @@ import re
 
 from .. import _host
 from .._chains.backends import backend_evidence
+from .._names import UNCOLLECTED
 from .._parse.alternatives import parse_alternatives
 from ._agents import AGENTS
 from ._iptables_files import build_of
@@ -47,10 +48,11 @@ def collect_iptables_backend(host, node, read=None):
     version, asked = _version(host, found) if live else (None, _host.ABSENT)
     backend = _together([binary["backend"] for binary in found])
     tables = host.read_text("/proc/net/ip_tables_names") if live else _host.Text(_host.ABSENT)
-    status, containers, left_out = _containers(host, backend, version) if live else (_host.ABSENT, [], 0)
+    nowhere = UNCOLLECTED if node["place"] == "bundle" else _host.ABSENT
+    status, containers, left_out = _containers(host, backend, version) if live else (nowhere, [], 0)
     section = {
         "schema": 1,
-        "collected": {"binaries": status_of_notes(unread) if unread else _host.OK if found else _host.ABSENT, "version": asked,
+        "collected": {"binaries": status_of_notes(unread) if unread else _host.OK if found else nowhere, "version": asked,
                       "legacy_tables": tables.status, "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
         "backend": backend,
         "version": version,
@@ -81,7 +83,7 @@ def _groups(host):
     for folder in ALTERNATIVES:
         for name in ("iptables", "ip6tables", "arptables", "ebtables"):
             text = host.read_text("%s/%s" % (folder, name))
-            if text.status == _host.ABSENT:
+            if text.status in (_host.ABSENT, UNCOLLECTED):
                 continue
             group = parse_alternatives(text.text) if text.ok else None
             statuses.append(text.status if not text.ok else _host.OK if group else _host.UNPARSED)
@@ -129,7 +131,7 @@ def _rules_status(read):
     if read is None:
         return _host.ABSENT
     statuses = [read.collected[source] for source in sorted(read.collected) if source != "nftables"]
-    return next((status for status in statuses if status in _UNREAD), _host.OK if _host.OK in statuses else _host.ABSENT)
+    return next((status for status in statuses if status in _UNREAD + (UNCOLLECTED,)), _host.OK if _host.OK in statuses else _host.ABSENT)
 
 
 def _evidence(read):

@@ -12,6 +12,7 @@ import collections
 import re
 
 from .. import _host
+from ._place import WITH_KERNEL
 
 # kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this node.
 DUMMY = "kube-ipvs0"
@@ -35,7 +36,7 @@ def collect_ipvs(host, node, kube_proxy=None):
         "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None}, "ipsets": [],
         "leftover": None, "leftover_because": "only a live node runs a kernel",
     }
-    if node["place"] == "live":
+    if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
         _addresses(host, servers, section)
         sets = _ipsets(host, section)

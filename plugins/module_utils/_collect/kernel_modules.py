@@ -55,6 +55,8 @@ def _running_tree(look):
         return None
     if look.by_release[look.running_release].tree:
         return "ok"
+    if not look.by_release[look.running_release].collected:
+        return None
     if look.running.supports_modules is False:
         return "not_needed"
     return "gone" if look.collected["modules_directory"] in (_host.OK, _host.ABSENT) else None
@@ -62,7 +64,7 @@ def _running_tree(look):
 
 def _allowed(look, way):
     if not look.live:
-        return "unknown"
+        return None
     if look.running.supports_modules is False or any(way in block.ways for block in look.policy.kernel_wide):
         return "forbidden"
     return "allowed" if look.running.supports_modules and way not in look.policy.unknown_ways else "unknown"

@@ -18,6 +18,8 @@ TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables"
 # Its metrics tell its version; they are asked for on the loopback interface, where it offers them by default.
 _TOOL_STATES = {_host.OK: "present", _host.ABSENT: "absent"}
 METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
+# Where the layout of a bundle puts a KubeProxyConfiguration, wherever it was found.
+BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
 _VERSION = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
 _WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})\Z")
 # Where the embedding programs take the arguments of kube-proxy from.
@@ -30,7 +32,7 @@ def collect_kube_proxy(host, node):
     status, processes = find_processes(host, ("kube-proxy",) + EMBEDDING) if live else (_host.ABSENT, [])
     section = {
         "schema": 1, "collected": {"processes": status, "config": _host.ABSENT, "version": _host.ABSENT},
-        "running": None if live and status != _host.OK else bool(processes),
+        "running": None if node["place"] == "bundle" or (live and status != _host.OK) else bool(processes),
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
         "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
         "tools": dict((tool, "unknown") for tool in TOOLS), "tools_root": None,
@@ -40,7 +42,19 @@ def collect_kube_proxy(host, node):
         _own_process(host, own, section)
     elif processes:
         _embedded(host, processes[0], section)
+    elif node["place"] == "bundle":
+        _of_bundle(host, section)
     return section
+
+
+def _of_bundle(host, section):
+    """What the bundle holds of its configuration."""
+    text = host.read_text(BUNDLE_CONFIG)
+    config = parse_kube_proxy_config(text.text) if text.ok else None
+    # What one would tell of the mode, the rules tell as well.
+    section["collected"]["config"] = _host.OK if config else _host.UNPARSED if text.ok else _host.ABSENT
+    if config:
+        _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
 
 
 def _own_process(host, process, section):

@@ -40,7 +40,7 @@ def collect_kubelet(host, node):
     section = {
         "schema": 1,
         "collected": dict.fromkeys(("config", "journal", "rules", "unit"), _host.ABSENT),
-        "running": running if live else False,
+        "running": None if node["place"] == "bundle" else running if live else False,
         "distribution": PROGRAMS[owner.name] if owner else None,
         "installed": binary,
         "version": version,

@@ -8,6 +8,7 @@ On most nodes nobody holds it at the moment of the look: what describes processe
 
 from .. import _host
 from .._errors import BadInput
+from .._names import UNCOLLECTED
 from .._parse.proc_locks import device_of
 from ._agents import AGENTS, is_iptables, own_path
 from ._lock_file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
@@ -27,6 +28,9 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
         "inode": None, "matters": None, "matters_because": "only a live node has a lock", "doubt": None, "holder": None, "waiters": [],
         "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
     }
+    if node["place"] == "bundle":
+        section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
+        section["matters_because"] = "a bundle does not tell who holds the lock"
     if node["place"] == "live":
         _fill(host, section, path is None, sample_seconds)
     return section

@@ -9,5 +9,6 @@ import sys
 import hypothesis
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "checks"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "fixtures"))
 hypothesis.settings.register_profile("controller", print_blob=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("controller")

@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What programs print, as the files of the kernel that say the same. PRIVATE to the collection."""
+
+import ipaddress
+import re
+
+_LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
+_COUNTER = re.compile(r"(\w+)=(\d+)")
+_SYSCTL = re.compile(r"^([a-z][\w./-]{2,200}) = ?(.*)$", re.MULTILINE)
+_SERVICE = re.compile(r"-A -([tu]|-sctp-service|f) (\S+)(?: -s (\S+))?")
+_REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:-w (\d+))?")
+_SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
+_ENTRY = re.compile(r"^add (\S+) ", re.MULTILINE)
+_KERNEL_LINE = re.compile(r"(?:(?:<\d+>)?\[[^\]]{5,40}\] .*|.{0,300}? kernel: (.*)|nf_conntrack: .*)\Z")
+_FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
+
+
+def proc_modules(text):
+    """/proc/modules of what lsmod prints."""
+    rows = [found for found in _LSMOD.findall(text) if found[0] != "Module"]
+    return "".join("%s %s %s %s Live 0x0\n" % (name, size, used, by.strip() + "," if by.strip() else "-") for name, size, used, by in rows)
+
+
+def nf_conntrack_stat(text):
+    """/proc/net/stat/nf_conntrack of what conntrack -S prints: one line for each processor."""
+    rows = [dict(_COUNTER.findall(line)) for line in text.splitlines() if line.strip().startswith("cpu=")]
+    names = sorted({name for row in rows for name in row} - {"cpu", "entries"})
+    if not names:
+        return ""
+    lines = ["entries " + " ".join(names)]
+    lines += [" ".join(["0"] + ["%08x" % int(row.get(name, 0)) for name in names]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def sysctls(text):
+    """{path below /proc/sys: value} of what sysctl -a prints; a dot within a name stands as a slash there."""
+    return {key.translate(str.maketrans("./", "/.")): value for key, value in _SYSCTL.findall(text) if ".." not in key}
+
+
+def ip_vs(text):
+    """/proc/net/ip_vs of what ipvsadm -Sn prints."""
+    lines = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
+             "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
+    servers = {}
+    for line in text.splitlines():
+        service, real = _SERVICE.match(line), _REAL.match(line)
+        if service:
+            servers[service.group(1), service.group(2)] = [_virtual(service.group(1), service.group(2), service.group(3) or "wlc")]
+        elif real and (real.group(1), real.group(2)) in servers:
+            place = _place(real.group(3))
+            if place:
+                row = "  -> %s      %s    %s      0          0" % (place, _FORWARDS[real.group(4)], real.group(5) or 1)
+                servers[real.group(1), real.group(2)].append(row)
+    return "\n".join(lines + [row for rows in servers.values() if rows[0] for row in rows]) + "\n"
+
+
+def _virtual(kind, place, scheduler):
+    if kind == "f":
+        return "FWM  %08X %s" % (int(place), scheduler) if place.isdigit() else None
+    hexadecimal = _place(place)
+    return "%s  %s %s" % ({"t": "TCP", "u": "UDP"}.get(kind, "SCTP"), hexadecimal, scheduler) if hexadecimal else None
+
+
+def _place(text):
+    address, _colon, port = text.rpartition(":")
+    try:
+        found = ipaddress.ip_address(address.strip("[]"))
+        return ("%08X:%04X" % (int(found), int(port))) if found.version == 4 else "[%s]:%04X" % (found.exploded, int(port))
+    except ValueError:
+        return None
+
+
+def ipset_list(text):
+    """What ipset list -t prints of what ipset save prints."""
+    counts = {}
+    for name in _ENTRY.findall(text):
+        counts[name] = counts.get(name, 0) + 1
+    return "\n".join("Name: %s\nType: %s\nHeader: %s\nNumber of entries: %d\n" % (name, kind, header, counts.get(name, 0))
+                     for name, kind, header in _SET.findall(text))
+
+
+def kernel_log(text):
+    """The lines of the kernel in dmesg or in the text of a journal, as dmesg prints them."""
+    found = [(line, _KERNEL_LINE.match(line)) for line in text.splitlines()]
+    return "".join("%s\n" % (match.group(1) or line) for line, match in found if match)
+
+
+def alternatives(text):
+    """{program: path of the current choice} of what alternatives --display prints, empty for what is none."""
+    current = re.search(r"link currently points to (/\S+)", text)
+    name = re.match(r"([\w.+-]+) - ", text)
+    if not current or not name:
+        return {}
+    found, within = {name.group(1): current.group(1)}, False
+    for line in text.splitlines():
+        if " - priority " in line:
+            within = line.startswith(current.group(1) + " ")
+        slave = re.match(r"\s+(?:slave|follower) ([\w.+-]+): (/\S+)", line)
+        if within and slave:
+            found[slave.group(1)] = slave.group(2)
+    return found

@@ -1,0 +1,210 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A support bundle laid out as the tree of the node it is of. PRIVATE to the collection.
+
+Every file is written to a path that is chosen here, below a private folder that its caller removes. What the node's own files would say,
+outputs of commands are turned into; rules and answers of other commands go to the folders that _host_bundle.py reads.
+"""
+
+import contextlib
+import json
+import pathlib
+import posixpath
+import re
+
+from ..module_utils import _names
+from ..module_utils._errors import BadInput
+from . import _bundle_kinds, _bundle_source, _bundle_texts
+
+RULES_LIMIT = 40
+_RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
+_CONFIG_RELEASE = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
+_NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
+_MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
+# What is judged: (what it is called and what tells it, paths of which one must be there).
+_PARTS = (
+    ("rules (iptables-save, ip6tables-save, nft list ruleset)", (_names.BUNDLE_RULES,)),
+    ("loaded modules (lsmod)", ("/proc/modules",)),
+    ("modules of the kernel (/lib/modules/RELEASE/modules.*)", ("/lib/modules", "/usr/lib/modules")),
+    ("kernel configuration (/boot/config-RELEASE)", ("/boot", "/proc/config.gz")),
+    ("release of the kernel (uname -a)", ("/proc/sys/kernel/osrelease",)),
+    ("running sysctls (sysctl -a)", ("/proc/sys/net",)),
+    ("sysctl.d", ("/etc/sysctl.d", "/usr/lib/sysctl.d")),
+    ("modprobe.d", ("/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")),
+    ("modules-load.d", ("/etc/modules-load.d", "/usr/lib/modules-load.d")),
+    ("conntrack counters (conntrack -S)", ("/proc/net/stat/nf_conntrack",)),
+    ("log of the kernel (dmesg)", (_names.BUNDLE_COMMANDS + "/dmesg",)),
+    ("iptables programs (update-alternatives --display iptables)", ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
+    ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
+    ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
+)
+
+
+def lay_out(bundle, folder):
+    """Write the tree of the bundle into the empty `folder`. Raises BadInput for what is no bundle, or one of several nodes."""
+    tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
+    for item in _bundle_source.items_of(bundle):
+        files += 1
+        kind, path = _bundle_kinds.kind_of(item)
+        if kind is None:
+            continue
+        recognised += 1
+        nodes.update(_NODE.findall(item.path))
+        if len(nodes) > 1:
+            raise BadInput("bundle %s is about several nodes (%s); give the folder of one of them" % (bundle, ", ".join(sorted(nodes))))
+        getattr(tree, "take_" + kind)(item, path)
+    if not recognised:
+        raise BadInput("bundle %s holds nothing that is known here, such as rules, lsmod, a kernel configuration or sysctls; see docs/bundles.md"
+                       % bundle)
+    tree.finish(files, recognised)
+
+
+class _Tree:
+    """Puts files into the tree; the first of two that want the same path stays."""
+
+    def __init__(self, root):
+        self._root = root
+        self._links = []
+        self._log = ""
+        self._rules = 0
+        self._release = None
+        self._whole = []
+        self.put(_names.BUNDLE_WHOLE, "")
+
+    def put(self, path, content, executable=False):
+        """A file of the tree. The path is put together here: no link is followed, because none was made yet."""
+        place = self._place(path)
+        if place is None or place.exists():
+            return
+        # One member may be a file where another needs a folder, or have a name that is too long: it is left out.
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+            place.chmod(0o700 if executable else 0o600)
+
+    def _place(self, path):
+        clean = posixpath.normpath("/" + path)
+        return None if "\0" in clean or clean == "/" else self._root / clean.lstrip("/")
+
+    def take_system(self, item, path):
+        """A file that keeps its path; of a module's own file only that it is there counts."""
+        if item.link is not None:
+            self._links.append((path, item.link))
+        elif path == "/proc/modules" or not _MODULE.search(path):
+            self.put(path, item.data, item.executable or path.startswith(("/usr/local/", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/")))
+        else:
+            self.put(path, b"")
+
+    def take_rules(self, item, _path):
+        """Rules in any form, by the name they had."""
+        self._rules += 1
+        if self._rules <= RULES_LIMIT:
+            name = re.sub(r"[^\w.+-]", "_", item.path.rsplit("/", 1)[-1])[:80]
+            self.put("%s/%02d-%s" % (_names.BUNDLE_RULES, self._rules, name), item.data)
+
+    def take_lsmod(self, item, _path):
+        """What lsmod prints."""
+        self.put("/proc/modules", _bundle_texts.proc_modules(_text(item)))
+
+    def take_kernel_config(self, item, _path):
+        """A kernel configuration, for the release that its name or its head tells."""
+        named, headed = _RELEASE.search(item.path), _CONFIG_RELEASE.search(_text(item))
+        release = named.group(1) if named else headed.group(1) if headed else None
+        if release:
+            self._release = self._release or release
+            self.put("/boot/config-" + release, item.data)
+
+    def take_sysctl(self, item, _path):
+        """Running values; what the whole list does not name does not exist."""
+        values = _bundle_texts.sysctls(_text(item))
+        for path, value in values.items():
+            self.put("/proc/sys/" + path, value + "\n")
+        if "kernel/osrelease" in values:
+            self._whole.append("/proc/sys")
+
+    def take_sysctl_conf(self, item, _path):
+        """A file of sysctl.d that lies somewhere else."""
+        self.put("/etc/sysctl.d/" + item.path.rsplit("/", 1)[-1], item.data)
+
+    def take_modprobe_conf(self, item, _path):
+        """A file of modprobe.d that lies somewhere else."""
+        self.put("/etc/modprobe.d/" + _with_ending(item.path, ".conf"), item.data)
+
+    def take_modules_load(self, item, _path):
+        """A file of modules-load.d that lies somewhere else."""
+        self.put("/etc/modules-load.d/" + item.path.rsplit("/", 1)[-1], item.data)
+
+    def take_kernel_log(self, item, _path):
+        """dmesg, or the text of a journal."""
+        self._log += _bundle_texts.kernel_log(_text(item))
+
+    def take_conntrack(self, item, _path):
+        """What conntrack -S prints."""
+        self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
+
+    def take_ipset(self, item, _path):
+        """What ipset save prints."""
+        self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
+        self.put("/sys/module/ip_set/refcnt", "1\n")
+
+    def take_ipvs(self, item, _path):
+        """What ipvsadm -Sn prints."""
+        self.put("/proc/net/ip_vs", _bundle_texts.ip_vs(_text(item)))
+
+    def take_kube_proxy(self, item, _path):
+        """A configuration of kube-proxy."""
+        self.put("/var/lib/kube-proxy/config.conf", item.data)
+
+    def take_uname(self, item, _path):
+        """What uname -a prints."""
+        self.put("/proc/sys/kernel/osrelease", _text(item).split()[2] + "\n")
+
+    def take_unit(self, item, _path):
+        """A unit of systemd that lies somewhere else."""
+        self.put("/etc/systemd/system/" + item.path.rsplit("/", 1)[-1], item.data)
+
+    def take_script(self, item, _path):
+        """A script that lies somewhere else."""
+        self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1], item.data, executable=True)
+
+    def take_alternatives(self, item, _path):
+        """What alternatives --display prints: the links that it makes, and at their end a program by the name that the last one has."""
+        for name, path in _bundle_texts.alternatives(_text(item)).items():
+            backend = next((word for word in ("legacy", "nft") if word in path), None)
+            if backend:
+                self.put("/usr/sbin/xtables-%s-multi" % backend, "", executable=True)
+                self._links.append(("/usr/sbin/" + name, "/etc/alternatives/" + name))
+                self._links.append(("/etc/alternatives/" + name, path))
+                self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend))
+
+    def finish(self, files, recognised):
+        """Links last, so that no file was ever written through one; then what the tree lacks."""
+        if self._release:
+            self.put("/proc/sys/kernel/osrelease", self._release + "\n")
+        self._place(_names.BUNDLE_WHOLE).write_text("\n".join(self._whole))
+        if self._log:
+            self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
+        linked = {path for path, _target in self._links}
+        lacks = [{"subject": what, "evidence": "the bundle does not hold it"} for what, paths in _PARTS
+                 if not any(self._place(path).exists() or path in linked for path in paths)]
+        self.put(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
+        for path, target in self._links:
+            self._link(self._place(path), target)
+
+    def _link(self, place, target):
+        """A link of the tree, which BundleHost follows inside the tree only; nothing is put behind one that was made before."""
+        if place is None or "\0" in target or any(folder.is_symlink() for folder in (place, *place.parents) if folder != self._root):
+            return
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.symlink_to(target)
+
+
+def _with_ending(path, ending):
+    name = path.rsplit("/", 1)[-1]
+    return name if name.endswith(ending) else name + ending
+
+
+def _text(item):
+    return item.data.decode("utf-8", "replace").replace("\r\n", "\n")

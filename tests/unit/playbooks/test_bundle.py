@@ -1,0 +1,56 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""bundle.yml, really run on the controller: table, reports and the exit status of the gate."""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import bundles
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+SAVE = gzip.decompress((TOP / "tests/fixtures/forms/save.txt.gz").read_bytes()).decode()
+JUMP = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\n'
+
+
+def run(tmp_path, *arguments):
+    """(exit status, output, what node_report wrote) of one run."""
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bundle.yml"), "-e", "node_report_folder=%s" % (tmp_path / "report"),
+         *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=tmp_path,
+        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1", TMPDIR=str(tmp_path / "tmp")))
+    report = tmp_path / "report" / "nodes" / "localhost.json"
+    return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+
+
+def test_a_broken_node_closes_the_gate(tmp_path):
+    bundle = bundles.archive(tmp_path / "n1.tar.gz", {"n1/iptables-save": SAVE.replace(JUMP, "")})
+    status, output, report = run(tmp_path, "-e", "bundle=%s" % bundle, "-e", "node_policy_kubernetes_version=1.36")
+    failing = {row["check"]: row for row in report["findings"] if row["status"] == "fail"}
+    assert status != 0 and set(failing) == {"CHAIN001"} and "CHAIN001" in output
+    assert all(failing["CHAIN001"][key] for key in ("severity", "reason", "remediation"))
+    assert [row["check"] for row in report["findings"] if row["status"] == "unknown"] == ["BUNDLE001"]
+    assert not [name for name in os.listdir(tmp_path / "tmp") if name.startswith("kubenode-netfilter-")]
+
+
+def test_a_healthy_dump_opens_it(tmp_path):
+    (tmp_path / "save.txt").write_text(SAVE)
+    inventory = tmp_path / "inventory"
+    inventory.write_text("localhost ansible_connection=ssh ansible_host=192.0.2.1 ansible_become=true\n")
+    status, output, report = run(tmp_path, "-i", str(inventory), "-e", "bundle=%s" % (tmp_path / "save.txt"))
+    assert status == 0, output
+    assert report["summary"]["place"] == "bundle" and "BUNDLE001" in output
+
+
+@pytest.mark.parametrize("arguments, sentence", [
+    ((), "no bundle is given; add -e bundle=PATH"), (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
+def test_a_wrong_bundle_is_one_sentence(tmp_path, arguments, sentence):
+    status, output, report = run(tmp_path, *arguments)
+    assert status != 0 and sentence in output and "Traceback" not in output and not report
