@@ -15,6 +15,7 @@ from .lost_match import ask_lost_match
 from .marks import ask_marks
 from .masquerade import ask_masquerade
 from .observation import Tally, place_of
+from .other_cni import ask_other_cni
 from .proxy import PORTALS
 from .repaired import ask_repaired
 from .services import ask_services
@@ -49,6 +50,7 @@ def _asked(rule_sets, setting_by, services):
     yield from ask_presence(rule_sets, setting_by)
     yield from ask_hint(rule_sets, setting_by)
     yield from ask_backends(rule_sets)
+    yield from ask_other_cni(rule_sets)
 
 
 def _without_consequences(rows, more):
