@@ -14,7 +14,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextlib.contextmanager
 def held(path):
-    """Hold the lock file C(path) while the block runs; gives None, or who holds it already, and then it is not ours. Raises ChangeFailed."""
+    """Hold the lock file `path` while the block runs; gives None, or who holds it already, and then it is not ours. Raises ChangeFailed."""
     try:
         handle = _locked(path)
     except OSError as error:
@@ -33,7 +33,7 @@ def held(path):
 
 
 def holder(path):
-    """Who holds the lock, as C(process PID), or None where nobody does. Changes nothing, not even for a moment."""
+    """Who holds the lock, as `process PID`, or None where nobody does. Changes nothing, not even for a moment."""
     try:
         with open(path, "rb") as stream:
             pid, started = stream.read(200).decode("ascii").split()

@@ -133,10 +133,8 @@ def switch_all(host, changes):
         except _errors.ChangeFailed as error:
             left = each_of(reversed(changes[:number + 1]), lambda made: made.undo(host))
             if left:
-                raise _errors.ChangeFailed(
-                    "%s. What had been switched before was not put back: %s. state: absent does that" % (
-                        error, "; ".join(str(problem) for _made, problem in left)),
-                    [path for made, _problem in left for path in made.differing(host)]) from error
+                raise _errors.ChangeFailed("%s. What had been switched before was not put back: %s. state: absent does that" % (
+                    error, "; ".join(str(problem) for _made, problem in left)), [path for made, _problem in left for path in made.differing(host)]) from error
             raise _errors.ChangeFailed("%s. Every group was put back as it was" % error) from error
 
 

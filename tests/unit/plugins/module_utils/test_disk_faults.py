@@ -159,9 +159,10 @@ def faults_of(name, state, calls):
     return faults + [(how, error, number) for how, error in sampled for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
 
 
+@pytest.mark.robust
 @each_state
 @each_subject
-def test_a_fault_at_any_call_is_told_and_undone(tmp_path, name, state):
+def test_a_fault_at_any_call_is_told_and_undone(tmp_path, record_property, name, state):
     subject = Subject(name, tmp_path)
     tree = subject.tree(state)
     calls, _told = struck(0, ONCE, None, lambda: subject.result(tree, state))
@@ -181,7 +182,9 @@ def test_a_fault_at_any_call_is_told_and_undone(tmp_path, name, state):
         assert count % 10 or not subject.result(tree, then)["changed"], what
         shutil.rmtree(str(tree))
     kills = sum(how == KILL for how, _error, _number in faults)
-    print("seed %d, %s, %s: %d calls, %d kills, %d errors" % (SEED, name, state, calls, kills, len(faults) - kills))
+    record_property("kill_points", kills)
+    record_property("error_points", len(faults) - kills)
+    print("seed %d, %s, %s: %d calls, %d kill points, %d error points" % (SEED, name, state, calls, kills, len(faults) - kills))
     assert calls > 10
 
 

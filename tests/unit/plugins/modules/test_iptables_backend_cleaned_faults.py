@@ -7,6 +7,7 @@ import errno
 import os
 
 import disk_faults
+import pytest
 from cleaned_node import BOTH, clean
 
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
@@ -99,12 +100,15 @@ for how, error in WAYS:
 """
 
 
+@pytest.mark.robust
 @BOTH
-def test_a_fault_at_any_call_leaves_the_rules_or_a_rollback(tmp_path, nft):
+def test_a_fault_at_any_call_leaves_the_rules_or_a_rollback(tmp_path, record_property, nft):
     ways = [(disk_faults.KILL, None), (disk_faults.ONCE, errno.ENOSPC), (disk_faults.ONCE, errno.EIO)]
     if ROBUST:
         ways += [(disk_faults.ONCE, errno.EROFS), (disk_faults.ONCE, errno.EACCES), (disk_faults.FROM_THEN_ON, errno.EROFS)]
     told = clean(tmp_path, nft, "WAYS, STEP = %r, %d\n" % (ways, 1 if ROBUST else 5) + FAULTS)
     kills = sum(how == disk_faults.KILL for how, _error, _number in told["runs"])
-    print("cleaned: %d calls, %d kills, %d errors" % (told["calls"], kills, len(told["runs"]) - kills))
+    record_property("kill_points", kills)
+    record_property("error_points", len(told["runs"]) - kills)
+    print("cleaned: %d calls, %d kill points, %d error points" % (told["calls"], kills, len(told["runs"]) - kills))
     assert told["wrong"] == [] and told["calls"] > 20
