@@ -33,7 +33,7 @@ def test_chosen(selection, expected):
     ("KMOD10", "x: the check KMOD10 is not known; did you mean KMOD010?"),
     ("kmod010", "x: the check kmod010 is not known; did you mean KMOD010?"),
     ("KMD*", "x: the check KMD* is not known; did you mean KMOD*?"),
-    ("", "x: the check  is not known; known: BACKEND*, CHAIN*,"),
+    ("", "x: the check  is not known; known: BACKEND*, BUNDLE*, CHAIN*,"),
     (None, "x: the check None is not known"),
 ])
 def test_what_no_check_matches_is_refused(pattern, words):
