@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of a dump that has very many of them, 19 bytes each beside their text, where an object takes 250. PRIVATE to the collection."""
+"""Rules of a dump that has very many of them, 21 bytes each beside their text, where an object takes 250. PRIVATE to the collection."""
 
 import array
 

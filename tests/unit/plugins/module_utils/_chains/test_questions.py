@@ -7,10 +7,12 @@ import random
 
 import chain_texts as texts
 import pytest
+import work
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.questions import ask
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import iptables_save_lines
 
 SETS = [(family, backend) for family in ("ipv4", "ipv6") for backend in ("nft", "legacy")]
 KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
@@ -87,3 +89,17 @@ def test_whatever_a_dump_holds_the_answer_keeps_its_form(lines, mode, kubernetes
     for row in rows:
         assert set(row) == KEYS
         assert row["count"] >= 1 and len(row["text"]) <= 200 and len(row["chain"]) <= 64 and len(row["detail"]) < 300
+
+
+@pytest.mark.parametrize("rule", [
+    "-A FORWARD -s 10.0.{0}.{1}/32 -j GONE-{0}-{1}", "-A FORWARD -s 10.0.{0}.{1}/32 -j DROP", "-A INPUT -d 10.0.{0}.{1}/32 -j DROP",
+    "-A KUBE-FORWARD -s 10.0.{0}.{1}/32 -j DROP", "-A MINE -j DROP", "-A FORWARD -m comment --comment {0}-{1} -j MINE",
+    "-A FORWARD -s 10.0.{0}.{1}/32 -j MINE", "-A KUBE-FIREWALL -j DROP"])
+def test_twice_as_many_rules_are_at_most_twice_the_work(rule, monkeypatch):
+    monkeypatch.setattr(iptables_save_lines, "_KEPT", 0)
+
+    def calls(number):
+        text = texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(rule.format(each // 200, each % 200) for each in range(number)))
+        return work.calls_of(lambda: ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by()))
+    none, some, more = calls(0), calls(1500), calls(3000)
+    assert more - none < 2.3 * (some - none)
