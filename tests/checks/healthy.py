@@ -107,8 +107,9 @@ SECTIONS = {
                           {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
     },
     "node_conntrack": {
-        "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent",
-                                     "module_options": "ok"},
+        "schema": 1,
+        "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent",
+                      "module_options": "ok"},
         "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6, "max_per_bucket": 2.0,
         "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
         "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},

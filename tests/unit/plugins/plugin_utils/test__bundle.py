@@ -17,8 +17,6 @@ import pytest
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bundle, _bundle_source, _bundle_texts, _bundle_tree
 
-
-
 FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
 
 
