@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
         return result
 
     def _asked(self, arguments, task_vars):
-        """The answer of the module command, or what stands for it where there is none."""
+        """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be asked."""
         command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json", "--request-timeout=%ds" % REQUEST_SECONDS]
         try:
             with deadline(MOST_SECONDS):
