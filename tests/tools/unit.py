@@ -32,7 +32,7 @@ def run_pytest(results, what, python, *tests, **variables):
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
     # Each Python writes its own byte code: not into the tree that others read at the same time.
     with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-        os.chmod(folder, 0o755)  # Some tests look as another user.
+        os.chmod(folder, 0o1777)  # As /tmp: some tests look, and unpack their tree, as another user.
         results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed + list(tests),
                     env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
     return junit
