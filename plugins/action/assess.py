@@ -5,12 +5,12 @@
 
 import contextlib
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _evidence, _options, _policy, _run, _schema, _selection, _settings, _store, _values
+from ..plugin_utils import _assess, _bundle, _evidence, _options, _policy, _run, _schema, _selection, _store, _values
+from ..plugin_utils._action import Action
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._evaluate import one_line
 from ..plugin_utils._pipelining import pipelined
@@ -19,20 +19,6 @@ from ..plugin_utils._render.text import escaped
 from ..plugin_utils._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
-OPTIONS = {
-    "gather_subset": {"type": "list", "elements": "str", "choices": list(_assess.SUBSETS)},
-    "root": {"type": "str"},
-    "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"]},
-    "bundle": {"type": "str"},
-    "kernel": {"type": "str"},
-    "sections": {"type": "list", "elements": "str"},
-    "checks": {"type": "list", "elements": "str"},
-    "skip": {"type": "list", "elements": "str"},
-    "timeout": {"type": "int"},
-    "unreachable": {"type": "str", "choices": ["warn", "fail"]},
-    "attempts": {"type": "list", "elements": "dict", "options": {
-        "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
-}
 TIMEOUT_SECONDS = 180
 MESSAGE_LIMIT = 300
 
@@ -45,47 +31,32 @@ with contextlib.suppress(BadInput, OSError):
     _schema.documented("assess")
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    OPTIONS = {
+        "gather_subset": {"type": "list", "elements": "str", "choices": list(_assess.SUBSETS)},
+        "root": {"type": "str"},
+        "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"]},
+        "bundle": {"type": "str"},
+        "kernel": {"type": "str"},
+        "sections": {"type": "list", "elements": "str"},
+        "checks": {"type": "list", "elements": "str"},
+        "skip": {"type": "list", "elements": "str"},
+        "timeout": {"type": "int"},
+        "unreachable": {"type": "str", "choices": ["warn", "fail"]},
+        "attempts": {"type": "list", "elements": "dict", "options": {
+            "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        try:
-            _settings.refuse_facts_as_settings(variables)
-            # Variables first: what the role hands on from them is told by the name the user knows.
-            policy = _policy.refuse_wrong_variables(variables, templating(self._templar))
-            arguments = self._arguments()
-            checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
-        except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
-        try:
-            with _bundle.opened(arguments.get("bundle")) as tree:
-                arguments.update(tree)
-                evidence, problems, not_reached = self._look(arguments, policy, checks, variables)
-        except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
-        before = _run.findings_of(variables.get("ansible_facts"))
-        facts = _assess.exported(evidence, policy, checks, before, arguments.get("attempts") or (), not_reached,
-                                 self._earlier_peak(variables), problems)
-        if not_reached:
-            sentence = "nothing is known of %s: %s" % (variables.get("inventory_hostname"), not_reached)
-            if arguments.get("unreachable") == "fail":
-                raise AnsibleActionFail(sentence)
-            # Where neither report nor gate follows, nothing else shows it.
-            Display().warning(escaped(sentence))
-        result.update(changed=False, ansible_facts=facts)
-        return result
-
-    def _arguments(self):
+    def arguments(self, task_vars):
+        # Variables first: what the role hands on from them is told by the name the user knows.
+        self._policy = _policy.refuse_wrong_variables(task_vars, templating(self._templar))
         given = plain(self._task.args)
         for name in given:
-            if name not in OPTIONS:
-                raise _options.unknown_name("The option", name, OPTIONS)
-        arguments = {name: _options.checked(name, value, OPTIONS[name]) for name, value in given.items() if value is not None}
+            if name not in self.OPTIONS:
+                raise _options.unknown_name("The option", name, self.OPTIONS)
+        arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items() if value is not None}
         for name, value in arguments.items():
             _values.refuse_wrong_value("node_assess_" + name, value, told=name)
         _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
@@ -93,24 +64,39 @@ class ActionModule(ActionBase):
             _bundle.check(arguments, self._connection.transport)
         return arguments
 
-    def _earlier_peak(self, variables):
+    def work(self, arguments, task_vars):
+        checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
+        with _bundle.opened(arguments.get("bundle")) as tree:
+            evidence, problems, not_reached = self._look(dict(arguments, **tree), checks, task_vars)
+        before = _run.findings_of(task_vars.get("ansible_facts"))
+        facts = _assess.exported(evidence, self._policy, checks, before, arguments.get("attempts") or (), not_reached,
+                                 self._earlier_peak(task_vars), problems)
+        if not_reached:
+            sentence = "nothing is known of %s: %s" % (task_vars.get("inventory_hostname"), not_reached)
+            if arguments.get("unreachable") == "fail":
+                raise BadInput(sentence)
+            # Where neither report nor gate follows, nothing else shows it.
+            Display().warning(escaped(sentence))
+        return {"changed": False, "ansible_facts": facts}
+
+    def _earlier_peak(self, task_vars):
         """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
-        folder = variables.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
+        folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(variables.get("inventory_hostname")))
+            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(task_vars.get("inventory_hostname")))
         return 0
 
-    def _look(self, arguments, policy, checks, variables):
+    def _look(self, arguments, checks, task_vars):
         """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none."""
         module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
-        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, policy, arguments.get("sections"))
-        module_arguments["modules"] = policy.module_names
-        module_arguments["hook_directories"] = policy.values["hook_directories"]
+        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, self._policy, arguments.get("sections"))
+        module_arguments["modules"] = self._policy.module_names
+        module_arguments["hook_directories"] = self._policy.values["hook_directories"]
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
             with deadline(seconds):
                 answer = pipelined(self._connection, lambda: self._execute_module(
-                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=variables))
+                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
         except Overdue:
             return {}, {}, "the node did not answer within %d seconds" % seconds
         except AnsibleConnectionFailure as error:

@@ -3,39 +3,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of kubenode.netfilter.node_cordoned: ask the API server for a node, with kubectl on the host that the task is delegated to."""
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..module_utils._errors import BadInput
-from ..plugin_utils import _backends, _options, _settings
+from ..plugin_utils import _backends
+from ..plugin_utils._action import Action
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
-OPTIONS = {
-    "node": {"type": "str", "required": True},
-    "kubectl": {"type": "list", "elements": "str", "required": True},
-}
 REQUEST_SECONDS = 20
 MOST_SECONDS = 60
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Asks in check mode too, since asking changes nothing. Whatever is answered, the task does not fail: it returns a doubt."""
 
     TRANSFERS_FILES = True
-    _supports_check_mode = True
+    OPTIONS = {
+        "node": {"type": "str", "required": True},
+        "kubectl": {"type": "list", "elements": "str", "required": True},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        try:
-            _settings.refuse_facts_as_settings(task_vars)
-            arguments = _options.checked("node_cordoned", plain(self._task.args), {"type": "dict", "options": OPTIONS})
-        except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
+    def work(self, arguments, task_vars):
         doubt = escaped(_backends.cordon_doubt(self._asked(arguments, task_vars), arguments["node"]))
-        result.update(changed=False, cordoned=not doubt, doubt=doubt)
-        return result
+        return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
     def _asked(self, arguments, task_vars):
         """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be asked."""

@@ -6,30 +6,24 @@
 The module goes to the node over standard input, and only what the module documents comes back.
 """
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-
-from ..module_utils._errors import BadInput
-from ..plugin_utils import _answer, _policy, _settings
+from ..plugin_utils import _answer, _policy
+from ..plugin_utils._action import Action
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._templating import templating
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """No `async`: Ansible itself fetches the answer of a job that runs on, past everything that is done here."""
 
     TRANSFERS_FILES = True
-    _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        try:
-            _settings.refuse_facts_as_settings(task_vars)
-            # assess does so too, but a role that only undoes never calls it.
-            _policy.refuse_wrong_variables(task_vars, templating(self._templar))
-        except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
+    def arguments(self, task_vars):
+        """None: the module checks its own, on the node. But the variables of the roles are checked here, for a role that only undoes
+        never calls assess."""
+        _policy.refuse_wrong_variables(task_vars, templating(self._templar))
+        return {}
+
+    def work(self, arguments, task_vars):
         answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))
-        result.update(_answer.documented_part(answer, self._task.action.rpartition(".")[2]))
-        return result
+        return _answer.documented_part(answer, self.name())

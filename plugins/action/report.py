@@ -5,56 +5,47 @@
 
 import os
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _fleet, _options, _play, _settings, _store
+from ..plugin_utils import _fleet, _play, _store
+from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.terminal import render_fleet, render_node
 
-OPTIONS = {
-    "folder": {"type": "str", "required": True},
-    "formats": {"type": "list", "elements": "str", "choices": ["json", "terminal"]},
-    "evidence": {"type": "bool"},
-}
 # Where output goes into a file or a pipe.
 WIDTH = 120
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Runs on the controller alone; it writes in check mode too, a report is what an audit is for.
 
     With `run_once` it reports the whole batch. A strategy without lockstep runs it for each host all the same: then it reports that host.
     """
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS = {
+        "folder": {"type": "str", "required": True},
+        "formats": {"type": "list", "elements": "str", "choices": ["json", "terminal"]},
+        "evidence": {"type": "bool"},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        try:
-            _settings.refuse_facts_as_settings(task_vars)
-            arguments = _options.arguments("report", plain(self._task.args), OPTIONS)
-            once = _play.runs_once(self._task)
-            names, batch, alive = _play.hosts_of(task_vars)
-            reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False))
-            # Where hosts keep in step, each that is still in the batch has had its turn.
-            pending = {name for name in alive if name not in reports and not (once and name in batch)}
-            fleet = _fleet.roll_up(names, reports, pending)
-            mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
-            formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
-            files, problems, complete = [], [], once
-            if "json" in formats:
-                folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
-                files, problems, complete = _written(folder, reports if once else {name: reports[name] for name in mine}, fleet, once)
-        except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
-        result.update(changed=False, files=files, totals=fleet["totals"])
+    def work(self, arguments, task_vars):
+        once = _play.runs_once(self._task)
+        names, batch, alive = _play.hosts_of(task_vars)
+        reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False))
+        # Where hosts keep in step, each that is still in the batch has had its turn.
+        pending = {name for name in alive if name not in reports and not (once and name in batch)}
+        fleet = _fleet.roll_up(names, reports, pending)
+        mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
+        formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
+        files, problems, complete = [], [], once
+        if "json" in formats:
+            folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
+            files, problems, complete = _written(folder, reports if once else {name: reports[name] for name in mine}, fleet, once)
+        result = {"changed": False, "files": files, "totals": fleet["totals"]}
         if problems:
             result["warnings"] = problems
         if "terminal" in formats:

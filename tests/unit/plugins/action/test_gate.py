@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 def judged(arguments, **modules):
     policy = _policy.default_policy()
     facts = _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None) if modules else {}
-    task = mock.Mock(args=arguments, async_val=0, check_mode=True, diff=False)
+    task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
     plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
                                shared_loader_obj=None)
     return plugin.run(task_vars={"ansible_facts": facts})

@@ -31,7 +31,7 @@ def run(monkeypatch):
     monkeypatch.setattr(report, "Display", lambda: mock.Mock(display=shown.append, columns=100))
 
     def call(arguments, hosts, batch=None, alive=None):
-        task = mock.Mock(args=arguments, async_val=0, check_mode=True, diff=False)
+        task = mock.Mock(action="kubenode.netfilter.report", args=arguments, async_val=0, check_mode=True, diff=False)
         plugin = report.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
                                      shared_loader_obj=None)
         variables = {"ansible_play_batch": batch or sorted(hosts), "ansible_play_hosts_all": sorted(hosts), "ansible_play_hosts": alive or sorted(hosts),

@@ -1,0 +1,45 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all actions of the collection do alike. PRIVATE to the collection."""
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..module_utils._errors import BadInput
+from . import _options, _settings
+from ._plain import plain
+
+
+class Action(ActionBase):
+    """Refuses what a node must not set and what the user wrote wrongly, each in one sentence, before it works.
+
+    A subclass states its C(OPTIONS) as argument_specs do and what it does in C(work).
+    """
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    OPTIONS = {}
+
+    def run(self, tmp=None, task_vars=None):
+        """The result of the task, a dict. Raises AnsibleActionFail with one sentence for any BadInput."""
+        result = super().run(tmp, task_vars)
+        task_vars = task_vars or {}
+        try:
+            _settings.refuse_facts_as_settings(task_vars)
+            result.update(self.work(self.arguments(task_vars), task_vars))
+        except BadInput as error:
+            raise AnsibleActionFail(str(error)) from None
+        return result
+
+    def name(self):
+        """The name of the action without that of the collection, as its documentation has it."""
+        return self._task.action.rpartition(".")[2]
+
+    def arguments(self, task_vars):
+        """The arguments of the task as plain values in the types of C(OPTIONS), a dict. Raises BadInput."""
+        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
+
+    def work(self, arguments, task_vars):
+        """What the task returns, a dict. Raises BadInput."""
+        raise NotImplementedError
