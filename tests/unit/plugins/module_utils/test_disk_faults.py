@@ -154,11 +154,10 @@ def check_truth(subject, state, told, after, what):
 
 def faults_of(name, state, calls):
     """[(how, error, number of the call)]."""
-    everywhere, numbers = [(ONCE, errno.ENOSPC)], range(1, calls + 1)
-    sampled = [(KILL, None), (FROM_THEN_ON, errno.EROFS)] + [(ONCE, error) for error in ERRORS[1:]]
+    numbers = range(1, calls + 1)
+    ways = [(KILL, None), (FROM_THEN_ON, errno.EROFS)] + [(ONCE, error) for error in ERRORS]
     dice = random.Random("%s %s %s" % (SEED, name, state))
-    faults = [(how, error, number) for how, error in everywhere for number in numbers]
-    return faults + [(how, error, number) for how, error in sampled for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
+    return [(how, error, number) for how, error in ways for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
 
 
 @pytest.mark.robust
