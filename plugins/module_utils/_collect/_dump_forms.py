@@ -9,6 +9,7 @@ They are read a second time, as a whole, because what they are only the whole te
 from .. import _host
 
 TABLE = "kube-proxy"
+NAME_LIMIT = 80
 
 
 def is_plain(sets):
@@ -48,23 +49,29 @@ def _take_nft(rules, source, text):
 
 
 def without_repeats(rule_sets):
-    """The rule sets without tables that are there a second time: one node's rules saved in several forms, or twice.
+    """([RuleSet], [(source, table, doubt)]): without the tables that are there a second time, one node's rules saved in several forms or twice.
 
-    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off.
+    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off. Of two moments that differ one
+    is judged, and nothing tells which of them is the later.
     """
-    held = {}
+    held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
         for name in sorted(found.tables):
             table = found.tables[name]
             alike = [row for row in held.setdefault((found.family, name), []) if _is_alike(found, table, *row)]
             if not alike:
                 held[found.family, name].append((found, table))
-            elif table.complete and not alike[0][1].complete:
-                del alike[0][0].tables[name]
+                continue
+            other, first = alike[0]
+            if table.complete and not first.complete:
+                del other.tables[name]
                 held[found.family, name] = [row for row in held[found.family, name] if row is not alike[0]] + [(found, table)]
-            else:
-                del found.tables[name]
-    return [found for found in rule_sets if found.tables or found.unreadable]
+                continue
+            del found.tables[name]
+            if table.complete and found.version and other.version and table.rule_counts() != first.rule_counts():
+                doubts.append((other.source, name, "%s holds table %s of another moment; one of them is judged, give the bundle of one moment" % (
+                    found.source[:NAME_LIMIT], name[:NAME_LIMIT])))
+    return [found for found in rule_sets if found.tables or found.unreadable], doubts
 
 
 def _is_alike(found, table, other, other_table):

@@ -147,9 +147,11 @@ def _read_bundle(host):
     rules = Rules("files")
     for name in host.list_dir(BUNDLE_RULES)[1]:
         _read_file(host, rules, "%s/%s" % (BUNDLE_RULES, name), name)
-    rules.rule_sets = without_repeats(rules.rule_sets)
+    rules.rule_sets, doubts = without_repeats(rules.rule_sets)
     left = set((found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable)
     rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
+    for source, table, doubt in doubts:
+        rules.miss(source, None, doubt, table)
     if not rules.collected:
         rules.collected = dict((source, UNCOLLECTED) for source in SOURCES)
     return rules

@@ -61,17 +61,28 @@ def _block(rows, width, paint):
         observed.setdefault(row["observed"], []).append(row["subject"])
     said += [": ".join(filter(None, (", ".join(filter(None, subjects)), text))) for text, subjects in observed.items()]
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
-        said += _few(["why%s: %s" % (" " + row["subject"] if len(rows) > 1 else "", row["reason"]) for row in rows if row["reason"]])
-    if first["status"] == _finding.FAIL and first["remediation"]:
-        said.append("fix%s: %s" % (", for %s" % first["subject"] if len(rows) > 1 else "", first["remediation"]))
+        said += _of_subjects("why", rows, "reason")
+    if first["status"] == _finding.FAIL:
+        said += _of_subjects("fix", rows, "remediation")
     said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
     lines = [line for text in said if text for line in wrapped(escaped(text), max(width - len(head), 24))]
     return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
 
 
+def _of_subjects(word, rows, key):
+    """The texts under C(key), each once, with the first subject it is said of where the texts differ."""
+    subjects = {}
+    for row in rows:
+        if row[key]:
+            subjects.setdefault(row[key], []).append(row["subject"])
+    if len(subjects) == 1:
+        return ["%s: %s" % (word, text) for text in subjects]
+    return _few(["%s, for %s%s: %s" % (word, of[0], " and %d more" % (len(of) - 1) if len(of) > 1 else "", text) for text, of in subjects.items()])
+
+
 def _few(texts, limit=3):
     different = list(dict.fromkeys(texts))
-    return different[:limit] + (["and %d more reasons" % (len(different) - limit)] if len(different) > limit else [])
+    return different[:limit] + (["and %d more" % (len(different) - limit)] if len(different) > limit else [])
 
 
 def _counts(summary, paint):

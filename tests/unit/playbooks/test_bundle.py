@@ -49,6 +49,15 @@ def test_a_healthy_dump_opens_it(tmp_path):
     assert report["summary"]["place"] == "bundle" and "BUNDLE001" in output
 
 
+def test_dumps_of_two_moments_are_not_taken_for_one(tmp_path):
+    bundle = bundles.archive(tmp_path / "n1.tar.gz", {"n1/1-before": SAVE, "n1/2-after": SAVE.replace(JUMP, ""), "n1/3-the-same": SAVE})
+    status, output, report = run(tmp_path, "-e", "bundle=%s" % bundle)
+    unknown = {row["check"]: row for row in report["findings"] if row["status"] == "unknown"}
+    assert status == 0, output
+    assert "2-after holds table nat of another moment" in unknown["BUNDLE001"]["reason"] and "3-the-same" not in unknown["BUNDLE001"]["reason"]
+    assert not [row for row in report["findings"] if row["check"] == "CHAIN001" and row["status"] == "pass"]
+
+
 @pytest.mark.parametrize("arguments, sentence", [
     ((), "no bundle is given; add -e bundle=PATH"), (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
 def test_a_wrong_bundle_is_one_sentence(tmp_path, arguments, sentence):

@@ -40,7 +40,15 @@ def test_a_healthy_node_is_two_lines():
 def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once():
     text = render_node(report([failing("a"), failing("b"), failing("c", "gone")]), 100, False)
     assert "a, b: absent" in text and "c: gone" in text
-    assert text.count("fix, for a: a fix") == 1
+    assert text.count("why: a reason") == 1 and text.count("fix: a fix") == 1
+
+
+def test_reasons_and_fixes_that_differ_name_whom_they_are_for():
+    rows = [dict(failing(name), remediation="load " + name) for name in "abcde"]
+    rows += [dict(failing("f"), reason="another"), dict(failing("g"), reason="another")]
+    text = render_node(report(rows), 100, False)
+    assert "why, for a and 4 more: a reason" in text and "why, for f and 1 more: another" in text
+    assert "fix, for a: load a" in text and "fix, for c: load c" in text and "load d" not in text and "and 3 more" in text
 
 
 def test_titles_begin_in_one_column_whatever_the_id():
