@@ -28,7 +28,7 @@ PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
 LEFT_OUT = re.compile(r"^(?:molecule: \W*)?(?P<what>.*?) *\bleft out: *(?P<why>.+)", re.IGNORECASE)
-NOTE = re.compile(r"^ *(molecule: nodes that took part.*|ratio [0-9.]+, target.*)")
+NOTE = re.compile(r"^ *(molecule: (?:nodes that took part|\w+ (?:passed in|FAILED after) \d+ s).*|ratio [0-9.]+, target.*)")
 STEP = re.compile(r"^molecule: (scenario \w+, \d+ of \d+)$", re.MULTILINE)
 
 
