@@ -64,7 +64,8 @@ def _fill(host, section, find_path, sample_seconds):
         # Whoever holds the lock keeps the first legacy table from being made, too.
         section["matters"], section["matters_because"] = True, "somebody waits for the lock: a legacy iptables runs"
     uptime = host.read_text("/proc/uptime").status
-    if uptime == _host.OK and uptime_seconds(host) is None:
+    if uptime_seconds(host) is None and (uptime == _host.OK or (uptime == _host.ABSENT and processes)):
+        # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.
         uptime = _host.UNPARSED
     section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime}
     if locks.status == _host.OK and not locks.holders and not sees_every_lock(host):
