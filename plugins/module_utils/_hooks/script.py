@@ -12,9 +12,13 @@ from .plain_line import read_plain_line
 STATEMENTS_LIMIT = 50000
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
 _SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)\Z")
-# The functions that openrc-run (sh/openrc-run.sh) and Debian's init-d-script call.
-_CALLED = {"openrc-run": ("start_pre", "start", "start_post", "stop_pre", "stop", "stop_post", "reload", "restart", "status"),
-           "init-d-script": ("do_start_prepare", "do_start", "do_start_override", "do_stop", "do_stop_override", "do_reload", "do_restart")}
+# The functions that openrc-run (sh/openrc-run.sh.in) and Debian's init-d-script call, for each argument.
+_CALLED = {
+    "openrc-run": {"start": ("start_pre", "start", "start_post"), "stop": ("stop_pre", "stop", "stop_post"), "reload": ("reload",),
+                   "status": ("status",)},
+    "init-d-script": {"start": ("do_start_prepare", "do_start", "do_start_override"), "stop": ("do_stop", "do_stop_override"),
+                      "reload": ("do_reload",)}}
+_RESTART = {"openrc-run": (), "init-d-script": ("do_restart",)}
 _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 
 
@@ -39,11 +43,22 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
         return Reading([], [], True, None, 0)
     from .values import RULES
     from .walk import Walker
-    walker = Walker(text, arguments, tuple(called) + _CALLED.get("openrc-run" if name == "runscript" else name, ()), limit)
+    walker = Walker(text, arguments, tuple(called) + _called_by("openrc-run" if name == "runscript" else name, arguments), limit)
     walker.read(text)
     saved = set(path for path, content in walker.files.items() if RULES in content)
     reading = walker.reading()
     return reading._replace(effects=_with_return(reading.effects, saved, walker.findings.added))
+
+
+def _called_by(name, arguments):
+    """Functions of a script that the program C(name), which runs it, calls for these arguments; for any where they are not known."""
+    phases = _CALLED.get(name)
+    if phases is None:
+        return ()
+    if not arguments or arguments[0] == "restart" or arguments[0].startswith("?"):
+        return tuple(function for phase in sorted(phases) for function in phases[phase]) + _RESTART[name]
+    # A command of its own (extra_commands) is the function of that name.
+    return phases.get(arguments[0], (arguments[0],))
 
 
 def _with_return(effects, saved, added):
