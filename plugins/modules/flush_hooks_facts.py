@@ -150,6 +150,19 @@ ansible_facts:
               type: str
               returned: always
               sample: remove_command
+            saved_to: {description: 'Where the same script saves the rules that are left, a file or the command of a service; or null.', type: str,
+                       returned: always, sample: /etc/iptables/rules.v4}
+            restarted: {description: 'Of V(kubelet) and V(kube-proxy) what the same script restarts afterwards.', type: list, elements: str,
+                        returned: always, sample: [kubelet]}
+            appends: {description: 'Whether the same script adds rules afterwards, which would be there twice without the command.', type: bool,
+                      returned: always, sample: true}
+            purpose:
+              description:
+                - V(teardown) in a script of a distribution that takes Kubernetes off a node (k3s, RKE2), V(library) in a function that nothing
+                  calls, or null.
+              type: str
+              returned: always
+              sample: null
         hook_count: {description: How many hooks there are., type: int, returned: always, sample: 1}
         hooks_left_out: {description: How many of them have no row here., type: int, returned: always, sample: 0}
         files:
@@ -169,6 +182,18 @@ ansible_facts:
             families: {description: Of all commands together., type: list, elements: str, returned: always, sample: [ipv4, ipv6]}
             tables: {description: Of all commands together., type: list, elements: str, returned: always, sample: [filter, mangle, nat, raw]}
             comes_back: {description: The worst of all commands., type: str, returned: always, sample: 'no'}
+            saved:
+              description: A sentence about where the rules that are left are saved to afterwards, empty where they are not.
+              type: str
+              returned: always
+              sample: ' The rule set without these rules is saved afterwards (/etc/iptables/rules.v4): a boot does not bring rules of others back.'
+            rebuilt: {description: 'What kubelet and kube-proxy rebuild, where the script restarts them afterwards; else empty.', type: str,
+                      returned: always, sample: ' Afterwards it restarts kubelet. kubelet rebuilds KUBE-FIREWALL.'}
+            lost: {description: What stays lost in spite of that., type: str, returned: always,
+                   sample: ' Stays lost: KUBE-FORWARD of kube-proxy (until it is restarted), rules of others.'}
+            advice: {description: 'What has to be known before a command goes: it adds rules later, or is a script of a distribution; else empty.',
+                     type: str, returned: always, sample: ''}
+            purpose: {description: As of a hook., type: str, returned: always, sample: null}
             unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always, sample: iptables.service}
             triggers: {description: Of all commands together., type: list, elements: str, returned: always, sample: [stop, restart, package_upgrade]}
             before_kubelet:
@@ -215,6 +240,25 @@ ansible_facts:
             at_boot: {description: Whether a boot loads it; null where that cannot be told., type: bool, returned: always, sample: true}
             saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.', type: list, elements: str,
                        returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
+        written:
+          description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which take the node's netfilter away, at most twenty.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            subject: {description: The script., type: str, returned: always, sample: /etc/cron.daily/harden}
+            path: {description: The same., type: str, returned: always, sample: /etc/cron.daily/harden}
+            line: {description: Its line., type: int, returned: always, sample: 4}
+            command: {description: 'The command, at most 200 characters, without what looks like a secret.', type: str, returned: always,
+                      sample: 'echo net.ipv4.ip_forward=0 > /etc/sysctl.d/99-harden.conf'}
+            file: {description: The file that it writes., type: str, returned: always, sample: /etc/sysctl.d/99-harden.conf}
+            settings: {description: 'Such lines, at most five.', type: list, elements: str, returned: always, sample: [net.ipv4.ip_forward=0]}
+            setting_count: {description: How many there are., type: int, returned: always, sample: 1}
+            triggers: {description: As of a hook., type: list, elements: str, returned: always, sample: [timer]}
+            by_hand: {description: Whether only people run it., type: bool, returned: always, sample: false}
+            through: {description: As of a hook., type: list, elements: str, returned: always, sample: ['/etc/crontab:8']}
+            live: {description: As of a hook., type: bool, returned: always, sample: true}
+            live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
         saved_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
         unordered:
           description: Units that flush at boot, and that the unit of kubelet does not wait for.

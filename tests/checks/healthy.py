@@ -133,7 +133,7 @@ SECTIONS = {
                                        **dict.fromkeys(("cloud_init", "ifupdown", "network_manager", "networkd_dispatcher", "rc_local",
                                                         "saved_rules"), "absent")),
         "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [], "saved_left_out": 0,
-        "unordered": [], "waiting": [], "firewalld": None, "ufw": None,
+        "unordered": [], "waiting": [], "written": [], "firewalld": None, "ufw": None,
         "scanned": {"files": 412, "bytes": 391234, "skipped": [], "skipped_count": 0, "other_languages": []},
     },
     "node_xtables_lock": {

@@ -24,7 +24,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._bound
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.flush_hooks import collect_flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
 
-CHECKS = ["HOOK%03d" % number for number in range(1, 8)]
+CHECKS = ["HOOK%03d" % number for number in range(1, 11)]
 FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
 
 
@@ -83,8 +83,8 @@ def unknown(tree):
 
 
 @pytest.mark.parametrize("manifest, checks", [
-    (merged(STARTED, {"opt/fw.sh": NUL}), ["HOOK001"]), (merged(STARTED, {"opt/fw.sh": BIG}), ["HOOK001"]),
-    (merged(TIMED, {"opt/fw.sh": NUL}), ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK006", "HOOK007"]),
+    (merged(STARTED, {"opt/fw.sh": NUL}), ["HOOK001", "HOOK009"]), (merged(STARTED, {"opt/fw.sh": BIG}), ["HOOK001", "HOOK009"]),
+    (merged(TIMED, {"opt/fw.sh": NUL}), ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK009"]),
 ], ids=["NUL bytes", "over the limit", "of a unit"])
 def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
     found = unknown(node_tree.unpack(merged(DEBIAN, manifest), tmp_path))
@@ -95,13 +95,13 @@ def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
 
 @node_processes.needs_root
 @pytest.mark.parametrize("manifest, paths, path, checks", [
-    (merged(STARTED, {"opt/fw.sh": FLUSH}), "opt/fw.sh", "/opt/fw.sh", ["HOOK001"]),
-    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d/fw", "/etc/cron.d/fw", ["HOOK001"]),
-    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d", "/etc/cron.d", ["HOOK001"]),
-    ({"var/spool/cron/crontabs/root": "@daily iptables -F\n"}, "var/spool/cron", "/var/spool/cron", ["HOOK001"]),
-    ({"usr/local/sbin/fw": FLUSH}, "usr/local/sbin/fw", "/usr/local/sbin/fw", ["HOOK003"]),
+    (merged(STARTED, {"opt/fw.sh": FLUSH}), "opt/fw.sh", "/opt/fw.sh", ["HOOK001", "HOOK009"]),
+    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d/fw", "/etc/cron.d/fw", ["HOOK001", "HOOK009"]),
+    ({"etc/cron.d/fw": "@daily root iptables -F\n"}, "etc/cron.d", "/etc/cron.d", ["HOOK001", "HOOK009"]),
+    ({"var/spool/cron/crontabs/root": "@daily iptables -F\n"}, "var/spool/cron", "/var/spool/cron", ["HOOK001", "HOOK009"]),
+    ({"usr/local/sbin/fw": FLUSH}, "usr/local/sbin/fw", "/usr/local/sbin/fw", ["HOOK003", "HOOK008", "HOOK010"]),
     (netfilter_persistent("IPTABLES_RESTORE_NOFLUSH=yes\n", SNAPSHOT), "etc/iptables/rules.v4", "/etc/iptables/rules.v4",
-     ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK007"]),
+     ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK007", "HOOK009"]),
 ], ids=["script", "table", "folder", "parent", "by hand", "saved rules"])
 def test_what_another_user_may_not_read_is_no_pass(manifest, paths, path, checks):
     tree = node_tree.unpack(merged(DEBIAN, manifest), node_tree.open_folder())

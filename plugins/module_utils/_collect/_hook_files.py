@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The hooks of one file in one row, as findings speak of them: a script that flushes has thirty commands. PRIVATE to the collection."""
 
-from ._hook_rows import ASKED, BOOT, BY_HAND, ITSELF, ordered, summary
+from .._hooks import aftermath
+from .._hooks.sequence import PROGRAMS
+from ._hook_rows import ASKED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
 from ._hook_units import KUBELETS
 
 LINES_LIMIT = 5
+WRITTEN_LIMIT = 20
 # Who runs what at boot, besides units.
 _STARTERS = {
     "rc_local": ("rc-local.service",), "cloud_init": ("cloud-init.service", "cloud-init-network.service"), "ifupdown": ("networking.service",)}
@@ -20,7 +23,7 @@ def by_file(rows, units):
         # What a boot does before kubelet starts harms nobody, and whether a unit does is said of that unit.
         harmless = {BOOT} if early or units.known(row["unit"] or "") else set()
         automatic = bool(set(ITSELF).intersection(row["triggers"]) - harmless)
-        key = (row["path"], row["unit"], row["live"], automatic, BY_HAND in row["triggers"], row["confidence"] == "possible")
+        key = (row["path"], row["unit"], row["live"], automatic, BY_HAND in row["triggers"], row["confidence"] == "possible", row["purpose"])
         if key not in groups:
             order.append(key)
         groups.setdefault(key, []).append((row, early))
@@ -31,13 +34,18 @@ def _together(rows, early, automatic):
     first = rows[0]
     triggers = ordered(set(trigger for row in rows for trigger in row["triggers"]))
     families, tables, _chains, back, sure = summary(rows)
+    saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
+    restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]
     return {
         "subject": first["path"], "path": first["path"], "line": first["line"], "lines": [row["line"] for row in rows[:LINES_LIMIT]],
         "command": first["command"], "commands": len(rows), "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables,
-        "comes_back": back, "unit": first["unit"] or first["service"], "triggers": triggers,
+        "comes_back": back, "saved": aftermath.saved(saved_to),
+        "rebuilt": aftermath.rebuilt(tables, restarted), "lost": aftermath.lost(tables, restarted),
+        "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
+        "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
         "asked": bool(set(ASKED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
-        "live_because": first["live_because"], "confidence": sure,
+        "live_because": first["live_because"], "confidence": sure, "purpose": first["purpose"],
     }
 
 
@@ -49,3 +57,11 @@ def _before_kubelet(row, units):
     if not kubelets:
         return None
     return bool(starters) and all(ordered_before(units.all, name, kubelet) for name in starters[:1] for kubelet in kubelets)
+
+
+def written(rows):
+    """[row] for scripts that write harmful settings into modprobe.d or sysctl.d."""
+    found = [row for row in rows if row["sort"] == SETTINGS]
+    keys = ("path", "line", "command", "file", "triggers", "through", "live", "live_because")
+    return [dict(((key, row[key]) for key in keys), settings=row["tables"][:LINES_LIMIT], setting_count=len(row["tables"]),
+                 by_hand=BY_HAND in row["triggers"], subject=row["path"]) for row in found[:WRITTEN_LIMIT]]

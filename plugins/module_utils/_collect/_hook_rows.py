@@ -17,6 +17,7 @@ ITSELF = (BOOT, PACKAGE_UPGRADE, TIMER, EVENT)
 # What somebody asks a service for.
 ASKED = (START, STOP, RESTART, RELOAD)
 THROUGH_LIMIT = 5
+PLACE_LIMIT = 120
 # Nobody reads more; who has more is told that not all was taken.
 LIMIT = 1000
 _LIVE_RANK = {False: 0, None: 1, True: 2}
@@ -25,8 +26,13 @@ _BACK_RANK = ("no", "unknown", "replaced", "saved")
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
 # On which way a command is reached: C(kind) of the file that starts it, C(triggers), C(live) and C(because), the C(unit) it runs for, C(through)
-# (C(path:line) of the callers), C(chain) (paths of the scripts on the way).
-Way = collections.namedtuple("Way", "kind triggers live because unit through chain")
+# (C(path:line) of the callers), C(chain) (paths of the scripts on the way). C(purpose): TEARDOWN, LIBRARY or None.
+Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose")
+Way.__new__.__defaults__ = (None,)
+# It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
+TEARDOWN, LIBRARY = "teardown", "library"
+# Not about rules, and so in rows of their own.
+SETTINGS = "settings"
 
 
 class Rows(object):
@@ -49,9 +55,14 @@ class Rows(object):
             if not self.full:
                 self._rows[key] = self._row(way, path, line, effect, kind or way.kind, service)
             return
+        if way.purpose == LIBRARY:
+            return
         for name, values in (("families", effect.families), ("tables", effect.tables), ("chains", effect.chains)):
             # for t in nat filter; do iptables -t $t -F; done
             row[name] += [value for value in values if value not in row[name]]
+        row["purpose"] = row["purpose"] if row["purpose"] == way.purpose else None
+        row["saved_to"], row["appends"] = row["saved_to"] or _saved_to(effect), row["appends"] or effect.appends
+        row["restarted"] += [program for program in effect.restarted if program not in row["restarted"]]
         row["triggers"] = ordered(set(row["triggers"]) | set(way.triggers))
         row["through"] = (row["through"] + [caller for caller in way.through if caller not in row["through"]])[:THROUGH_LIMIT]
         row["unit"] = row["unit"] or way.unit
@@ -62,13 +73,15 @@ class Rows(object):
 
     def _row(self, way, path, line, effect, kind, service):
         owner = self._owners.of(path)
-        return {
+        row = {
             "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner, "sort": effect.sort,
             "families": list(effect.families), "tables": list(effect.tables), "chains": list(effect.chains), "comes_back": effect.comes_back,
             "service": service, "verb": effect.verb if service else None, "unit": way.unit, "triggers": ordered(way.triggers),
             "through": list(way.through[:THROUGH_LIMIT]), "live": way.live, "live_because": way.because, "confidence": effect.confidence,
-            "fix": _fix(kind, owner, path, way),
+            "fix": _fix(kind, owner, path, way), "saved_to": _saved_to(effect), "restarted": list(effect.restarted), "appends": effect.appends,
+            "purpose": way.purpose,
         }
+        return dict(row, file=effect.file) if effect.sort == SETTINGS else row
 
     def may_run(self, path):
         """Whether one of the ways that lead to what stands at C(path) is not known to be dead."""
@@ -76,11 +89,11 @@ class Rows(object):
 
     def of_unit(self, unit, phases):
         """The rows that starting, stopping or reloading a unit runs through."""
-        return [row for row in self._rows.values() if row["unit"] == unit and set(phases).intersection(row["triggers"])]
+        return [row for row in self._rows.values() if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
 
     def units(self):
         """Names of the units that run through any of them."""
-        return set(row["unit"] for row in self._rows.values() if row["unit"])
+        return set(row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS)
 
     def all(self):
         """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked for."""
@@ -93,8 +106,15 @@ def ordered(triggers):
     return [trigger for trigger in TRIGGERS if trigger in triggers]
 
 
+def _saved_to(effect):
+    place = effect.saved_to
+    return masked_text(place, PLACE_LIMIT) if place and "/" in place else place
+
+
 def _fix(kind, owner, path, way):
     """How the danger can be removed with the smallest change, or None where it is not for a program to decide."""
+    if way.purpose:
+        return None
     if kind == "service_config" or path.startswith(_NOT_EDITED):
         return None
     if kind == "unit":

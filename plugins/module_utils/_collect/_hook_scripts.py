@@ -10,7 +10,7 @@ import posixpath
 import re
 
 from .. import _host
-from .._hooks.words import folders_started, mentions
+from .._hooks.words import folders_started, mentions, mentions_settings
 from ._hook_live import is_passed_over
 
 READABLE, OTHER = "readable", "other"
@@ -27,6 +27,7 @@ _BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([
 # One of these is in whatever that finds.
 _BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
+_READS_IN = re.compile(rb"^[ \t]*(?:\.|source)[ \t]+\S", re.MULTILINE)
 _BESIDE_UNKNOWN = re.compile("\0[^\0]*\0/")
 _DEPTH = 5
 _PATHS_LIMIT = 200
@@ -75,12 +76,16 @@ class Scripts(object):
 
     def names_a_hit(self, data):
         """Whether the bytes hold a word of the firewall or one of those names."""
-        if mentions(data):
+        if mentions(data) or mentions_settings(data):
             return True
         for name in self.names:
             if name in data:
                 return True
         return False
+
+    def is_script_wanted(self, data):
+        """The same of a script that only people run: what it reads in may flush, what it starts stands for itself."""
+        return self.names_a_hit(data) or (_READS_IN.search(data) is not None and self.is_wanted(data))
 
     def is_wanted(self, data):
         """Whether a file of these bytes is worth parsing."""

@@ -9,6 +9,7 @@ from .. import _host
 from .._hooks import nft_script, services
 from .._hooks.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from .._hooks.script import STATEMENTS_LIMIT, read_script
+from ._hook_rows import LIBRARY, TEARDOWN
 from ._hook_scripts import OTHER, folders_in
 
 # A script that starts a script that starts a script: nobody goes deeper, and a crowd of them ends the look.
@@ -19,7 +20,7 @@ INCLUDES_LIMIT = 50
 ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
 _NFT_SORTS = ("ruleset", "table", "flush", "delete")
-# Ends a cluster; who runs one of these wants its rules gone.
+# Scripts of distributions that take Kubernetes off a node (k3s install.sh, rke2 bundle/bin); whoever runs one wants its rules gone.
 _ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh", "rke2-uninstall.sh")
 
 
@@ -54,8 +55,8 @@ class Tracer(object):
             self._host.note(path, reading.cut)
         for effect in reading.effects:
             self._take(way, path, line_of(effect.line), effect)
-        names = tuple(run.path_or_name for run in reading.runs if "/" not in run.path_or_name)
         beside = (posixpath.dirname(path),) + tuple(folders) + tuple(folders_in(text))
+        names = self._names_called(reading, called, beside)
         for run in reading.runs:
             line = line_of(run.line)
             if run.how == "unit":
@@ -65,6 +66,16 @@ class Tracer(object):
                     line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)))
             else:
                 self._follow(way, path, line, run, names, beside)
+
+    def _names_called(self, reading, called, folders):
+        """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in another."""
+        names = tuple(called) + _names_in(reading)
+        sourced = [self._scripts.find(run.path_or_name, folders) for run in reading.runs if run.how == "source"]
+        for program in sourced if len(sourced) > 1 else ():
+            script = self._scripts.of(program) if program else None
+            inner = self._reading(script.text, None, names) if script else None
+            names += _names_in(inner) if inner else ()
+        return tuple(dict.fromkeys(names))
 
     def _reading(self, text, arguments, called):
         key = (text, arguments, called)
@@ -106,7 +117,7 @@ class Tracer(object):
             return
         self._reach(way, script.path)
         if posixpath.basename(script.path) in _ENDS_KUBERNETES:
-            return
+            way = way._replace(purpose=TEARDOWN)
         way = way._replace(kind="script", chain=way.chain + (script.path,))
         if script.language == OTHER:
             self._scripts.other_languages.add(script.path)
@@ -114,6 +125,12 @@ class Tracer(object):
             self.nft(way, script.path)
         else:
             self.shell(way, script.path, script.text, lambda inner: inner, arguments, called)
+
+    def library(self, way, script):
+        """Follow the functions of a script that nothing in it calls."""
+        reading = self._reading(script.text, None, ()) if script.language != OTHER and not script.is_nft else None
+        if reading is not None and reading.uncalled:
+            self.script(way._replace(purpose=LIBRARY), script, None, reading.uncalled)
 
     def _reach(self, way, path):
         if way.live is not False:
@@ -208,3 +225,7 @@ class Tracer(object):
         """Rows for services that are told to start, stop or reload, once all units are known."""
         from ._hook_serve import serve
         serve(self._services, self._units, self._rows, self.read)
+
+
+def _names_in(reading):
+    return tuple(run.path_or_name for run in reading.runs if "/" not in run.path_or_name)

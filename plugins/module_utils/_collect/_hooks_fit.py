@@ -25,7 +25,7 @@ def fitted_hooks(section, limit):
     while _size(section) > limit and (section["hooks"] or section["files"]):
         longer = max(("hooks", "files"), key=lambda key: _size(section[key]))
         _keep(section, longer, len(section[longer]) * 7 // 8)
-    for key in ("saved_rule_sets", "unordered", "waiting"):
+    for key in ("saved_rule_sets", "unordered", "waiting", "written"):
         while _size(section) > limit and section[key]:
             section[key] = section[key][:-1]
     return section

@@ -18,7 +18,7 @@ from . import _hook_files, _hook_order
 from ._hook_live import has_unit, unit_of_script
 from ._hook_owner import Owners
 from ._hook_places import PLACES, SOURCES
-from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, START, STOP, TIMER, Rows, Way
+from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, SETTINGS, START, STOP, TIMER, Rows, Way
 from ._hook_saved import SavedSets
 from ._hook_scripts import OTHER, Scripts, language_of
 from ._hook_units import HookUnits, distinct
@@ -139,7 +139,7 @@ class _Look(object):
     def _in_directories(self):
         found = []
         for folder in distinct(self.host, self._directories):
-            status, hits = self._search.below(folder, self._scripts.names_a_hit, DEPTH)
+            status, hits = self._search.below(folder, self._scripts.is_script_wanted, DEPTH)
             self._note("directories", status)
             found += hits
         return found
@@ -204,10 +204,16 @@ class _Look(object):
         if script is None or (script.path in tracer.reached and self._rows.may_run(script.path)):
             return
         if _is_script(found):
-            tracer.script(Way("script", (BY_HAND,), None, "nothing here runs it by itself; somebody may", None, (), ()), script)
+            way = Way("script", (BY_HAND,), None, "nothing here runs it by itself; somebody may", None, (), ())
+            # Of a script that something runs, what it never calls is left over.
+            uses = script.path in tracer.reached
+            tracer.script(way, script)
+            if not uses:
+                tracer.library(way, script)
 
     def section(self):
-        rows = self._rows.all()
+        every = self._rows.all()
+        rows = [row for row in every if row["sort"] != SETTINGS]
         replays = self._tracer.replays if self._tracer else {}
         with self._reading("saved_rules"):
             saved, saved_left_out = self._saved.rows(replays, self.units)
@@ -228,7 +234,7 @@ class _Look(object):
         return {
             "schema": 1, "collected": self._collected, "hooks": rows, "hook_count": len(rows), "hooks_left_out": 0,
             "files": files, "file_count": len(files), "saved_rule_sets": saved,
-            "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting,
+            "written": _hook_files.written(every), "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting,
             "firewalld": firewalld, "ufw": ufw, "scanned": {
                 "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks), "skipped": skipped,
                 "skipped_count": skipped_count, "other_languages": sorted(self._scripts.other_languages)[:10]},

@@ -7,6 +7,7 @@ import re
 
 from .launchers import LAUNCHERS, known
 from .printed import printed
+from .sequence import RESTARTERS, restarted_by
 from .tools import is_tool, run_tool
 from .values import MARK, MARKS, NOTHING_KNOWN
 from .wrappers import CONTAINERS, unwrapped
@@ -49,6 +50,8 @@ def run_command(walker, node, words):
 
 
 def _run_program(walker, node, path, name, arguments):
+    if name in RESTARTERS:
+        walker.findings.sequence.restarts(restarted_by(name, arguments))
     if name in _QUIET:
         pass
     elif name in LAUNCHERS:

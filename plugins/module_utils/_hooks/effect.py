@@ -11,14 +11,17 @@ script. C(command) is its source, not masked. C(sort):
     apply                   C(nft -f) of C(file), whose statements say what happens
     service                 C(unit) gets C(verb)
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
+    settings                lines that are written into C(file) of modprobe.d or sysctl.d; C(tables) holds them
 C(families): ipv4, ipv6; of nft also inet, arp, bridge. C(tables) and C(chains): C(("*",)) is every one. C(comes_back): no, saved (the
 same script puts back what it saved), replaced (other rules come instead), unknown. C(confidence): certain, likely (through a name
-that is not known in this text), possible.
+that is not known in this text), possible. What the same script does after it: C(saved_to) is where it saves the rules that are left, or
+None; C(restarted) are programs of Kubernetes; C(appends) is true where it adds rules.
 
 Run: what a script starts, to be looked at too, and its C(span). C(how): run, source, directory (run-parts), unit (C(arguments) is the verb).
 
 Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read; C(cut) says in a
-few words where a limit ended the reading, None where none did; C(statements) is how many were followed.
+few words where a limit ended the reading, None where none did; C(statements) is how many were followed; C(uncalled) are names of
+functions that the text defines and never calls.
 """
 
 import collections
@@ -28,6 +31,9 @@ IPV4, IPV6 = "ipv4", "ipv6"
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 
 Effect = collections.namedtuple("Effect", (
-    "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence"))
+    "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence", "saved_to",
+    "restarted", "appends"))
+Effect.__new__.__defaults__ = (None, (), False)
 Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span"))
-Reading = collections.namedtuple("Reading", ("effects", "runs", "declared", "cut", "statements"))
+Reading = collections.namedtuple("Reading", ("effects", "runs", "declared", "cut", "statements", "uncalled"))
+Reading.__new__.__defaults__ = ((),)

@@ -11,11 +11,14 @@ import bisect
 import re
 
 from .effect import CERTAIN, CONFIDENCES, LIKELY, Effect, Run
+from .sequence import Sequence
 from .values import MARK
 
 FOUND_LIMIT = 2000
 COMMAND_LIMIT = 1000
 _TOO_MANY = "was not followed further than %d commands of interest" % FOUND_LIMIT
+# What takes rules away; a policy, sets and modules are not in a saved rule set.
+_TAKES_RULES = frozenset(("flush", "delete", "restore", "ruleset", "table", "apply", "service"))
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
@@ -26,6 +29,7 @@ class Findings(object):
         self.text, self.declared, self.cut = text, True, None
         self.added = -1             # where rules were added last
         self.doubtful = False       # what is found now is run only if an unknown name is that of its function
+        self.sequence = Sequence()
         self._effects, self._runs, self._line_ends = {}, {}, None
         self._source, self._offset, self._place = None, 0, None
 
@@ -96,6 +100,8 @@ class Findings(object):
             self.end(_TOO_MANY)
             return
         self._effects[key] = (families, tables, chains, comes_back, confidence)
+        if sort in _TAKES_RULES:
+            self.sequence.takes(key, families)
 
     def run(self, node, path, arguments, how):
         if path and len(self._runs) >= FOUND_LIMIT:
@@ -105,9 +111,9 @@ class Findings(object):
         self._runs.setdefault((self.span(node), path, tuple(arguments), how))
 
     def effects(self):
-        return [Effect(self._line(span[0]), span, self._command(span), sort, families, tables, chains, unit, verb, file, comes_back, confidence)
-                for (span, sort, unit, verb, file), (families, tables, chains, comes_back, confidence)
-                in sorted(self._effects.items(), key=lambda item: item[0][0])]
+        return [Effect(self._line(key[0][0]), key[0], self._command(key[0]), key[1], families, tables, chains, key[2], key[3], key[4], comes_back,
+                       confidence, *self.sequence.of(key))
+                for key, (families, tables, chains, comes_back, confidence) in sorted(self._effects.items(), key=lambda item: item[0][0])]
 
     def runs(self):
         return [Run(self._line(span[0]), path, arguments, how, span) for span, path, arguments, how in sorted(self._runs, key=lambda run: run[0][0])]

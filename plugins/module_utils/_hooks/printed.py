@@ -37,6 +37,8 @@ def printed(name, arguments, read):
         return arguments[-1] + "\n" if arguments else ""
     if _SAVES.match(name) or _LISTS.match(name) and any(_LISTING.match(one) for one in arguments):
         return RULES
+    if name == "nft" and [one for one in arguments if not one.startswith("-")][:2] == ["list", "ruleset"]:
+        return RULES
     if name == "lsmod" or name == "ipset" and arguments[:1] in (["list"], ["-L"], ["save"], ["-S"]):
         return MODULES if name == "lsmod" else SETS
     if name in _PASSING or name in _FILTERS:

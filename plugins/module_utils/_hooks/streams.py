@@ -5,7 +5,8 @@
 
 from .launchers import run_crontab
 from .printed import of_file
-from .values import MARK, NOTHING_KNOWN, TEXT_LIMIT
+from .settings import harmful_settings
+from .values import FEWER_RULES, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
 
 FILES_LIMIT = 100       # that the script writes itself
 _READS = ("<", "<<", "<<-", "<<<", "<>")
@@ -59,6 +60,13 @@ class Streams(object):
         """The script writes a file: of no concern, unless it reads or runs that later, or cron does."""
         if path.startswith(("/etc/cron", "/var/spool/cron")):
             run_crontab(self, node, text, path)
+        if (RULES in text or FEWER_RULES in text) and not path.startswith("/dev/"):
+            # What a variable holds is not shown: it may be a secret.
+            shown = MARKS.sub(r"$\1", path)
+            self.findings.sequence.writes(shown if shown in self.findings.text else "a file")
+        settings = harmful_settings(path, text)
+        if settings:
+            self.effect(node, "settings", tables=settings, file=path)
         if path.startswith("/dev/") or MARK in path or len(self.files) >= FILES_LIMIT:
             return
         text = (self.files.get(path, "") if appends else "") + text

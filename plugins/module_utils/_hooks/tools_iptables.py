@@ -23,6 +23,7 @@ _HARMLESS = frozenset("AICLSNZhV")
 _SORTS = {"F": "flush", "X": "delete", "D": "delete", "R": "delete", "E": "delete", "P": "policy"}
 _RESTORED_TABLE = re.compile(r"(?m)^[ \t]*\*([\w-]+)")
 _DECLARED = re.compile(r"(?m)^[ \t]*(?::|-F[ \t]+)(\S+)")
+_RULE_COMMAND = re.compile(r"-[AIC]\Z|--(?:append|insert|check)\Z")
 _FILE = re.compile("\0<([^\0]+)\0")
 
 
@@ -31,13 +32,19 @@ def run_iptables(walker, node, arguments, families, action, confidence):
     if action in ("restore", "apply"):
         _restore(walker, node, arguments, families, confidence, action == "apply")
     elif action == "save":
+        walker.findings.sequence.prints(families)
         for option, path in zip(arguments, arguments[1:]):
             if option in ("-f", "--file"):
                 walker.write(node, path, RULES)
     else:
         options = _options(arguments)
+        if options[0] == "C":
+            walker.checked = _rule_of(arguments)
         if options[0] in ("A", "I"):
             walker.findings.added = max(walker.findings.added, walker.findings.span(node)[0])
+            # A rule that is asked for before it is added is not there twice.
+            if walker.checked is None or walker.checked != _rule_of(arguments):
+                walker.findings.sequence.appends(families)
         found = _judge(options, arguments)
         if found:
             sort, tables, chains, sure = found
@@ -65,6 +72,11 @@ def _judge(options, arguments):
     if command == "F" and chain in BUILT_IN or _is_others(chain, table) or command == "D" and _is_others(target, table):
         return _SORTS[command], tables, (chain,), sure
     return None
+
+
+def _rule_of(arguments):
+    """The words of a rule, whichever command they are given to; that to insert has a number as well."""
+    return [word for word in arguments if not _RULE_COMMAND.match(word) and not word.isdigit()]
 
 
 def _is_others(chain, table):

@@ -7,9 +7,8 @@ import re
 
 from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, POSSIBLE
 from .values import MARK, SETS
+from .words import MODULE
 
-_MODULE = re.compile(
-    r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|br_netfilter)\Z")
 # Sets of kube-proxy, kube-router, Calico, Weave, Cilium and Azure NPM.
 _OTHERS_SET = re.compile(r"(?:KUBE-|kube-router-|cali[46]0|weave-|cilium_|azure-npm-)")
 _SET_VERBS = {"flush": "flush", "-F": "flush", "--flush": "flush", "destroy": "destroy", "-X": "destroy", "--destroy": "destroy", "x": "destroy"}
@@ -23,7 +22,7 @@ def run_kernel(walker, node, kind, name, arguments):
         if name == "ipvsadm-restore" or any(re.match(r"-[CR]\Z|--(?:clear|restore)\Z", word) for word in arguments):
             walker.effect(node, "ipvs", families=(IPV4, IPV6), tables=EVERY)
     elif kind == "module":
-        modules = [word.replace("-", "_") for word in plain if _MODULE.match(word.replace("-", "_"))]
+        modules = [word.replace("-", "_") for word in plain if MODULE.match(word.replace("-", "_"))]
         asks = any(re.match(r"-[a-z]*n|--dry-run|--show", word) for word in arguments)
         if modules and not asks and (name == "rmmod" or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
             walker.effect(node, "module", tables=tuple(modules))

@@ -11,6 +11,7 @@ from .values import MARK, RULES
 
 _WITH_VALUE = ("-D", "--define", "-I", "--includepath", "-d", "--debug")
 _FIELDS = ("sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence")
+_LISTS, _ADDS = re.compile(r"list +ruleset\b"), re.compile(r"(?:add|insert) +rule\b")
 _FILE = re.compile("\0<([^\0]+)\0")
 
 
@@ -48,6 +49,10 @@ def _file(walker, node, path):
 
 
 def _tell(walker, node, text, piped):
+    if _LISTS.match(text):
+        walker.findings.sequence.prints(ALL_FAMILIES)
+    elif _ADDS.match(text):
+        walker.findings.sequence.appends(ALL_FAMILIES)
     for _start, _end, what in taken_away(text):
         fields = dict(zip(_FIELDS, what))
         fields["confidence"] = LIKELY if MARK in text and fields["confidence"] == LIKELY else fields["confidence"]

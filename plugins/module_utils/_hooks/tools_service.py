@@ -7,6 +7,7 @@ import fnmatch
 import re
 
 from .effect import CERTAIN, IPV4, IPV6, LIKELY
+from .sequence import SERVICES
 from .values import MARK
 
 # Services that load whole rule sets; what each of them does to the rules of others is told by its unit.
@@ -17,6 +18,8 @@ FIREWALL = re.compile(
 _COMMON = ("iptables", "ip6tables", "nftables", "netfilter-persistent", "firewalld")
 _VERBS = frozenset(("start", "stop", "restart", "reload", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart",
                     "reload-or-try-restart", "force-reload", "condstop", "panic", "flush", "save-and-restart"))
+# What ends in a start.
+_STARTS = frozenset(("start", "restart", "try-restart", "condrestart", "reload-or-restart", "reload-or-try-restart", "force-reload"))
 _WITH_VALUE = ("-t", "--type", "-p", "--property", "-s", "--signal", "--kill-who", "--job-mode", "-n", "--lines", "-o", "--output", "--root")
 _ELSEWHERE = frozenset(("--user", "-H", "--host", "-M", "--machine", "--global"))
 _NOW = {"enable": "start", "disable": "stop", "mask": "stop", "reenable": "restart"}
@@ -71,9 +74,13 @@ def _systemctl(walker, node, arguments):
 
 
 def _tell(walker, node, unit, verb, any_verb=False):
+    name = unit[:-8] if unit.endswith(".service") else unit
+    if verb == "save" and FIREWALL.match(name):
+        walker.findings.sequence.saves(_families(name), ("netfilter-persistent save" if name == "netfilter-persistent" else "service %s save" % name))
     if verb not in _VERBS and not any_verb and MARK not in verb or not verb:
         return
-    name = unit[:-8] if unit.endswith(".service") else unit
+    if name in SERVICES and verb in _STARTS:
+        walker.findings.sequence.restarts(SERVICES[name])
     if set("*?[") & set(name):
         for one in _COMMON:
             if fnmatch.fnmatchcase(one, name):
@@ -83,6 +90,9 @@ def _tell(walker, node, unit, verb, any_verb=False):
         if MARK not in unit + verb:
             walker.findings.run(node, name + ".service" if "." not in name or unit.endswith(".service") else unit, (verb,), "unit")
         return
-    families = (IPV6,) if name.startswith("ip6") else (IPV4,) if name.startswith("iptables") else (IPV4, IPV6)
-    walker.effect(node, "service", confidence=CERTAIN if MARK not in verb else LIKELY, families=families, unit=name + ".service",
+    walker.effect(node, "service", confidence=CERTAIN if MARK not in verb else LIKELY, families=_families(name), unit=name + ".service",
                   verb=verb if MARK not in verb else None, comes_back="unknown")
+
+
+def _families(name):
+    return (IPV6,) if name.startswith("ip6") else (IPV4,) if name.startswith("iptables") else (IPV4, IPV6)

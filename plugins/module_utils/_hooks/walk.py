@@ -41,6 +41,7 @@ class Walker(Streams):
         self.tools = {}     # what commands were found to be
         # How deep in conditions, in arguments of xargs, in a chroot the walk is now.
         self.maybe = self.piped = self.elsewhere = 0
+        self.checked = None  # the words of the rule that iptables -C was asked for last
         self._stack, self._kept, self._calls = [], [], {}
         self._depth, self._steps = 0, max(STEPS_LIMIT, len(text) // 4)
         self._limit, self._walked = limit, 0
@@ -53,8 +54,9 @@ class Walker(Streams):
         self.findings.enter(source, 0, None)
         self.walk(source.nodes)
         self.maybe += 1
-        for name in self._called:
-            self.call(name, None)
+        with self.findings.sequence.ways() as end:
+            for name in self._called:
+                end(self.call(name, None))
         for node, command, offset, place in itertools.islice(self.traps, TRAPS_LIMIT):  # A trap may set another.
             self.findings.leave(place)
             self.nested(node, command, offset)
@@ -62,7 +64,8 @@ class Walker(Streams):
     def reading(self):
         """What was found: a Reading."""
         found = self.findings
-        return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit))
+        called = set(name for name, _arguments in self._calls)
+        return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit), tuple(sorted(set(self.functions) - called)))
 
     def nested(self, node, text, offset=None, arguments=None, span=None):
         """Walk a script inside of this one: at C(offset), else somewhere in C(node) or C(span)."""
@@ -153,6 +156,10 @@ class Walker(Streams):
         return None
 
     def _if(self, node):
+        with self.findings.sequence.ways() as end:
+            return self._arms_of_if(node, end)
+
+    def _arms_of_if(self, node, end):
         all_ended = []
         for condition, nodes in node.clauses:
             known = True
@@ -165,11 +172,16 @@ class Walker(Streams):
                 return self.walk(nodes)
             if known is not False:
                 all_ended.append(self._walk_maybe(nodes))
+                end(all_ended[-1])
             if known:
                 return _weakest(all_ended)
         return None
 
     def _case(self, node):
+        with self.findings.sequence.ways() as end:
+            return self._arms_of_case(node, end)
+
+    def _arms_of_case(self, node, end):
         subject, all_ended, others = node.words[0], [], False
         known = self.values.known(subject)
         name = subject.parts[0].name if len(subject.parts) == 1 and isinstance(subject.parts[0], Variable) else None
@@ -185,6 +197,7 @@ class Walker(Streams):
             if exact and name:
                 self.values.values[name] = tuple(texts[:VALUES_LIMIT])
             all_ended.append(self._walk_maybe(nodes))
+            end(all_ended[-1])
             if exact and name and self.values.values.get(name) == tuple(texts[:VALUES_LIMIT]):
                 self.values.restore(name, before)
             others = others or "*" in texts

@@ -19,6 +19,11 @@ _MEANT = {
     b"modprobe": rb"(?:(?<![\w-])|(?<=\\[nt]))-(?:[a-z]*r|-remove)",
     b"--cleanup": rb"--cleanup(?!-db)",
 }
+# Modules of netfilter.
+MODULE = re.compile(
+    r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|br_netfilter)\Z")
+# A script writes settings of modprobe.d or sysctl.d that matter here, as far as one word tells.
+_SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")), (b"sysctl.", (b"ip_forward", b"forwarding", b"bridge-nf-call")))
 # What starts the programs of a folder, and the whole of it where the folder is written out.
 _STARTER = b"run-parts"
 _STARTED = rb"run-parts(?:[ \t]+--?[\w-]*(?:=[^\s;|&()`]*)?)*[ \t]+(/[\w.+@/-]+)(?=[\s;|&)\"'`]|\Z)"
@@ -28,6 +33,14 @@ def mentions(data):
     """Whether the bytes hold a word of the firewall."""
     for word in WORDS:  # A loop: any() over a generator takes twice as long, and 20,000 files are asked.
         if word in data and (word not in _MEANT or re.search(_MEANT[word], data)):
+            return True
+    return False
+
+
+def mentions_settings(data):
+    """Whether the bytes hold words of a script that writes settings which netfilter rests on."""
+    for place, words in _SETTINGS:  # A loop, as in mentions().
+        if place in data and any(word in data for word in words):
             return True
     return False
 

@@ -280,9 +280,10 @@ def test_directories_that_cannot_be_searched(folder, tmp_path):
         look(DEBIAN, tmp_path, directories=[folder])
 
 
-def test_what_ends_a_cluster_may_flush(tmp_path):
+def test_what_ends_a_cluster_is_told_as_that_and_not_edited(tmp_path):
     killer = executable("#!/bin/sh\niptables-save | grep -v KUBE- | iptables-restore\niptables -F\n")
-    assert offending(look(merged(hook_nodes.SYSTEMD, {"usr/local/bin/k3s-killall.sh": killer}), tmp_path)) == []
+    found = look(merged(hook_nodes.SYSTEMD, {"usr/local/bin/k3s-killall.sh": killer}), tmp_path)["hooks"]
+    assert [(row["line"], row["sort"], row["purpose"], row["fix"]) for row in found] == [(2, "restore", "teardown", None), (3, "flush", "teardown", None)]
 
 
 def test_other_languages_are_named(tmp_path):

@@ -1,0 +1,62 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is left of the rules after a script flushed them and did more, as findings say it. PRIVATE to the collection.
+
+Each text has a blank in front and is empty where there is nothing to say; it fits into a text of the evidence.
+"""
+
+from .effect import EVERY
+from .sequence import KUBE_PROXY, KUBELET
+
+# kubernetes pkg/proxy/iptables/proxier.go: the first sync of a process writes jumps, chains and rules of all Services.
+# kubernetes pkg/kubelet/kubelet_network_linux.go: made once, at the start of kubelet.
+_CHAINS = {
+    KUBE_PROXY: (("nat", "KUBE-SERVICES, KUBE-NODEPORTS, KUBE-SVC-*, KUBE-POSTROUTING"), ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
+    KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT")),
+}
+# Written when a pod is set up (CNI plugin portmap), by the agent of the network plugin, or by whoever added them.
+_OTHERS = (("nat", "host ports of pods (CNI-HOSTPORT-*)"), ("nat", "masquerade rules of the network plugin"),
+           ("filter", "policy rules of the network plugin"))
+_OWN = "rules of others"
+# man iptables: -A and -I add a rule whether it is there or not.
+_IDEMPOTENT = (
+    " It adds rules after its flush, and without the flush each run adds them once more: first make it idempotent with a chain of its own "
+    "(iptables -N SITE || iptables -F SITE) and one jump to it (iptables -C INPUT -j SITE || iptables -I INPUT -j SITE).")
+_TEARDOWN = " It is a script of the distribution that takes Kubernetes off the node: take away what starts it, and leave the script as it is."
+
+
+def saved(place):
+    """C(place): where the rules that are left are saved to, or None."""
+    return " The rule set without these rules is saved afterwards (%s): a boot does not bring rules of others back." % place if place else ""
+
+
+def rebuilt(tables, restarted):
+    """Who rebuilds what of these tables, after these programs of Kubernetes are restarted."""
+    if not restarted:
+        return ""
+    chains = [(program, _chains(program, tables)) for program in restarted]
+    return " Afterwards it restarts %s.%s" % (
+        " and ".join(restarted), "".join(" %s rebuilds %s." % (program, names) for program, names in chains if names))
+
+
+def lost(tables, restarted):
+    """What of these tables stays lost in spite of that."""
+    if not restarted:
+        return ""
+    chains = [(program, _chains(program, tables)) for program in (KUBE_PROXY, KUBELET) if program not in restarted]
+    names = ["%s of %s (until it is restarted)" % (names, program) for program, names in chains if names]
+    return " Stays lost: %s." % ", ".join(names + [what for table, what in _OTHERS if _has(tables, table)] + [_OWN])
+
+
+def advice(appends, is_teardown):
+    """What has to be known before a command goes."""
+    return _TEARDOWN if is_teardown else _IDEMPOTENT if appends else ""
+
+
+def _chains(program, tables):
+    return ", ".join(names for table, names in _CHAINS[program] if _has(tables, table))
+
+
+def _has(tables, table):
+    return table in tables or tuple(tables) == EVERY

@@ -1,0 +1,100 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a script does after it took rules away: it saves what is left, adds rules, restarts Kubernetes. PRIVATE to the collection.
+
+The order is the one in which the script runs, which is not that of its text: functions stand before their calls. What happens in one arm
+of a condition comes before nothing in another arm.
+"""
+
+import contextlib
+
+SAVED, APPENDED, RESTARTED = "saved", "appended", "restarted"
+PROGRAMS = KUBELET, KUBE_PROXY = "kubelet", "kube-proxy"
+# Programs that contain both are restarted as one (docs.k3s.io, docs.rke2.io, docs.k0sproject.io, canonical.com/microk8s/docs).
+SERVICES = {
+    "kubelet": (KUBELET,), "kube-proxy": (KUBE_PROXY,), "k3s": PROGRAMS, "k3s-agent": PROGRAMS, "rke2-server": PROGRAMS, "rke2-agent": PROGRAMS,
+    "k0scontroller": PROGRAMS, "k0sworker": PROGRAMS, "snap.microk8s.daemon-kubelite": PROGRAMS}
+
+_KILLERS = ("pkill", "killall")
+# Whatever starts a stopped container or a deleted pod again is not in this script.
+_CONTAINERS = {"kubectl": ("restart", "delete"), "docker": ("restart", "stop", "kill", "rm"), "podman": ("restart", "stop", "kill", "rm"),
+               "nerdctl": ("restart", "stop", "kill", "rm"), "crictl": ("stop", "stopp", "rm", "rmp")}
+_PACKAGES = {"snap": ("start", "restart"), "microk8s": ("start",)}
+RESTARTERS = frozenset(_KILLERS) | frozenset(_CONTAINERS) | frozenset(_PACKAGES)
+
+
+def restarted_by(name, arguments):
+    """Programs of Kubernetes that one of RESTARTERS restarts."""
+    if name in _PACKAGES:
+        return PROGRAMS if set(_PACKAGES[name]) & set(arguments) and (name == "microk8s" or "microk8s" in arguments) else ()
+    if name in _CONTAINERS and not set(_CONTAINERS[name]) & set(arguments):
+        return ()
+    return tuple(program for program in PROGRAMS if any(program in word for word in arguments))
+
+
+class Sequence(object):
+    """C(followed) is {key of an effect: {SAVED: where to, APPENDED: True, (RESTARTED, program): True}}."""
+
+    def __init__(self):
+        self.followed = {}
+        # {event that did not happen yet: [key]}; a key leaves the list with the event, so that each is touched once.
+        self._open = {}
+        # {family: [key]}: a program has printed the rules, and they are not written anywhere yet.
+        self._printed = {}
+
+    def takes(self, key, families):
+        """A command took rules of these families away."""
+        for event in [(what, family) for family in families for what in (SAVED, APPENDED)] + [(RESTARTED, program) for program in PROGRAMS]:
+            self._open.setdefault(event, []).append(key)
+
+    def prints(self, families):
+        """A command prints all rules of these families."""
+        for family in families:
+            self._printed.setdefault(family, []).extend(self._open.pop((SAVED, family), ()))
+
+    def writes(self, place):
+        """What was printed is written."""
+        printed, self._printed = self._printed, {}
+        for keys in printed.values():
+            self._note(keys, SAVED, place)
+
+    def saves(self, families, place):
+        """A service saves all rules of these families."""
+        for family in families:
+            self._note(self._open.pop((SAVED, family), ()), SAVED, place)
+
+    def appends(self, families):
+        """A command adds a rule."""
+        for family in families:
+            self._note(self._open.pop((APPENDED, family), ()), APPENDED, True)
+
+    def restarts(self, programs):
+        """A command restarts programs of Kubernetes."""
+        for program in programs:
+            self._note(self._open.pop((RESTARTED, program), ()), (RESTARTED, program), True)
+
+    def _note(self, keys, what, value):
+        for key in keys:
+            self.followed.setdefault(key, {}).setdefault(what, value)
+
+    def of(self, key):
+        """(where the rules are saved to or None, programs that are restarted, whether rules are added) after an effect."""
+        found = self.followed.get(key, {})
+        return found.get(SAVED), tuple(program for program in PROGRAMS if (RESTARTED, program) in found), APPENDED in found
+
+    @contextlib.contextmanager
+    def ways(self):
+        """For arms of which the script runs one: yields what is to be called with how each of them ended."""
+        lengths = dict((event, len(keys)) for event, keys in self._open.items())
+        apart = []
+
+        def end(ended):
+            for event, keys in self._open.items():
+                length = lengths.get(event, 0)
+                if keys[length:] and ended != "exit":
+                    apart.append((event, keys[length:]))
+                del keys[length:]
+        yield end
+        for event, keys in apart:
+            self._open.setdefault(event, []).extend(keys)
