@@ -23,10 +23,15 @@ _LEFT = {
     "policy": "a policy takes no rule away, and is for the site to decide: let what pods need through",
     "service_config": "it is a setting of that program and for its owner to decide: change it there",
     "nft_config": "which tables of it are the site's own is for its owner to say: let it reset those alone instead of the whole ruleset",
+    "teardown": "it is a script of a distribution that takes Kubernetes off the node, and its rules with it: run it for that alone",
+    "library": "nothing calls the function it stands in: change what will call it",
     "cloud_init": "it came with the instance's data: take it out where that is made",
 }
 # Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent, FLUSH_ON_STOP).
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
+# Of _hooks/script_edit.py and _flush_hooks_divert_plan.py.
+_REMOVES = ("removed", "diverted")
+DUPLICATES = "it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent (iptables -C before -A or -I)"
 _NOT_EDITED = "nothing changes it by itself; take the command out by hand"
 
 
@@ -67,7 +72,9 @@ def plan_present(host, node, options):
     if options["clean_saved"]:
         _plan_saved(host, plan, [row for row in found["saved_rule_sets"] if wanted(row["path"], None)])
     for row, told in zip(rows, plan.rows):
-        told["action"], told["msg"] = done.get(id(row), (None, _LEFT.get("policy" if row["sort"] == "policy" else row["kind"], _NOT_EDITED)))
+        told["action"], told["msg"] = done.get(id(row), (None, _LEFT.get(_why_left(row), _NOT_EDITED)))
+        if row["appends"] and told["action"] in _REMOVES:
+            told["msg"] = DUPLICATES
     _leave_unwritable(host, plan)
     return plan
 
@@ -103,6 +110,10 @@ def _told(row):
     told = dict((key, row[key]) for key in ("path", "line", "command", "kind", "unit", "triggers"))
     told.update(action=None, failed=False, msg="")
     return told
+
+
+def _why_left(row):
+    return "policy" if row["sort"] == "policy" else row["purpose"] or row["kind"]
 
 
 def _plan_scripts(host, plan, rows, done):

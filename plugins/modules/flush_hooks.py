@@ -21,6 +21,7 @@ description:
   - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/flush_hooks). They are written before the change is made,
     so a run that is killed can be undone, or run again.
   - Nothing is started, stopped, restarted or reloaded. Only C(systemctl daemon-reload) is run where units changed on a live node.
+  - Where a script adds rules after a flush that is removed, each further run adds them once more. The module warns of that.
   - A file keeps its mode, owner, ACL, label and line endings.
   - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
 author:
@@ -159,7 +160,10 @@ OPTIONS = dict(
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
-        module.exit_json(**_flush_hooks_plan.run(module.params, module.check_mode))
+        result = _flush_hooks_plan.run(module.params, module.check_mode)
+        for path, message in sorted(set((row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == _flush_hooks_plan.DUPLICATES)):
+            module.warn("%s: %s" % (path, message))
+        module.exit_json(**result)
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         module.fail_json(**error.result())
 

@@ -32,6 +32,19 @@ def test_from_announcing_to_undoing(tree):
         assert script.read() == TREE["opt/fw.sh"]["content"]
 
 
+APPENDS = "#!/bin/sh\niptables -F\niptables -A INPUT -p tcp --dport 22 -j ACCEPT\n"
+
+
+@pytest.mark.parametrize("script, warned", [(APPENDS, True), (APPENDS.replace("-A INPUT", "-C INPUT"), False)])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned, check, tmp_path):
+    root = node_tree.unpack({"etc/os-release": "ID=debian\n", "opt/fw.sh": executable(script)}, tmp_path)
+    status, result = module_runs.run_module("flush_hooks", root=root, directories=["/opt"], _ansible_check_mode=check)
+    assert status == 0 and [row["action"] for row in result["hooks"]] == ["removed"]
+    said = [str(each) for each in result.get("warnings", [])]
+    assert len(said) == warned and all("/opt/fw.sh: it adds rules afterwards" in each and "once more" in each for each in said)
+
+
 @pytest.mark.parametrize("options, message", [
     ({"root": "/nowhere/at/all"}, "is no directory"), ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
 ])
