@@ -138,6 +138,18 @@ def test_a_library_of_which_another_function_is_called_is_silent(call, tmp_path)
     assert findings({CRON: executable(CALLER % call), "usr/local/lib/site/net.sh": LIBRARY}, tmp_path) == {}
 
 
+FLUSH = {"opt/flush": executable("#!/bin/sh\niptables -F\n"), "opt/net.sh": LIBRARY}
+
+
+@pytest.mark.parametrize("script, said", [
+    ("/opt/flush\niptables-save > /etc/r\n", True), ("iptables-save > /etc/r\n/opt/flush\n", False), ("sh /opt/flush\nsystemctl restart kubelet\n", True),
+    (". /opt/net.sh\nwipe\nservice iptables save\n", True), (". /opt/net.sh\niptables-save > /etc/r\nwipe\n", False),
+    (". /opt/net.sh\nwipe\nip6tables-save > /etc/r\n", False)])
+def test_what_a_caller_does_afterwards_counts(script, said, tmp_path):
+    found = findings(merged(FLUSH, {CRON: executable("#!/bin/sh\n" + script)}), tmp_path)
+    assert sorted(found) == ["HOOK001"] and ("afterwards" in found["HOOK001"]["reason"].lower()) == said
+
+
 # What such scripts do, in words of this project: services and mounts go, then the rules that Kubernetes brought.
 KILL = executable("""#!/bin/sh
 for unit in /etc/systemd/system/NAME*.service; do

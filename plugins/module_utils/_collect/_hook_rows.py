@@ -6,6 +6,7 @@
 import collections
 
 from .._hooks.effect import CONFIDENCES, EVERY
+from .._hooks.sequence import told
 from .._parse.command_text import masked_text
 from ._hook_owner import ADMINISTRATOR, PACKAGE
 
@@ -26,9 +27,10 @@ _BACK_RANK = ("no", "unknown", "replaced", "saved")
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
 # On which way a command is reached: C(kind) of the file that starts it, C(triggers), C(live) and C(because), the C(unit) it runs for, C(through)
-# (C(path:line) of the callers), C(chain) (paths of the scripts on the way). C(purpose): TEARDOWN, LIBRARY or None.
-Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose")
-Way.__new__.__defaults__ = (None,)
+# (C(path:line) of the callers), C(chain) (paths of the scripts on the way). C(purpose): TEARDOWN, LIBRARY or None. C(after): what the callers
+# do when the command is done, as of a Run.
+Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose after")
+Way.__new__.__defaults__ = (None, ())
 # It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
 # Not about rules, and so in rows of their own.
@@ -48,6 +50,9 @@ class Rows(object):
 
     def take(self, way, path, line, effect, kind=None, service=None):
         """Note that C(effect), which stands at C(path), is reached on C(way). C(kind) of the file, where it is another than that of the way."""
+        saved_to, restarted, appends = told(way.after, effect.families)
+        restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
+        effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted, appends=effect.appends or appends)
         key = (path, line, effect.command, effect.sort, service)
         row = self._rows.get(key)
         if row is None:

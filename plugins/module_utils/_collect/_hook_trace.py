@@ -56,9 +56,10 @@ class Tracer(object):
         for effect in reading.effects:
             self._take(way, path, line_of(effect.line), effect)
         beside = (posixpath.dirname(path),) + tuple(folders) + tuple(folders_in(text))
-        names = self._names_called(reading, called, beside)
+        names, outer = self._names_called(reading, called, beside), way
         for run in reading.runs:
             line = line_of(run.line)
+            way = outer._replace(after=self._after(run, reading, beside) + outer.after)
             if run.how == "unit":
                 verb = run.arguments[0] if run.arguments else ""
                 command = "systemctl %s %s" % (verb, run.path_or_name)
@@ -66,6 +67,15 @@ class Tracer(object):
                     line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)))
             else:
                 self._follow(way, path, line, run, names, beside)
+
+    def _after(self, run, reading, folders):
+        """What a script does when it is done with what it runs; of a library that it reads in, with the functions that stand there."""
+        if run.how != "source":
+            return run.after
+        program = self._scripts.find(run.path_or_name, folders)
+        script = self._scripts.of(program) if program else None
+        library = self._reading(script.text, None, ()) if script else None
+        return tuple(event for call in reading.runs if library and call.path_or_name in library.uncalled for event in call.after)
 
     def _names_called(self, reading, called, folders):
         """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in another."""

@@ -18,6 +18,7 @@ that is not known in this text), possible. What the same script does after it: C
 None; C(restarted) are programs of Kubernetes; C(appends) is true where it adds rules.
 
 Run: what a script starts, to be looked at too, and its C(span). C(how): run, source, directory (run-parts), unit (C(arguments) is the verb).
+C(after) is what the script does when that is done, for told() of sequence.py.
 
 Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read; C(cut) says in a
 few words where a limit ended the reading, None where none did; C(statements) is how many were followed; C(uncalled) are names of
@@ -34,6 +35,7 @@ Effect = collections.namedtuple("Effect", (
     "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence", "saved_to",
     "restarted", "appends"))
 Effect.__new__.__defaults__ = (None, (), False)
-Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span"))
+Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span", "after"))
+Run.__new__.__defaults__ = ((),)
 Reading = collections.namedtuple("Reading", ("effects", "runs", "declared", "cut", "statements", "uncalled"))
 Reading.__new__.__defaults__ = ((),)

@@ -10,8 +10,8 @@ letter by letter; else the command that holds it is the place.
 import bisect
 import re
 
-from .effect import CERTAIN, CONFIDENCES, LIKELY, Effect, Run
-from .sequence import Sequence
+from .effect import CERTAIN, CONFIDENCES, IPV4, IPV6, LIKELY, Effect, Run
+from .sequence import Sequence, told
 from .values import MARK
 
 FOUND_LIMIT = 2000
@@ -19,6 +19,8 @@ COMMAND_LIMIT = 1000
 _TOO_MANY = "was not followed further than %d commands of interest" % FOUND_LIMIT
 # What takes rules away; a policy, sets and modules are not in a saved rule set.
 _TAKES_RULES = frozenset(("flush", "delete", "restore", "ruleset", "table", "apply", "service"))
+# What a program takes away that stands in another file is not known here.
+_FAMILIES = (IPV4, IPV6)
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
@@ -108,15 +110,17 @@ class Findings(object):
             self.end(_TOO_MANY)
         if not path or len(self._runs) >= FOUND_LIMIT:
             return
-        self._runs.setdefault((self.span(node), path, tuple(arguments), how))
+        key = (self.span(node), path, tuple(arguments), how)
+        self._runs.setdefault(key)
+        self.sequence.takes(key, _FAMILIES)
 
     def effects(self):
         return [Effect(self._line(key[0][0]), key[0], self._command(key[0]), key[1], families, tables, chains, key[2], key[3], key[4], comes_back,
-                       confidence, *self.sequence.of(key))
+                       confidence, *told(self.sequence.after(key), families))
                 for key, (families, tables, chains, comes_back, confidence) in sorted(self._effects.items(), key=lambda item: item[0][0])]
 
     def runs(self):
-        return [Run(self._line(span[0]), path, arguments, how, span) for span, path, arguments, how in sorted(self._runs, key=lambda run: run[0][0])]
+        return [Run(self._line(key[0][0]), key[1], key[2], key[3], key[0], self.sequence.after(key)) for key in sorted(self._runs, key=lambda run: run[0][0])]
 
     def _line(self, start):
         if self._line_ends is None:

@@ -33,8 +33,16 @@ def restarted_by(name, arguments):
     return tuple(program for program in PROGRAMS if any(program in word for word in arguments))
 
 
+def told(after, families):
+    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of what after() gave."""
+    saved = [value for (what, family), value in after if what == SAVED and family in families]
+    events = set(event for event, _value in after)
+    return (saved[0] if saved else None, tuple(program for program in PROGRAMS if (RESTARTED, program) in events),
+            any((APPENDED, family) in events for family in families))
+
+
 class Sequence(object):
-    """C(followed) is {key of an effect: {SAVED: where to, APPENDED: True, (RESTARTED, program): True}}."""
+    """C(followed) is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or (RESTARTED, program)."""
 
     def __init__(self):
         self.followed = {}
@@ -56,32 +64,31 @@ class Sequence(object):
     def writes(self, place):
         """What was printed is written."""
         printed, self._printed = self._printed, {}
-        for keys in printed.values():
-            self._note(keys, SAVED, place)
+        for family, keys in printed.items():
+            self._note(keys, (SAVED, family), place)
 
     def saves(self, families, place):
         """A service saves all rules of these families."""
         for family in families:
-            self._note(self._open.pop((SAVED, family), ()), SAVED, place)
+            self._note(self._open.pop((SAVED, family), ()), (SAVED, family), place)
 
     def appends(self, families):
         """A command adds a rule."""
         for family in families:
-            self._note(self._open.pop((APPENDED, family), ()), APPENDED, True)
+            self._note(self._open.pop((APPENDED, family), ()), (APPENDED, family), True)
 
     def restarts(self, programs):
         """A command restarts programs of Kubernetes."""
         for program in programs:
             self._note(self._open.pop((RESTARTED, program), ()), (RESTARTED, program), True)
 
-    def _note(self, keys, what, value):
+    def _note(self, keys, event, value):
         for key in keys:
-            self.followed.setdefault(key, {}).setdefault(what, value)
+            self.followed.setdefault(key, {}).setdefault(event, value)
 
-    def of(self, key):
-        """(where the rules are saved to or None, programs that are restarted, whether rules are added) after an effect."""
-        found = self.followed.get(key, {})
-        return found.get(SAVED), tuple(program for program in PROGRAMS if (RESTARTED, program) in found), APPENDED in found
+    def after(self, key):
+        """((event, value), ...) of what follows it."""
+        return tuple(sorted(self.followed.get(key, {}).items()))
 
     @contextlib.contextmanager
     def ways(self):
