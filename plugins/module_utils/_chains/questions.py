@@ -7,6 +7,7 @@ from .anchors import ask_anchors, ask_hint, ask_presence
 from .drops import ask_drops
 from .duplicates import ask_duplicates
 from .emptied import ask_emptied
+from .families import ask_families
 from .hostports import ask_hostports
 from .incomplete import ask_incomplete
 from .leftovers import ask_backends, ask_other_mode, in_use
@@ -48,6 +49,7 @@ def _asked(rule_sets, setting_by, services):
         for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets) else ()):
             yield from question(rule_set, setting_by(rule_set))
     yield from ask_presence(rule_sets, setting_by)
+    yield from ask_families(rule_sets, setting_by)
     yield from ask_hint(rule_sets, setting_by)
     yield from ask_backends(rule_sets)
     yield from ask_other_cni(rule_sets)

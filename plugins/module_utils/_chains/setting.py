@@ -10,8 +10,10 @@ import collections
 # ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured.
 # oldest: where kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
 # kubelet_version: (1, 30), where kubelet tells one of its own.
-Setting = collections.namedtuple("Setting", ("family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version"))
-Setting.__new__.__defaults__ = (None, None)
+# ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both None where that is not known.
+Setting = collections.namedtuple("Setting", (
+    "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal"))
+Setting.__new__.__defaults__ = (None, None, None, None)
 
 
 def proxy_since(setting, version):

@@ -5,7 +5,7 @@
 
 import re
 
-from .. import _errors, _versions
+from .. import _errors, _host, _versions
 from .._chains.anchor_table import KUBELET_CANARY
 from .._chains.setting import Setting
 from ._processes import find_processes
@@ -16,6 +16,8 @@ _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IP
 # Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain the API server.
 _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"), ("kubelite", 16443, ""))
 _KUBELET_PORT = 10250
+# The first is there where the kernel has IPv6 and it is not disabled on its command line.
+_ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
 # Who says what is not known.
 UNTOLD = "nothing tells"
 # kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
@@ -26,20 +28,21 @@ _OLDEST = (1, 10)
 
 class Situation(object):
     """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs and has had the time to
-    make its chains, False where it makes none; C(kubelet_version) and C(ports) as in Setting."""
+    make its chains, False where it makes none; C(kubelet_version), C(ports), C(ipv6) and C(liberal) as in Setting."""
 
-    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports):
+    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None)):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
         self.kubelet = kubelet
         self.kubelet_version = kubelet_version
         self.ports = ports
+        self.ipv6, self.liberal = kernel
 
     def of(self, rule_set):
         """C(Setting) for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest,
-                       self.kubelet_version)
+                       self.kubelet_version, self.ipv6, self.liberal)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -53,7 +56,15 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
-    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet))
+    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet),
+                     _kernel(host) if rules.source == "live" else (None, None))
+
+
+def _kernel(host):
+    """(whether the kernel has IPv6, whether nf_conntrack_tcp_be_liberal is set), None where that cannot be read."""
+    addresses, liberal = host.read_text(_ADDRESSES_6), host.read_text(_LIBERAL)
+    ipv6 = addresses.ok if addresses.ok or addresses.status == _host.ABSENT else None
+    return ipv6, liberal.text.strip() != "0" if liberal.ok else None
 
 
 def _makes_chains(kubelet):

@@ -89,3 +89,10 @@ def test_the_hint_is_a_matter_of_kubelets_own_version(tmp_path):
         own = process(900, "kube-proxy", ["kube-proxy", "--metrics-bind-address=127.0.0.1:%d" % server.port])
         assert "hint_missing" not in audit(tmp_path / "old", UNHINTED, runs(version="1.23.1"), own)["observed"]
         assert "hint_missing" in audit(tmp_path / "new", UNHINTED, runs(version="1.24.1"), own)["observed"]
+
+
+@pytest.mark.parametrize("addresses, missing", [({"proc/net/if_inet6": ""}, 1), ({}, 0)])
+def test_nft_rules_that_are_gone_are_missed_where_the_kernel_has_ipv6(addresses, missing, tmp_path):
+    tree = unpacked(tmp_path, merged(rules(texts.healthy(), "# nothing\n"), addresses))
+    lost = [row for row in collect_iptables_chains(tree, LIVE)["observations"] if row["kind"] == "anchor_missing" and row["family"] == "ipv6"]
+    assert len(lost) == missing
