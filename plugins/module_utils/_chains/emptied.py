@@ -4,7 +4,7 @@
 """Chains of kube-proxy that always hold rules and here hold none, or not all of them. PRIVATE to the collection.
 
 iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules that somebody deleted.
-Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL may be empty, it is not among them.
+Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on some nodes, see guards.py.
 """
 
 from .observation import observe
@@ -40,7 +40,7 @@ def ask_emptied(rule_set, setting):
 def _of_services(rule_set, setting):
     table = rule_set.tables["nat"]
     counts = table.rule_counts()
-    external = sorted(chain for chain in table.chains if chain.startswith("KUBE-EXT-") and not counts.get(chain))
+    external = sorted(chain for chain in table.chains if chain.startswith(("KUBE-EXT-", "KUBE-FW-")) and not counts.get(chain))
     if external:
         yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external), "the ways of external traffic to a Service are empty")
     for portal in PORTALS if setting.mode == "iptables" else ():

@@ -11,10 +11,13 @@ import collections
 import re
 
 from .addresses import within
+from .mark_values import has_bits
 
 # source and destination: an address, or None for one that is not known. states: those of conntrack that fit, None before conntrack saw it.
-# original and original_port: the virtual address, before and behind DNAT. from_node: whether the node itself sends it.
-Packet = collections.namedtuple("Packet", "source destination protocol port states original original_port from_node")
+# original and original_port: the virtual address, before and behind DNAT. from_node: whether the node itself sends it. mark: that of
+# kube-proxy, on what it masquerades; None for what it does not.
+Packet = collections.namedtuple("Packet", "source destination protocol port states original original_port from_node mark")
+Packet.__new__.__defaults__ = (None,)
 
 # Behind these are no pods. A virtual address is never routed to lo, and in OUTPUT the first routing counts (Linux nf_hook_slow()).
 _NO_PODS = re.compile(r"(lo|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+)$")
@@ -71,7 +74,7 @@ def _of_match(match, option, values, packet):
         return _of_address(option, values, packet)
     if match == "tcp" and option == "--tcp-flags":
         return values == _FIRST_SEGMENT or None
-    return False if match == "mark" and option == "--mark" and values and values[0] in _MASQUERADE else None
+    return _of_mark(packet.mark, values) if match == "mark" and option == "--mark" else None
 
 
 def _of_connection(option, values, packet):
@@ -80,6 +83,12 @@ def _of_connection(option, values, packet):
     if option == "--ctorigdst":
         return within(packet.original, values[0] if values else "")
     return _port_in(packet.original_port, values) if option == "--ctorigdstport" else None
+
+
+def _of_mark(mark, values):
+    if mark is not None:
+        return has_bits(mark, values)
+    return False if values and values[0] in _MASQUERADE else None
 
 
 def _of_address(option, values, packet):

@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All questions at once. PRIVATE to the collection."""
 
+from .affinity import ask_affinity
 from .anchors import ask_anchors, ask_hint, ask_presence
 from .drops import ask_drops
 from .duplicates import ask_duplicates
 from .emptied import ask_emptied
 from .families import ask_families
+from .foreign import ask_foreign
+from .guards import ask_guards, ask_invalid
 from .hostports import ask_hostports
 from .incomplete import ask_incomplete
 from .leftovers import ask_backends, ask_other_mode, in_use
@@ -22,9 +25,9 @@ from .repaired import ask_repaired
 from .services import ask_services
 from .structure import ask_structure
 
-_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade)
+_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade, ask_foreign)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
-_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks)
+_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # What a flush of nat leads to by itself.
 _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
 # What leaves endpoints without a rule that leads to them.
@@ -50,6 +53,7 @@ def _asked(rule_sets, setting_by, services):
             yield from question(rule_set, setting_by(rule_set))
     yield from ask_presence(rule_sets, setting_by)
     yield from ask_families(rule_sets, setting_by)
+    yield from ask_invalid([rule_set for rule_set in rule_sets if in_use(rule_set, rule_sets)], setting_by)
     yield from ask_hint(rule_sets, setting_by)
     yield from ask_backends(rule_sets)
     yield from ask_other_cni(rule_sets)

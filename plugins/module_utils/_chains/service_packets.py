@@ -10,7 +10,7 @@ import itertools
 from .addresses import number_of, range_of, within
 from .packet import Packet, meets
 from .rules import plain_value
-from .service_path import ENDPOINT, NAMED, VIRTUAL
+from .service_path import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 from .services import NODE_PORT
 
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
@@ -39,10 +39,10 @@ class _Targets(object):
 
 class ServicePackets(object):
     """C(services): [Service] of one family, each with endpoints. C(ipvs): conntrack does not see what IPVS translates, and virtual
-    addresses are of the type of the node's own, so that nothing is said of either."""
+    addresses are of the type of the node's own, so that nothing is said of either. C(mark): that of what is masqueraded, where it is known."""
 
-    def __init__(self, services, ipvs=False):
-        self._ipvs = ipvs
+    def __init__(self, services, ipvs=False, mark=None):
+        self._ipvs, self._mark = ipvs, mark
         clusters = [service for service in services if service.address != NODE_PORT]
         self._virtual = _Targets(_Target(number_of(service.address) or 0, service.address, service.protocol, service.port, service.address, service.port)
                                  for service in clusters)
@@ -55,6 +55,10 @@ class ServicePackets(object):
 
     def of(self, rule, table, hook, where):
         """[Packet] that may meet the rule, None for the policy; nothing where none can."""
+        if where == MARKED:
+            return self._to_themselves(rule, hook)
+        if where == RAW:
+            return self.of(rule, table, hook, VIRTUAL) + (self._answers(rule) if hook == "PREROUTING" else [])
         source = rule and plain_value(rule, "-s")
         if source is not None and (hook == "OUTPUT" or self._pod_in(source) is None):
             return []
@@ -84,6 +88,27 @@ class ServicePackets(object):
                 if rule is None or not rule.has_match or meets(rule, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())
+
+    def _to_themselves(self, rule, hook):
+        """Packets of pods that reached themselves through a Service; of each port the first pod that the rule names."""
+        network = plain_value(rule, "-s") or plain_value(rule, "-d")
+        found, tried = range_of(network) if network else (0, self._pods[-1].number if self._pods else 0), {}
+        first = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
+        for target in itertools.takewhile(lambda target: target.number <= found[1], self._pods[first:first + _LOOKED]):
+            self._left -= 1
+            if len(tried) < _TRIED and self._left >= 0 and (target.protocol, target.port) not in tried:
+                packet = Packet(target.address, target.address, target.protocol, target.port, _NEW if self._ipvs else _TRANSLATED,
+                                None if self._ipvs else target.original, None if self._ipvs else target.original_port, False, self._mark)
+                if meets(rule, packet):
+                    tried[target.protocol, target.port] = packet
+        return list(tried.values())
+
+    def _answers(self, rule):
+        """What pods that are endpoints answer to pods that are clients, to a port that nobody knows before."""
+        ends = [self._pod_in(network) if network else self._pods[0].address if self._pods else None
+                for network in (plain_value(rule, "-s"), plain_value(rule, "-d"))]
+        protocols = sorted(set(target.protocol for target in self._endpoints.ports)) if None not in ends else ()
+        return [Packet(ends[0], ends[1], protocol, None, None, None, None, False) for protocol in protocols]
 
     def _pod_in(self, network):
         """A pod's address in a network, or None."""

@@ -17,6 +17,7 @@ from .observation import observe
 from .reached import PER_SERVICE, SERVICE_CHAINS, Reached
 from .rules import plain_value, port_ranges, to_local
 from .tables import chains_of
+from .targets import REFUSALS
 
 # One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node. endpoints: each
 # (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be it on other nodes.
@@ -39,7 +40,7 @@ def list_services(rule_set):
     rows = collections.defaultdict(dict)
     nat, family = rule_set.tables.get("nat"), rule_set.family
     reached = Reached(nat) if nat else None
-    for _chain, address, protocol, port, target, comment in itertools.chain(nat.services.jumps, _other_jumps(nat)) if nat else ():
+    for _chain, address, protocol, port, target, comment in addressed_jumps(nat) if nat else ():
         address, alike = address or NODE_PORT, rows[protocol, port]
         if address not in alike:
             endpoints, elsewhere, cluster = reached.by(target)
@@ -137,6 +138,11 @@ def _fault_of(chances):
     return None
 
 
+def addressed_jumps(nat):
+    """(chain, address or None, protocol, port, target, comment) of all rules that send an address to its Service."""
+    return itertools.chain(nat.services.jumps, _other_jumps(nat))
+
+
 def _other_jumps(nat):
     """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
@@ -146,10 +152,15 @@ def _other_jumps(nat):
                     yield (chain,) + row
 
 
+def refused_in(rules):
+    """{(address, protocol, port)} of these rules that refuse what is sent to a single address and port."""
+    return set(row[:3] for rule in rules if rule.target in REFUSALS for row in _row(rule, to_local(rule)))
+
+
 def _refused(table):
     for chain in _REFUSING:
         for rule in table.chains[chain].rules if table and chain in table.chains else ():
-            if rule.target in ("REJECT", "DROP"):
+            if rule.target in REFUSALS:
                 yield from _row(rule, to_local(rule))
 
 

@@ -14,11 +14,13 @@ _PASSED, _LOST = "passed", "lost"
 
 
 class Way(object):
-    """The ways of packets through one table, to a rule with one of the targets C(ends), but not beyond a jump to the chain C(until)."""
+    """The ways of packets through one table, to a rule with one of the targets C(ends), but not beyond a jump to the chain C(until).
 
-    def __init__(self, table, ends=REFUSALS, until=None):
+    Of targets that are not terminal only a rule that C(is_end) counts as an end."""
+
+    def __init__(self, table, ends=REFUSALS, until=None, is_end=None):
         self._table = table
-        self._ends, self._until = ends, until
+        self._ends, self._until, self._is_end = ends, until, is_end
         self._steps = 0
         self._accepting = {}
 
@@ -42,7 +44,7 @@ class Way(object):
             if self._steps < 0 or (self._until and rule.target == self._until):
                 return _LOST
             leads = rule.target in self._table.chains
-            if not leads and rule.target not in TERMINAL:
+            if not leads and rule.target not in TERMINAL and not (self._is_end and rule.target in self._ends and self._is_end(rule)):
                 continue
             answer = meets(rule, packet) if rule.has_match else True
             if answer is False:

@@ -180,6 +180,8 @@ class _Folder(object):
             else:
                 self._write_down(name, _endpoint_texts(name, *(row + tuple(column[index] for column in told))))
                 known[name] = row
+                if columns["recent"][index]:
+                    self.table.services.noting.add(name)
 
     def services(self, columns):
         """Rules of KUBE-SVC and KUBE-SVL chains: the balancing, and what has to stand before it."""

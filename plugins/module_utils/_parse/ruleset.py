@@ -119,16 +119,17 @@ class Services(object):
     C(balancing): {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
     C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
     C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
+    C(noting): the KUBE-SEP chains of C(endpoints) that note their clients for that (C(recent --set));
     C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing.
     """
 
-    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "masquerading", "in_services", "in_nodeports")
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "in_services", "in_nodeports")
 
     def __init__(self):
         self.jumps, self.copies = [], {}
         self.balancing = {}
         self.endpoints = {}
-        self.affinity = {}
+        self.affinity, self.noting = {}, set()
         self.masquerading = {}
         self.in_services = self.in_nodeports = 0
 

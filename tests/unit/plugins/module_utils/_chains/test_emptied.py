@@ -28,7 +28,7 @@ def test_an_emptied_chain_is_told_alone(family, backend, table, chain):
 
 
 def test_not_without_reason():
-    assert ask(emptied("KUBE-FIREWALL")) == [], "it may be empty"
+    assert ask(emptied("KUBE-FIREWALL")) == [], "guards.py knows where it may be empty"
     assert ask(emptied("KUBE-POSTROUTING"), mode=None) == [], "nobody knows what belongs into it"
     unused = "\n".join(line for line in texts.healthy().split("\n") if "KUBE-EXT-" not in line)
     assert ask(emptied("KUBE-NODEPORTS", unused)) == [], "there may be no NodePort"

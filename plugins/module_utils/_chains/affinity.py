@@ -1,0 +1,34 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Services that forget which endpoint a client had. PRIVATE to the collection.
+
+With sessionAffinity ClientIP the chain of each endpoint notes the client (recent --set) and the chain of the Service leads it back
+(recent --rcheck) before it balances; both are written together (kubernetes pkg/proxy/iptables/proxier.go writeServiceToEndpointRules()).
+"""
+
+from .endpoints import balancing_of
+from .observation import observe
+from .reached import SERVICE_CHAINS
+from .tables import chains_of
+
+
+def ask_affinity(rule_set, setting):
+    """emptied_chain of the Services that lead clients back to fewer endpoints than note them."""
+    if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
+        return
+    table = rule_set.tables["nat"]
+    # What was folded has no rules here: of 50,000 chains a few are looked at.
+    others = [(name, chain.rules) for name, chain in table.chains.items() if chain.rules and name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
+    noting = table.services.noting.union(name for name, rules in others if any(rule.value("--set") is not None for rule in rules))
+    if not noting:
+        return
+    led = dict((name, set(endpoints)) for name, endpoints in table.services.affinity.items())
+    for name, rules in others:
+        led.setdefault(name, set()).update(rule.target for rule in rules if rule.value("--rcheck") is not None)
+    for name in sorted(set(table.services.balancing).union(name for name, _rules in others if name.startswith(SERVICE_CHAINS))):
+        endpoints = noting.intersection(endpoint for _chance, endpoint in balancing_of(table, name))
+        lost = endpoints - led.get(name, set())
+        if lost:
+            yield observe("emptied_chain", rule_set, "nat", name, "", 1, "sessionAffinity: no rule leads returning clients to %d of its %d endpoints" % (
+                len(lost), len(endpoints)))
