@@ -227,6 +227,23 @@ def test_policy_drop_without_a_pod_network(backend):
     assert told(kube_dumps.dump(backend, "ipv4", *flannel), (1, 30), backend) == []
 
 
+OF_OTHERS = (
+    ("raw", "-A PREROUTING -j CT --notrack", "untracked"), ("raw", "-A OUTPUT -p tcp -j NOTRACK", "untracked"),
+    ("mangle", "-A POSTROUTING -j MARK --set-mark 1", "mark_cleared"), ("mangle", "-A FORWARD -p tcp -j MARK --and-mark 0x3fff", "mark_cleared"),
+    ("nat", "-I POSTROUTING -p tcp -j ACCEPT", "anchor_shadowed"), ("nat", "-A OUTPUT -p tcp --dport 8081 -j KUBE-EXT-%s", "foreign_jump"),
+)
+
+
+@pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
+@pytest.mark.parametrize("family", kube_dumps.FAMILIES)
+@pytest.mark.parametrize("table, rule, kind", OF_OTHERS, ids=[rule[1] for rule in OF_OTHERS])
+def test_rules_of_others_as_real_programs_write_and_print_them(table, rule, kind, family, backend):
+    kube = kube_rules.restore_input((1, 33), "iptables", family, kube_cluster.every_kind(family)).text()
+    rule = rule % re.search("KUBE-EXT-([A-Z2-7]{16})", kube).group(1) if "%s" in rule else rule
+    text = kube_dumps.dump(backend, family, kube, "*%s\n%s\nCOMMIT\n" % (table, rule))
+    assert kinds(told(text, (1, 33), backend, family)) == [kind]
+
+
 OTHER_MODE = {
     "iptables": "*nat\n:KUBE-NODE-PORT - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ\nCOMMIT\n"
                 "*filter\n:KUBE-IPVS-FILTER - [0:0]\n-A INPUT -m comment --comment \"kubernetes ipvs access filter\" -j KUBE-IPVS-FILTER\nCOMMIT\n",
