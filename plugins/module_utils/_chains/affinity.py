@@ -18,8 +18,7 @@ def ask_affinity(rule_set, setting):
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]
-    # What was folded has no rules here: of 50,000 chains a few are looked at.
-    others = [(name, chain.rules) for name, chain in table.chains.items() if chain.rules and name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
+    others = [(name, table.chains[name].rules) for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
     noting = table.services.noting.union(name for name, rules in others if any(rule.value("--set") is not None for rule in rules))
     if not noting:
         return

@@ -8,7 +8,7 @@ whole of it, and every sync of that family fails from then on (seen with 1.30 an
 """
 
 from .observation import observe
-from .owners import OF_SERVICES, owner_of
+from .owners import owner_of
 from .reached import PER_SERVICE
 from .tables import table_of
 
@@ -20,7 +20,7 @@ def ask_foreign(rule_set, setting):
     table = table_of(rule_set, "nat")
     if table is None or setting.mode not in (None, "iptables"):
         return
-    for chain in sorted([chain for chain, held in table.chains.items() if held.rules and chain[:9] not in OF_SERVICES]):
+    for chain in table.unfolded():
         if owner_of(chain, "nat") != "kube_proxy":
             rules = [rule for rule in table.chains[chain].rules if (rule.target or "").startswith(PER_SERVICE)]
             if rules:

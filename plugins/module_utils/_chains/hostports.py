@@ -21,7 +21,7 @@ def ask_hostports(rule_set, setting):
     if table is None or not setting.ports:
         return
     targets = None
-    for chain in sorted([chain for chain, held in table.chains.items() if held.rules]):
+    for chain in table.unfolded():
         if not any(_translates(rule) for rule in table.chains[chain].rules):
             continue
         for rule, protocol, port in _of_chain(chain, table.chains[chain].rules, setting.ports):

@@ -29,8 +29,7 @@ def ask_lost_match(rule_set, setting):
     """
     hint = _HINT.get(rule_set.backend, "")
     for name, table in readable(rule_set):
-        # Chains that are folded as a whole have nothing to look at: nearly all of a big node.
-        for chain in sorted([chain for chain, held in table.chains.items() if held.rules and chain not in BUILT_IN]):
+        for chain in [chain for chain in table.unfolded() if chain not in BUILT_IN]:
             rules = table.chains[chain].rules
             if chain[:9] not in OF_SERVICES and not SERVICE_CHAIN.match(chain):
                 kinds = _of_chain(name, chain, rules, setting)

@@ -35,7 +35,7 @@ def ask_structure(rule_set, setting):
 def _dangling(rule_set, name, table):
     folded = table.dangling() - EXTENSIONS
     told = set()
-    for chain in sorted(chain for chain, held in table.chains.items() if held.rules):
+    for chain in table.unfolded():
         for rule in table.chains[chain].rules:
             target = rule.target
             if target is None or target in table.chains or target in EXTENSIONS:
