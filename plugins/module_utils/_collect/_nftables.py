@@ -41,11 +41,28 @@ def _left_over(host):
     return False
 
 
+def _asked_of_kernel(reader, arguments):
+    """Whether the kernel gave the rules of a chain without nft, which C(reader) has then."""
+    from .. import _host_netlink
+    from .._parse.nft_expressions import rule_text
+    family, table, chain = arguments[2:5]
+    status, rules = _host_netlink.nft_expressions(family, table, chain)
+    if status == _host.OK:
+        lines = ["\t\t%s" % rule_text(rule, _host_netlink.attributes_of) for rule in rules]
+        listing = "\n".join(["table %s %s {" % (family, table), "\tchain %s {" % chain] + lines + ["\t}", "}", ""])
+        reader.feed(listing.encode("utf-8", "replace"))
+        reader.end(_host.OK)
+    return status == _host.OK
+
+
 def _list(host, rules, deep):
     # Compiled only on nodes that have, or may have, such tables.
     from .._parse.nft_kube_tables import KubeTablesReader
-    reader = KubeTablesReader(deep)
+    single = host.commands and host.root == "/"
+    reader = KubeTablesReader(deep, single=single)
     for arguments in reader.commands():
+        if single and arguments[1] == "chain" and _asked_of_kernel(reader, arguments):
+            continue
         done = host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT)
         reader.end(done.status, done.rc, done.err)
         rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)

@@ -12,8 +12,9 @@
 Each C(arguments) is a list without the program; what comes next depends on what was read before. Only for a node where nf_tables
 is in the kernel already: nft loads it otherwise. C(nft list ruleset) and C(list tables) are not among them: they read everything
 of everybody. Measured with nft 1.0.6 and 5000 Services of 3 endpoints: C(list chains) 0.1 s and 25 MB, C(list map) 0.1 s and 13 MB,
-C(list chain) 0.7 s and 33 MB (nft fetches the rules of all chains to show one), C(list table) 1.7 s and 150 MB; with 1000 chains
-C(list chain) 0.05 s and 12 MB, C(list table) 0.15 s and 16 MB.
+C(list chain) 0.7 s and 33 MB (nft fetches the elements of all sets to show one), C(list table) 1.7 s and 150 MB; with 1000 chains
+C(list chain) 0.05 s and 12 MB, C(list table) 0.15 s and 16 MB. Rules of a chain that the caller has over netlink (_host_netlink.py) may
+take the place of C(list chain): feed() the listing without the line of the base chain.
 """
 
 from .nft_listing import ListingReader
@@ -27,11 +28,14 @@ SETS = (("set", "cluster-ips"), ("map", "service-ips"), ("map", "no-endpoint-ser
 # The first three of them say the same of a ClusterIP.
 LOST_IN = 3
 # Whose rules are looked at without C(deep): everything goes through these two, and C(nft flush table) leaves chains and maps as they are.
+# Where the kernel can be asked for single chains (C(single)), those of all chains that belong to no Service are.
 PROBES = ("nat-prerouting", "services")
-# Above this number of chains the probes are left to C(deep).
+# Above this number of chains the probes are left to C(deep), or to C(single).
 PROBED_CHAINS = 25000
-# Up to this number the whole table takes hardly more than the probes and is always read.
-WHOLE_CHAINS = 1000
+# Up to this number the whole table is always read: nft takes half a second for each family.
+WHOLE_CHAINS = 3000
+# Of so many chains single ones are read at most; kube-proxy has 20 of its own.
+SINGLE_CHAINS = 100
 NOT_DEEP = "the table is large, and the whole of it was not asked for (deep)"
 
 OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "timeout"
@@ -56,11 +60,11 @@ class KubeTables(object):
 class KubeTablesReader(object):
     """See above. One C(feed)* and C(end) for each of C(commands()), then C(close()).
 
-    Tables of up to C(whole_chains) chains are read as with C(deep).
+    Tables of up to C(whole_chains) chains are read as with C(deep). C(single): asking for one chain costs next to nothing.
     """
 
-    def __init__(self, deep=False, whole_chains=WHOLE_CHAINS):
-        self._deep, self._whole_chains = deep, whole_chains
+    def __init__(self, deep=False, whole_chains=WHOLE_CHAINS, single=False):
+        self._deep, self._whole_chains, self._single = deep, whole_chains, single
         self._found = KubeTables()
         self._listing = self._arguments = None
 
@@ -77,15 +81,19 @@ class KubeTablesReader(object):
                 continue
             for kind, of_set in SETS:
                 yield self._begin(["list", kind, name, NAME, of_set])
-            for chain in PROBES if not whole and len(chains) <= PROBED_CHAINS else ():
-                if chain in chains:
-                    yield self._begin(["list", "chain", name, NAME, chain])
+            for chain in () if whole else self._probes(chains):
+                yield self._begin(["list", "chain", name, NAME, chain])
             if lost_addresses(self._found.tables[family]):
                 for kind, of_set in SETS[:LOST_IN]:
                     yield self._begin(["list", kind, name, NAME, of_set])
         if any(leads_nowhere(table) for table in self._found.tables.values()):
             # kube-proxy may have added the chain together with the element since: several listings are not one look.
             yield self._begin(FIRST)
+
+    def _probes(self, chains):
+        if self._single:
+            return sorted(name for name in chains if "/" not in name)[:SINGLE_CHAINS]
+        return [name for name in PROBES if name in chains and len(chains) <= PROBED_CHAINS]
 
     def feed(self, chunk):
         """Some bytes of the output."""
@@ -106,7 +114,7 @@ class KubeTablesReader(object):
             self._take_table(family, status, table)
         elif kind == "chain":
             if status == OK and table is not None:
-                self._found.tables[family].chains.update(table.chains)
+                self._take_rules(self._found.tables[family].chains, table.chains)
         elif status == OK and table is not None and arguments[4] in table.sets:
             self._found.tables[family].sets[arguments[4]] = table.sets[arguments[4]]
         elif status != ABSENT:
@@ -147,6 +155,14 @@ class KubeTablesReader(object):
             found.tables[FAMILIES[name]] = table
             found.deep[FAMILIES[name]] = NOT_DEEP
         found.others = set(tables) - set(key for key, _table in _kube_only(tables))
+
+    @staticmethod
+    def _take_rules(known, chains):
+        for name, chain in chains.items():
+            if not chain.is_base and name in known:
+                chain.type, chain.hook, chain.priority, chain.policy = (
+                    getattr(known[name], word) for word in ("type", "hook", "priority", "policy"))
+            known[name] = chain
 
     def _take_table(self, family, status, table):
         if status == OK and table is not None and table.complete:

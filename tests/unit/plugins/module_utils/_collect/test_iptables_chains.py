@@ -22,6 +22,7 @@ from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._chains_fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import DEFAULTS, collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import nft_kube_tables
 
 VERSION = (1, 30)
 # What node_dump gives for a cluster with every kind of Service, beside Calico's rules.
@@ -252,7 +253,7 @@ def looks(tmp_path, text):
 
 
 @needs_root
-@pytest.mark.parametrize("services, whole", [(30, True), (1100, False)])
+@pytest.mark.parametrize("services, whole", [(30, True), (nft_kube_tables.WHOLE_CHAINS, False)])
 def test_nftables_mode_means_the_same_as_iptables_mode(services, whole, tmp_path):
     cluster = kube_cluster.plain_cluster("ipv4", services, 3)
     quick, deep = looks(tmp_path, kube_nft.table(cluster).text())
@@ -269,3 +270,20 @@ def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
     quick, deep = looks(tmp_path, text)
     assert [(row["kind"], row["chain"]) for row in quick["observations"]] == [(row["kind"], row["chain"]) for row in deep["observations"]]
     assert ("unexpected_drop", "filter-forward") in [(row["kind"], row["chain"]) for row in quick["observations"]]
+
+
+def kinds(section):
+    return [(row["kind"], row["family"], row["chain"]) for row in section["observations"]]
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
+    """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's own chains alone."""
+    cluster = kube_cluster.plain_cluster("ipv6", nft_kube_tables.WHOLE_CHAINS, 1)
+    text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
+    damage = "insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain ip6 kube-proxy masquerading\n"
+    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy filter-input ct state new accept\n" + damage)
+    assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
+    assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) <= set(kinds(deep))
+    assert looks(tmp_path, text)[0]["observed"] == {}
