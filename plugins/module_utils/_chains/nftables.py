@@ -14,8 +14,10 @@ import re
 
 from .._parse.nft_kube_tables import NAME, leads_nowhere, lost_addresses
 from .nft_layout import layout_of
+from .nft_service_chains import judge_service_chains
 from .observation import observe
 
+ADDRESSES_SHOWN = 5
 NFT_FAMILY = {"ipv4": "ip", "ipv6": "ip6"}
 
 _Where = collections.namedtuple("_Where", "family backend")
@@ -47,20 +49,21 @@ def _seen(kind, family, chain, text="", count=1, detail=""):
 
 
 def _missing_tables(found, setting):
-    """anchor_missing: a whole table. IPv6 counts only where somebody else has an IPv6 table, so that this node has the protocol."""
+    """anchor_missing: a whole table. kube-proxy makes one for each family that the node has, whatever the families of the cluster
+    (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after C(nft flush ruleset) 1.31 and newer bring back one of them."""
     if setting.mode != "nftables":
         return
-    for family in ("ipv4", "ipv6"):
-        used = family == "ipv4" or any(name == "ip6" for name, _table in found.others)
-        if family not in found.tables and used:
-            other = [name for name in found.tables if has_services(found.tables[name])]
+    for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
+        if family not in found.tables and (family == "ipv4" or _has_ipv6(found)):
+            there = ", that of %s is" % other if other in found.tables else ""
             yield _seen("anchor_missing", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), 1,
-                        "kube-proxy runs in nftables mode and this table is not there" + (", that of %s is" % other[0] if other else ""))
+                        "kube-proxy runs in nftables mode and this table is not there%s: no Service of this family works" % there)
 
 
-def has_services(table):
-    """True if kube-proxy put any Service into the table."""
-    return any(name in table.sets and table.sets[name].elements for name in ("service-ips", "no-endpoint-services"))
+def _has_ipv6(found):
+    if found.ipv6 is None:
+        return any(name == "ip6" for name, _table in found.others)
+    return found.ipv6
 
 
 def _anchors(found, family, setting):
@@ -140,33 +143,16 @@ def _dangling(found, family, _setting):
 
 
 def _service_chains(found, family, _setting):
-    """empty_service_chain, unsound_endpoint and orphan_chain: only where the rules of all chains are known."""
-    table = found.tables[family]
+    """What is wrong with chains of Services: only where the rules of all chains are known."""
     if found.deep.get(family) is not None:
         return
-    referred = set(target for chain in table.chains.values() for target in chain.targets)
-    referred |= set(element.target for holder in table.sets.values() for element in holder.elements)
-    for name in sorted(table.chains):
-        chain = table.chains[name]
-        if "/" not in name:
-            continue
-        if name not in referred:
-            if chain.rules:
-                yield _seen("orphan_chain", family, name, "", 1, "no map and no rule leads to this chain of a Service")
-        elif name.startswith("endpoint-"):
-            if len(set(chain.endpoints)) != 1:
-                yield _seen("unsound_endpoint", family, name, "", 1, "an endpoint's chain that translates to %d addresses" % len(set(chain.endpoints)))
-        elif not chain.rules:
-            yield _seen("empty_service_chain", family, name, "", 1, "a Service leads to this chain, and it has no rule")
-        elif name.startswith(("service-", "local-")) and not chain.endpoints and not _endpoint_targets(chain):
-            yield _seen("empty_service_chain", family, name, "", 1, "a Service leads to this chain, and no rule of it leads to an endpoint")
-
-
-def _endpoint_targets(chain):
-    return [target for target in chain.targets if target.startswith("endpoint-")]
+    for kind, chain, text, detail, count in judge_service_chains(found.tables[family]):
+        yield _seen(kind, family, chain, text, count, detail)
 
 
 def _addresses(found, family, _setting):
-    lost = lost_addresses(found.tables[family])
-    if lost:
-        yield _seen("half_repaired", family, "", lost[0], len(lost), "a ClusterIP in cluster-ips that neither service-ips nor no-endpoint-services has")
+    table = found.tables[family]
+    lost = lost_addresses(table)
+    if lost and (found.deep.get(family) is not None or table.sets["service-ips"].elements):
+        yield _seen("half_repaired", family, "", lost[0], len(lost), "cluster-ips has %s that neither service-ips nor no-endpoint-services has: %s" % (
+            "a ClusterIP" if len(lost) == 1 else "%d ClusterIPs" % len(lost), ", ".join(lost[:ADDRESSES_SHOWN]) + (", ..." if lost[ADDRESSES_SHOWN:] else "")))

@@ -45,6 +45,8 @@ def _take_nft(rules, source, text):
             name = next(name for name in FAMILIES if FAMILIES[name] == family)
             rules.miss(source, None, "table %s %s has no end in this listing" % (name, TABLE), TABLE)
     rules.collected.setdefault(source, _host.OK)
+    # Behind the end of a listing that breaks off may stand the other table.
+    found.ipv6 = not found.cut
     rules.nftables = found
 
 

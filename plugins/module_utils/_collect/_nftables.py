@@ -67,6 +67,8 @@ def _list(host, rules, deep):
         reader.end(done.status, done.rc, done.err)
         rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
     found = reader.close()
+    # What kube-proxy looks at too, before it makes a table for IPv6.
+    found.ipv6 = {_host.OK: True, _host.ABSENT: False}.get(host.presence("/proc/net/if_inet6"))
     for (family, name), status in sorted(found.unread.items()):
         rules.miss(SOURCE, None, "nft did not list %s of %s: %s" % (name, family, status), TABLE)
     for kind in sorted(found.notices):

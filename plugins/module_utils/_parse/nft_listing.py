@@ -23,7 +23,7 @@ is kept, so that a table of 100,000 rules needs little memory.
 import re
 
 from .nft_elements import ElementReader
-from .nft_rules import base_chain, leads_to, without_quoted
+from .nft_rules import base_chain, leads_to, share_of, without_quoted
 
 LINE_LIMIT = 4 * 1024 * 1024
 # So many lines a rule may take.
@@ -41,14 +41,14 @@ class Chain(object):
     """C(type), C(hook), C(priority) (a number), C(policy): None of a regular chain. C(rules): their number, None where they were not listed.
 
     C(targets): names its rules jump or go to. C(otherwise): where a rule without any match goes to. C(endpoints): addresses with port
-    its rules translate to. C(texts): the first rules.
+    its rules translate to. C(share): (modulus, number of elements) of the map that balances, None without one. C(texts): the first rules.
     """
 
-    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "texts")
+    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share", "texts")
 
     def __init__(self, name):
         self.name = name
-        self.type = self.hook = self.priority = self.policy = self.rules = self.otherwise = None
+        self.type = self.hook = self.priority = self.policy = self.rules = self.otherwise = self.share = None
         self.targets = self.endpoints = self.texts = ()
 
     @property
@@ -216,6 +216,7 @@ class ListingReader(object):
         targets, endpoints = leads_to(plain)
         if plain.startswith("goto ") and targets:
             chain.otherwise = targets[0]
+        chain.share = share_of(plain) or chain.share
         # Lists come into being where there is something to put: most chains lead to one thing.
         chain.targets = _extended(chain.targets, targets)
         chain.endpoints = _extended(chain.endpoints, endpoints)

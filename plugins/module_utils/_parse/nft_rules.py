@@ -20,6 +20,7 @@ _QUOTED = re.compile('"[^"]*"')
 _TARGET = re.compile(r"(?:^|[ ;])(?:jump|goto) ([^\s,;{}]+)")
 _TO_ONE = re.compile(r"(?:^| )dnat (?:ip6? )?to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)(?: |$)")
 _TO_MANY = re.compile(r"(?:^| )dnat (?:ip6? )?(?:addr \. port )?to numgen \w+ mod \d+(?: offset \d+)? map \{ ([^{}]*)\}")
+_SHARED = re.compile(r"numgen \w+ mod (\d+)(?: offset \d+)? (?:vmap|map) \{ ([^{}]*)\}")
 _MANY = re.compile(r" : (\S+) \. (\d+)")
 
 
@@ -52,6 +53,12 @@ def leads_to(plain):
     if many:
         return targets, tuple(_with_port(*pair) for pair in _MANY.findall(many.group(1)))
     return targets, (one.group(1),) if one else ()
+
+
+def share_of(plain):
+    """(modulus, number of elements) of the map by which a rule without quoted parts balances, None of any other rule."""
+    shared = _SHARED.search(plain) if "numgen " in plain else None
+    return (int(shared.group(1)), shared.group(2).count(" : ")) if shared else None
 
 
 def _with_port(address, port):

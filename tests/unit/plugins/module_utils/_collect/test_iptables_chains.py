@@ -240,14 +240,15 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import collect_iptables_chains
 subprocess.check_call(["nft", "-f", sys.argv[1]])
 node = {"place": "live", "kernel_release": os.uname()[2]}
-json.dump([collect_iptables_chains(_host.Host("/"), node, {"deep": deep}) for deep in (False, True)], sys.stdout)
+options = json.loads(sys.argv[2])
+json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=deep)) for deep in (False, True)], sys.stdout)
 """
 
 
-def looks(tmp_path, text):
+def looks(tmp_path, text, **options):
     """[section, section with deep] of a node with these nft rules, and none of this machine's processes."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
-    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK, str(tmp_path / "rules")], stdout=subprocess.PIPE,
+    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK, str(tmp_path / "rules"), json.dumps(options)], stdout=subprocess.PIPE,
                            env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
     return json.loads(out.decode("utf-8"))
 
@@ -256,7 +257,7 @@ def looks(tmp_path, text):
 @pytest.mark.parametrize("services, whole", [(30, True), (nft_kube_tables.WHOLE_CHAINS, False)])
 def test_nftables_mode_means_the_same_as_iptables_mode(services, whole, tmp_path):
     cluster = kube_cluster.plain_cluster("ipv4", services, 3)
-    quick, deep = looks(tmp_path, kube_nft.table(cluster).text())
+    quick, deep = looks(tmp_path, kube_nft.table(cluster).text() + kube_nft.table(kube_cluster.cluster("ipv6", [])).text())
     assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", {}, services)
     iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
     assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
@@ -274,6 +275,15 @@ def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
 
 def kinds(section):
     return [(row["kind"], row["family"], row["chain"]) for row in section["observations"]]
+
+
+@needs_root
+@pytest.mark.parametrize("command, gone", [("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]), ("flush ruleset", ["ipv4", "ipv6"])])
+def test_a_table_that_somebody_deleted(command, gone, tmp_path):
+    text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
+    section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]
+    assert kinds(section) == [("anchor_missing", family, "") for family in gone]
+    assert looks(tmp_path, text)[0]["observations"] == []
 
 
 @needs_root

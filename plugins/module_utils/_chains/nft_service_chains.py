@@ -1,0 +1,94 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the chains of Services in nftables mode. PRIVATE to the collection.
+
+Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint with __ADDRESS/PORT
+behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36 on only Services with session affinity
+have chains of endpoints.
+"""
+
+import re
+
+_NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+)$")
+_ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
+_TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
+# The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
+_MAPS = (("service-nodeports", ("external-",), "every NodePort"), ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
+
+
+def judge_service_chains(table):
+    """Yields (kind, chain, text, detail, count); C(table) is a nft_listing.Table of which all rules are known."""
+    referred = set(target for chain in table.chains.values() for target in chain.targets)
+    referred |= set(element.target for holder in table.sets.values() for element in holder.elements)
+    emptied = set(_service(name) for name, chain in table.chains.items() if not chain.rules and name.startswith(("service-", "local-")))
+    orphans = [name for name in sorted(table.chains) if "/" in name and name not in referred and table.chains[name].rules]
+    for name, kinds, dead in _MAPS:
+        lost = [orphan for orphan in orphans if orphan.startswith(kinds)]
+        if lost and name in table.sets and table.sets[name].complete and not table.sets[name].elements:
+            yield ("anchor_missing", "", "map %s" % name, "the map %s is empty: %s is dead; %s" % (
+                name, dead, "1 chain of a Service is" if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
+            orphans = [orphan for orphan in orphans if orphan not in lost]
+    for name in orphans:
+        if not name.startswith("endpoint-") or _service(name) not in emptied:
+            yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
+    for name in sorted(table.chains):
+        if "/" in name and name in referred:
+            for row in _judge(table, name, table.chains[name]):
+                yield row[0], name, "", row[1], 1
+
+
+def _judge(table, name, chain):
+    """(kind, detail) of a chain that is reached."""
+    loopback = [address for address in sorted(set(chain.endpoints)) if address.startswith(("127.", "[::1]"))]
+    if loopback:
+        yield "unsound_endpoint", "translates to %s, an address that no endpoint has" % ", ".join(loopback)
+    if name.startswith("endpoint-"):
+        endpoints = set(chain.endpoints)
+        if len(endpoints) != 1:
+            yield "unsound_endpoint", "an endpoint's chain that translates to %d addresses%s%s" % (
+                len(endpoints), ": " + ", ".join(sorted(endpoints)) if endpoints else "", _address_of(name))
+        elif not loopback and not _is_its_own(name, chain.endpoints[0]):
+            yield "unsound_endpoint", "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name))
+        return
+    if not chain.rules:
+        yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
+    elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-") for target in chain.targets):
+        yield "empty_service_chain", "a Service leads to this chain, and no rule of it leads to an endpoint"
+    for target in sorted(set(chain.targets)):
+        if target in table.chains and _belongs_to_another(name, target):
+            yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
+    if chain.share is not None and chain.share[0] != chain.share[1]:
+        yield "wrong_probability", _share_text(*chain.share)
+
+
+def _share_text(modulus, elements):
+    if elements < modulus:
+        return "the map has %d of %d elements: %d %% of the connections find no endpoint" % (elements, modulus, round(100.0 * (modulus - elements) / modulus))
+    return "the map has %d elements and is used for %d: %d endpoints get no connection" % (elements, modulus, elements - modulus)
+
+
+def _service(name):
+    """NAMESPACE/NAME/PROTOCOL/PORT of a chain's name, None where it was cut or is none."""
+    found = _NAME.match(name)
+    base = found.group(2) if found else ""
+    if found and found.group(1) == "endpoint":
+        endpoint = _ENDPOINT.match(base)
+        base = endpoint.group(1) if endpoint else ""
+    return base if base and not base.endswith("...") else None
+
+
+def _belongs_to_another(name, target):
+    mine, other = _service(name), _service(target)
+    return mine is not None and other is not None and mine != other
+
+
+def _is_its_own(name, endpoint):
+    named, translated = _ENDPOINT.match(name), _TRANSLATED.match(endpoint)
+    return not named or not translated or named.groups()[1:] == (translated.group(1).replace(":", "."), translated.group(2))
+
+
+def _address_of(name):
+    """The endpoint in a chain's name, which may be cut where it is printed."""
+    named = _ENDPOINT.match(name)
+    return " (%s port %s)" % named.groups()[1:] if named else ""
