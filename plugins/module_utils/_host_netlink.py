@@ -57,8 +57,18 @@ def nft_expressions(family, table, chain):
     rules = []
     for _family, attributes in answers:
         elements = [dict(attributes_of(element)) for _kind, element in attributes_of(dict(attributes).get(4, b""))]
-        rules.append([(_name(element.get(1, b"")), dict(attributes_of(element.get(2, b"")))) for element in elements])
+        comment = dict(_user_data(dict(attributes).get(7, b""))).get(0)
+        rules.append([(_name(element.get(1, b"")), dict(attributes_of(element.get(2, b"")))) for element in elements]
+                     + ([("comment", {1: comment})] if comment else []))
     return status, rules
+
+
+def _user_data(data):
+    """(type, value) of what nft itself keeps beside a rule (libnftnl udata.h); type 0 is its comment."""
+    data = bytearray(data)
+    while len(data) >= 2 and len(data) >= 2 + data[1]:
+        yield data[0], bytes(data[2:2 + data[1]])
+        data = data[2 + data[1]:]
 
 
 def _name(value):

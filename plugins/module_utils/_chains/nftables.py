@@ -14,6 +14,7 @@ import re
 
 from .._parse.nft_kube_tables import NAME, leads_nowhere, lost_addresses
 from .nft_layout import layout_of
+from .nft_own_chains import foreign_rules
 from .nft_service_chains import judge_service_chains
 from .observation import observe
 
@@ -39,7 +40,7 @@ def ask_nftables(found, setting):
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
         # Behind the end of a table that breaks off may stand what the others would miss.
-        for question in (_shadowed, _refusals) if family in found.cut else (_anchors, _shadowed, _refusals, _dangling, _service_chains, _addresses):
+        for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _dangling, _service_chains, _addresses):
             rows += question(found, family, setting)
     return rows
 
@@ -137,6 +138,13 @@ def _refusals(found, family, _setting):
                     yield _seen("unexpected_drop", family, "", " . ".join(element.key), 1, "in %s and in %s at once" % (served, refused))
 
 
+def _foreign(found, family, _setting):
+    """A rule with a match that ends packets in kube-proxy's own chains; one for all packets is a matter of _shadowed and _refusals."""
+    for kind, chain, text, detail in foreign_rules(found.tables[family]):
+        if not _BARE.match(text):
+            yield _seen(kind, family, chain, text, 1, detail)
+
+
 def _dangling(found, family, _setting):
     for target, holder in sorted(leads_nowhere(found.tables[family]).items()):
         yield _seen("dangling_jump", family, target, "", 1, "%s leads to this chain, and it is not there" % holder)
@@ -156,3 +164,6 @@ def _addresses(found, family, _setting):
     if lost and (found.deep.get(family) is not None or table.sets["service-ips"].elements):
         yield _seen("half_repaired", family, "", lost[0], len(lost), "cluster-ips has %s that neither service-ips nor no-endpoint-services has: %s" % (
             "a ClusterIP" if len(lost) == 1 else "%d ClusterIPs" % len(lost), ", ".join(lost[:ADDRESSES_SHOWN]) + (", ..." if lost[ADDRESSES_SHOWN:] else "")))
+
+
+_OF_ANY = (_shadowed, _refusals, _foreign)

@@ -17,6 +17,7 @@ from .._chains.services import digest, list_services, rules_per_service
 from .._parse.ruleset import RuleSet
 from ._nft_confirm import confirmed
 from ._nft_hostports import nft_hostports
+from ._nft_native import native_rows
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
@@ -26,7 +27,8 @@ def answer(host, rules, situation, options):
     observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode))
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
-        observations = merged(observations + nft_hostports(host, rules, situation.ports))
+        observations = merged(observations + nft_hostports(host, rules, situation.ports)
+                              + native_rows(host, rules, lambda: _routed(host, rules, situation.mode)))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []
@@ -49,6 +51,11 @@ def _elsewhere(host, rules, mode):
         from ._ipvs_services import ipvs_services
         return ipvs_services(host)
     return list_nft_services(rules.nftables) if rules.nftables else None
+
+
+def _routed(host, rules, mode):
+    """[Service] that traffic is judged by, in whatever mode; None where they are not known."""
+    return _elsewhere(host, rules, mode) if mode in ("ipvs", "nftables") else _listed(rules, mode)
 
 
 def _services(rules, situation, options):

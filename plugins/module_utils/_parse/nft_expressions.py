@@ -22,6 +22,8 @@ def rule_text(expressions, attributes_of):
 def _words(name, attributes, attributes_of):
     if name in _STATEMENTS:
         return _STATEMENTS[name]
+    if name == "comment":
+        return 'comment "%s"' % attributes[1].rstrip(b"\0").decode("utf-8", "replace").replace('"', "'")
     if name == "counter":
         return "counter packets %d bytes %d" % (_count(attributes.get(2)), _count(attributes.get(1)))
     if name == "nat":

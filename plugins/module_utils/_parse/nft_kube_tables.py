@@ -46,7 +46,8 @@ class KubeTables(object):
 
     C(status): ok, absent (no nft, or neither table), denied, timeout, unparsed. C(looked): True where absence is knowledge.
     C(unread) {(family, name of a set): status}: not known whether it is there. C(deep) {family: None, or why the rules of all chains
-    are not known}. C(ipv6): whether the node has IPv6, None where that is not known. C(others): (family as nft names it, name) of all other tables. C(notices) {kind: count}, C(examples).
+    are not known}. C(ipv6): whether the node has IPv6, None where that is not known. C(others): (family as nft names
+    it, name) of all other tables. C(notices) {kind: count}, C(examples).
     """
 
     def __init__(self):

@@ -28,11 +28,12 @@ from .nft_rules import base_chain, leads_to, share_of, without_quoted
 LINE_LIMIT = 4 * 1024 * 1024
 # So many lines a rule may take.
 WRAPS_LIMIT = 10000
-# So many rule texts of a chain are kept, and only of chains that belong to no Service.
+# So many rule texts of a chain are kept, and of chains of Services only those that end a packet.
 TEXTS_LIMIT = 50
 EXAMPLES_LIMIT = 5
 EXAMPLE_LENGTH = 200
 
+_ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
 _OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct \w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
 _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|last|devices)\b")
 
@@ -86,14 +87,15 @@ class ListingReader(object):
     """C(feed(bytes)) as often as there is output, then C(close()): {(family, name): Table}.
 
     C(whole(family, name)) tells which tables are wanted with all they hold; of others only the base chains are kept. C(rules) says
-    whether this listing shows rules. C(notices) {kind: count} and C(examples) [(kind, line number, text)] tell what was not understood.
+    whether this listing shows rules, C(texts) how many of a chain are kept and how long. C(notices) {kind: count} and C(examples)
+    [(kind, line number, text)] tell what was not understood.
     """
 
-    def __init__(self, whole=lambda family, name: True, rules=True):
+    def __init__(self, whole=lambda family, name: True, rules=True, texts=(TEXTS_LIMIT, EXAMPLE_LENGTH)):
         self.tables = {}
         self.notices = {}
         self.examples = []
-        self._whole, self._rules = whole, rules
+        self._whole, self._rules, self._texts = whole, rules, texts
         self._rest, self._skipping, self._number = b"", False, 0
         self._table, self._keep, self._block, self._depth = None, False, None, 0
         self._open_rule, self._open_braces, self._elements = [], 0, None
@@ -220,8 +222,8 @@ class ListingReader(object):
         # Lists come into being where there is something to put: most chains lead to one thing.
         chain.targets = _extended(chain.targets, targets)
         chain.endpoints = _extended(chain.endpoints, endpoints)
-        if "/" not in chain.name and len(chain.texts) < TEXTS_LIMIT:
-            chain.texts = _extended(chain.texts, (line[:EXAMPLE_LENGTH],))
+        if ("/" not in chain.name or _ENDING.search(plain)) and len(chain.texts) < self._texts[0]:
+            chain.texts = _extended(chain.texts, (line[:self._texts[1]],))
 
     def _in_set(self, line):
         if line == "}":

@@ -4,50 +4,21 @@
 """What is seen in the tables of nftables mode: nothing in healthy ones, and of a damaged one exactly the damage."""
 
 import random
-import re
 
 import pytest
 
 import kube_cluster
 import kube_nft
+from nft_audit import FAMILIES, ask, rows, services, setting, shown, tables
 from node_processes import needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.nftables import ask_nftables
-from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import KINDS, NAME_LIMIT, cut, merged
-from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.setting import Setting
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import KINDS, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft_kube_tables import KubeTables, read_kube_tables
 
-FAMILIES = ("ipv4", "ipv6")
 # Versions each layout has to be found healthy under; patch releases of 1.31 to 1.33 have that of 1.34.
 VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)), "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
 HEALTHY = [(layout, version) for layout in kube_nft.LAYOUTS for version in VERSIONS[layout]]
 NEWER = ("1.30", "1.34", "1.36")
-
-
-def setting(mode="nftables", kubernetes=None):
-    return Setting(None, "nft", mode, kubernetes, True, {})
-
-
-def tables(layout="1.36", families=FAMILIES, seed=0, **options):
-    return [kube_nft.table(kube_cluster.every_kind(family, seed), layout, **options) for family in families]
-
-
-def ask(made, deep=True, others="", **options):
-    """Observations as (kind, family, chain or text), in their order."""
-    return [(row["kind"], row["family"], row["chain"] or row["text"]) for row in rows(made, deep, others, **options)]
-
-
-def rows(made, deep=True, others="", **options):
-    answer = kube_nft.answers(*made)
-    found = read_kube_tables(lambda arguments: (answer(arguments) or "") + others if arguments == ["list", "chains"] else answer(arguments), deep, 0)
-    return merged(ask_nftables(found, setting(**options)))
-
-
-def shown(name):
-    return cut(name, NAME_LIMIT)
-
-
-def services(table, *kinds):
-    return [name for name in table.chains if "/" in name and name.startswith(kinds or ("service-", "local-", "external-", "endpoint-"))]
 
 
 @pytest.mark.parametrize("layout, version", HEALTHY)
@@ -299,77 +270,3 @@ def test_damage_done_by_the_real_nft(layout, command, expected):
         assert real.run(command)[0] == 0
         found = merged(ask_nftables(read_kube_tables(real.answer), setting()))
     assert [(row["kind"], row["chain"] or row["text"]) for row in found] == expected
-
-
-# ---- chains of Services --------------------------------------------------------------------------------------------------------
-
-def rewritten(made, pick, change):
-    """The name of the first chain whose rules C(pick) wants, which C(change) rewrites."""
-    for name, (_properties, rules) in made.chains.items():
-        for index, rule in enumerate(rules):
-            if "/" in name and pick(name, rule):
-                rules[index] = change(rule)
-                return name
-    raise AssertionError("no such rule")
-
-
-def service_rows(made):
-    return [(row["kind"], row["chain"], row["detail"]) for row in rows([made], mode=None) if row["kind"] != "orphan_chain"]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-def test_a_balancing_map_with_fewer_elements_than_its_modulus(layout):
-    made = tables(layout, ["ipv4"])[0]
-    name = rewritten(made, lambda name, rule: re.search(r"mod 3 .*0 : [^,]+, 1 : ", rule), lambda rule: re.sub(r"0 : [^,]+, 1 : ", "1 : ", rule))
-    found = service_rows(made)
-    assert [row[:2] for row in found] == [("wrong_probability", shown(name))] and "has 2 of 3 elements: 33 % of the connections" in found[0][2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-@pytest.mark.parametrize("family, loopback", [("ipv4", "127.0.0.1"), ("ipv6", "[::1]")])
-def test_an_endpoint_that_is_loopback(family, loopback, layout):
-    made = tables(layout, [family])[0]
-    name = rewritten(made, lambda name, rule: " dnat to " in rule, lambda rule: "meta l4proto tcp dnat to %s:80" % loopback)
-    assert [row[:2] for row in service_rows(made)] == [("unsound_endpoint", shown(name))] and loopback in service_rows(made)[0][2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_endpoint_that_is_not_the_one_in_its_name(family, layout):
-    made = tables(layout, [family])[0]
-    name = rewritten(made, lambda name, rule: name.startswith("endpoint-") and "dnat to" in rule, lambda rule: re.sub(r":\d+$", ":65000", rule))
-    assert [row[:2] for row in service_rows(made)] == [("unsound_endpoint", shown(name))] and ":65000, not to the address in its name" in service_rows(made)[0][2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-def test_a_service_that_leads_to_endpoints_of_another(layout):
-    made = tables(layout, ["ipv4"])[0]
-    endpoints = services(made, "endpoint-")
-    name = rewritten(made, lambda name, rule: "goto endpoint-" in rule, lambda rule: re.sub("goto endpoint-[^, ]+", "goto " + endpoints[-1], rule))
-    found = service_rows(made)
-    assert [row[:2] for row in found] == [("unsound_endpoint", shown(name))] and "a chain of another Service" in found[0][2]
-    address, port = re.search(r"__([0-9.]+)/([0-9]+)$", endpoints[-1]).groups()
-    assert "(%s port %s)" % (address, port) in found[0][2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-@pytest.mark.parametrize("name", ["service-nodeports", "service-ips"])
-def test_a_map_that_was_flushed_is_one_finding(name, layout):
-    made = tables(layout, ["ipv4"])[0]
-    del made.sets[name][2][:]
-    found = rows([made])
-    assert [(row["kind"], row["text"]) for row in found] == [("anchor_missing", "map " + name)] and "is dead" in found[0]["detail"]
-
-
-def test_a_cluster_without_node_ports_has_an_empty_map():
-    made = kube_nft.table(kube_cluster.plain_cluster("ipv4", 5, 2))
-    assert made.sets["service-nodeports"][2] == [] and rows([made]) == []
-
-
-def test_lost_cluster_ips_are_named():
-    made = tables("1.36", ["ipv4"])[0]
-    lost = made.sets["cluster-ips"][2][:2]
-    made.sets["service-ips"][2][:] = [element for element in made.sets["service-ips"][2] if element.split(" ")[0] not in lost]
-    made.sets["no-endpoint-services"][2][:] = [element for element in made.sets["no-endpoint-services"][2] if element.split(" ")[0] not in lost]
-    detail = [row["detail"] for row in rows([made]) if row["kind"] == "half_repaired"][0]
-    assert "2 ClusterIPs" in detail and all(address in detail for address in lost)

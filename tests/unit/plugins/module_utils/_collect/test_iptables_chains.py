@@ -248,7 +248,8 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=dee
 def looks(tmp_path, text, **options):
     """[section, section with deep] of a node with these nft rules, and none of this machine's processes."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
-    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK, str(tmp_path / "rules"), json.dumps(options)], stdout=subprocess.PIPE,
+    arguments = [str(tmp_path / "rules"), json.dumps(options)]
+    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments, stdout=subprocess.PIPE,
                            env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
     return json.loads(out.decode("utf-8"))
 
@@ -278,7 +279,8 @@ def kinds(section):
 
 
 @needs_root
-@pytest.mark.parametrize("command, gone", [("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]), ("flush ruleset", ["ipv4", "ipv6"])])
+@pytest.mark.parametrize("command, gone", [
+    ("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]), ("flush ruleset", ["ipv4", "ipv6"])])
 def test_a_table_that_somebody_deleted(command, gone, tmp_path):
     text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
     section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]

@@ -1,0 +1,85 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains of Services in nftables mode: what balances wrongly, and what leads to a wrong place."""
+
+import re
+
+import pytest
+
+import kube_cluster
+import kube_nft
+from nft_audit import FAMILIES, rows, services, shown, tables
+
+
+def rewritten(made, pick, change):
+    """The name of the first chain whose rules C(pick) wants, which C(change) rewrites."""
+    for name, (_properties, rules) in made.chains.items():
+        for index, rule in enumerate(rules):
+            if "/" in name and pick(name, rule):
+                rules[index] = change(rule)
+                return name
+    raise AssertionError("no such rule")
+
+
+def service_rows(made):
+    return [(row["kind"], row["chain"], row["detail"]) for row in rows([made], mode=None) if row["kind"] != "orphan_chain"]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_balancing_map_with_fewer_elements_than_its_modulus(layout):
+    made = tables(layout, ["ipv4"])[0]
+    name = rewritten(made, lambda name, rule: re.search(r"mod 3 .*0 : [^,]+, 1 : ", rule), lambda rule: re.sub(r"0 : [^,]+, 1 : ", "1 : ", rule))
+    found = service_rows(made)
+    assert [row[:2] for row in found] == [("wrong_probability", shown(name))] and "has 2 of 3 elements: 33 % of the connections" in found[0][2]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("family, loopback", [("ipv4", "127.0.0.1"), ("ipv6", "[::1]")])
+def test_an_endpoint_that_is_loopback(family, loopback, layout):
+    made = tables(layout, [family])[0]
+    name = rewritten(made, lambda name, rule: " dnat to " in rule, lambda rule: "meta l4proto tcp dnat to %s:80" % loopback)
+    assert [row[:2] for row in service_rows(made)] == [("unsound_endpoint", shown(name))] and loopback in service_rows(made)[0][2]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_endpoint_that_is_not_the_one_in_its_name(family, layout):
+    made = tables(layout, [family])[0]
+    name = rewritten(made, lambda name, rule: name.startswith("endpoint-") and "dnat to" in rule, lambda rule: re.sub(r":\d+$", ":65000", rule))
+    found = service_rows(made)
+    assert [row[:2] for row in found] == [("unsound_endpoint", shown(name))] and ":65000, not to the address in its name" in found[0][2]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_service_that_leads_to_endpoints_of_another(layout):
+    made = tables(layout, ["ipv4"])[0]
+    endpoints = services(made, "endpoint-")
+    name = rewritten(made, lambda name, rule: "goto endpoint-" in rule, lambda rule: re.sub("goto endpoint-[^, ]+", "goto " + endpoints[-1], rule))
+    found = service_rows(made)
+    assert [row[:2] for row in found] == [("unsound_endpoint", shown(name))] and "a chain of another Service" in found[0][2]
+    address, port = re.search(r"__([0-9.]+)/([0-9]+)$", endpoints[-1]).groups()
+    assert "(%s port %s)" % (address, port) in found[0][2]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("name", ["service-nodeports", "service-ips"])
+def test_a_map_that_was_flushed_is_one_finding(name, layout):
+    made = tables(layout, ["ipv4"])[0]
+    del made.sets[name][2][:]
+    found = rows([made])
+    assert [(row["kind"], row["text"]) for row in found] == [("anchor_missing", "map " + name)] and "is dead" in found[0]["detail"]
+
+
+def test_a_cluster_without_node_ports_has_an_empty_map():
+    made = kube_nft.table(kube_cluster.plain_cluster("ipv4", 5, 2))
+    assert made.sets["service-nodeports"][2] == [] and rows([made]) == []
+
+
+def test_lost_cluster_ips_are_named():
+    made = tables("1.36", ["ipv4"])[0]
+    lost = made.sets["cluster-ips"][2][:2]
+    made.sets["service-ips"][2][:] = [element for element in made.sets["service-ips"][2] if element.split(" ")[0] not in lost]
+    made.sets["no-endpoint-services"][2][:] = [element for element in made.sets["no-endpoint-services"][2] if element.split(" ")[0] not in lost]
+    detail = [row["detail"] for row in rows([made]) if row["kind"] == "half_repaired"][0]
+    assert "2 ClusterIPs" in detail and all(address in detail for address in lost)
