@@ -22,7 +22,7 @@ WORK_LIMIT = 50000
 SOURCES_LIMIT = 100
 _DEPTH = 16
 _KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "anchor_shadowed", "redirect": "anchor_shadowed",
-          "notrack": "anchor_shadowed", "mark": "mark_mismatch"}
+          "notrack": "untracked", "mark": "mark_cleared"}
 _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy", "redirect": "redirects before kube-proxy",
             "notrack": "keeps from conntrack, and so from kube-proxy's DNAT,", "mark": "clears kube-proxy's mark for masquerading on"}
 # The packet goes on to the next rule.

@@ -13,7 +13,7 @@ from .._parse.nft_rules import without_quoted
 
 _ENDING = re.compile(r"(?:^| )(accept|drop|reject|return|redirect|dnat|notrack|queue)(?: |$)")
 _CLEARING = re.compile(r"(?:^| )mark set (?:0x[0-9a-f]+|\d+)(?: |$)")
-_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop"}
+_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "notrack": "untracked"}
 # What kube-proxy itself ends a packet with: chain, rule.
 _OWN = {
     "reject-chain": re.compile(r"reject( with|$)"),
@@ -34,4 +34,4 @@ def foreign_rules(table):
                 kind = _KINDS.get(ending.group(1), "anchor_shadowed")
                 yield kind, name, text, "this rule is not kube-proxy's: %s in a chain of its table" % ending.group(1)
             elif _CLEARING.search(plain):
-                yield "mark_mismatch", name, text, "this rule is not kube-proxy's: it clears the mark for masquerading"
+                yield "mark_cleared", name, text, "this rule is not kube-proxy's: it clears the mark for masquerading"

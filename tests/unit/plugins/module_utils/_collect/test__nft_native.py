@@ -43,7 +43,8 @@ NODE_PORT = next(service.node_port for service in CLUSTER.services if service.no
 def kube(mode):
     if mode == "nftables":
         return [("nft -f -", "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES))]
-    return [("iptables-nft-restore", kube_dumps.node_dump((1, 30), "iptables", "nft", CLUSTER)[0])]
+    return [(name + "-nft-restore", kube_dumps.node_dump((1, 30), "iptables", "nft", kube_cluster.every_kind(family))[0])
+            for name, family in (("iptables", "ipv4"), ("ip6tables", "ipv6"))]
 
 
 def looks(mode, *tables):
@@ -80,9 +81,9 @@ HARMFUL = [
     ("unexpected_drop", chain("forward", 0, "drop", family="ip")),
     ("anchor_shadowed", chain("prerouting", -110, "tcp dport %d redirect to :8080" % NODE_PORT, type="nat")),
     ("anchor_shadowed", chain("prerouting", -100, "ip daddr %s dnat ip to 192.0.2.99" % WEB.address, type="nat")),
-    ("anchor_shadowed", chain("prerouting", -300, "ip daddr %s notrack" % kube_cluster.SERVICE_CIDR["ipv4"])),
-    ("mark_mismatch", chain("forward", -150, "meta mark set 0x1")),
-    ("mark_mismatch", chain("postrouting", 0, "meta mark set meta mark & 0xffff0000")),
+    ("untracked", chain("prerouting", -300, "ip daddr %s notrack" % kube_cluster.SERVICE_CIDR["ipv4"])),
+    ("mark_cleared", chain("forward", -150, "meta mark set 0x1")),
+    ("mark_cleared", chain("postrouting", 0, "meta mark set meta mark & 0xffff0000")),
 ]
 FIREWALLD = """table inet firewalld {
 chain filter_INPUT { type filter hook input priority filter + 10; policy accept; ct state { established, related } accept; ct status dnat accept;
@@ -152,7 +153,7 @@ def test_more_tables_than_are_judged():
 def test_rules_of_others_in_the_chains_of_kube_proxy():
     rules = [("services", "ip daddr %s tcp dport 80 drop" % WEB.address, "unexpected_drop"), ("filter-forward", "ip saddr %s accept" % PODS, "anchor_shadowed"),
              ("nat-prerouting", "tcp dport 30080 redirect to :80", "anchor_shadowed"), ("cluster-ips-check", "ip daddr 10.96.0.0/24 drop", "unexpected_drop"),
-             ("nat-postrouting", "meta mark set 0x1", "mark_mismatch"), ("filter-input", "tcp dport 10250 reject", "unexpected_drop")]
+             ("nat-postrouting", "meta mark set 0x1", "mark_cleared"), ("filter-input", "tcp dport 10250 reject", "unexpected_drop")]
     found = looks("nftables", *["insert rule ip kube-proxy %s %s" % rule[:2] for rule in rules])
     for (name, text, kind), rows in zip(rules, found):
         assert [(row[0], row[2]) for row in rows] == [(kind, name)], (text, rows)
