@@ -38,6 +38,8 @@ CONFIG_SYMBOLS = {
     "xt_set": [("NETFILTER_XT_SET", None, None)],
     "xt_nat": [("NETFILTER_XT_NAT", None, None)],
     "xt_tcpudp": [("NETFILTER_XTABLES", None, None)],
+    "xt_CT": [("NETFILTER_XT_TARGET_CT", None, None)],
+    "xt_REDIRECT": [("NETFILTER_XT_TARGET_REDIRECT", None, None)],
     "br_netfilter": [("BRIDGE_NETFILTER", None, None)],
     "overlay": [("OVERLAY_FS", None, None)],
     "ipip": [("NET_IPIP", None, None)],
@@ -46,6 +48,15 @@ CONFIG_SYMBOLS = {
     "fou": [("NET_FOU", None, None)],
     "dummy": [("DUMMY", None, None)],
 }
+
+# Options without which no module of these names is built: (cause, options, beginnings of the names). NETFILTER is inside NET and INET (net/Kconfig);
+# net/netfilter, its relatives of IPv4, IPv6 and bridges, ipset and IPVS are inside NETFILTER; from 6.17 on the legacy tables are inside
+# NETFILTER_XTABLES_LEGACY (net/netfilter/Kconfig).
+WIDE_OPTIONS = (
+    ("netfilter_off", ("NET", "INET", "NETFILTER"), (
+        "x_tables", "ip_tables", "ip6_tables", "iptable_", "ip6table_", "xt_", "ipt_", "ip6t_", "nf_", "nft_", "nfnetlink", "ip_set", "ip_vs", "br_netfilter")),
+    ("legacy_off", ("NETFILTER_XTABLES_LEGACY",), ("ip_tables", "ip6_tables", "iptable_", "ip6table_")),
+)
 
 # The rest follows a rule: prefix of the module -> prefixes its symbol may have, the name in capitals behind it.
 CONFIG_RULES = [
@@ -64,6 +75,21 @@ PROC_PROOFS = {
     "ip_vs": "/proc/net/ip_vs",
     "ip_tables": "/proc/net/ip_tables_names",
     "ip6_tables": "/proc/net/ip6_tables_names",
+}
+
+# Module -> modules or beginnings of names that do not load without it (modules.dep of 6.1): where one of these is loaded, the module is there,
+# listed or not.
+PROVEN_BY = {
+    "x_tables": ("xt_", "ipt_", "ip6t_", "iptable_", "ip6table_", "ip_tables", "ip6_tables", "nft_compat"),
+    "ip_tables": ("iptable_",),
+    "ip6_tables": ("ip6table_",),
+    "nf_tables": ("nft_",),
+    "nf_nat": ("iptable_nat", "ip6table_nat", "xt_nat", "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat", "nft_nat", "nft_masq"),
+    "nf_conntrack": ("nf_nat", "iptable_nat", "ip6table_nat", "xt_conntrack", "xt_connmark", "xt_CT", "xt_nat", "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat",
+                     "nft_ct", "nft_nat", "nft_masq", "nf_conntrack_netlink", "ip_vs"),
+    "ip_set": ("ip_set_", "xt_set"),
+    "ip_vs": ("ip_vs_", "xt_ipvs"),
+    "nfnetlink_acct": ("xt_nfacct",),
 }
 
 # Old name -> (name today, kernel version by which the old one is gone). nf_conntrack_ipv4/6 are no aliases either:

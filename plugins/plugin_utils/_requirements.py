@@ -8,7 +8,7 @@ by whom is data in roles/node_policy.
 """
 
 from ..module_utils import _names, _versions
-from . import _cluster_ranges, _conntrack_need, _resolve
+from . import _cluster_ranges, _conntrack_need, _missing, _resolve
 from ._modules_join import best_row, joined
 from ._policy import alternatives
 
@@ -30,6 +30,8 @@ def resolve(evidence, policy, earlier_peak=0):
         "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier_peak),
         "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
+    host = evidence.get("node_host") or {}
+    answer["missing"] = dict(_missing.missing_of(modules, rows, host), **_missing.missing_elsewhere(modules, host))
     for name in ("backend", "cni", "kubernetes"):
         answer[name], answer[name + "_because"] = facts[name], facts[name + "_because"]
     answer["ip_families"] = facts["ip_families"]

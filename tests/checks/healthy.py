@@ -155,6 +155,10 @@ UNCLEAR = dict(INSTALL, effect="unclear", text="install x /usr/local/bin/choose"
 STATES = {
     "absent": {"state": "absent", "cause": "not_in_index", "evidence": "neither in modules.dep nor in modules.builtin", "state_next_boot": "absent",
                "at_boot": "absent"},
+    "netfilter_off": {"state": "absent", "cause": "netfilter_off", "evidence": "CONFIG_NETFILTER is not set in /boot/config-6.1.0-49-amd64",
+                      "state_next_boot": "absent", "at_boot": "absent"},
+    "config_off": {"state": "absent", "cause": "config_off", "evidence": "CONFIG_X is not set in /boot/config-6.1.0-49-amd64",
+                   "state_next_boot": "absent", "at_boot": "absent"},
     "file_missing": {"state": "absent", "cause": "file_missing", "evidence": "modules.dep lists it, but the file is gone", "state_next_boot": "absent",
                      "at_boot": "absent"},
     "installable": {"state": "installable", "cause": "in_package", "evidence": "package kernel-modules-extra has it", "state_next_boot": "installable",

@@ -15,6 +15,7 @@ from ._unread import status_of_notes, told
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
 KERNELS_LIMIT = 6
+_CONFIG = "config-"
 
 # Where distributions and kernels keep the configuration a kernel was built with. /proc/config.gz (IKCONFIG_PROC) is
 # the running kernel's own and cannot be stale; Fedora keeps the file beside the modules.
@@ -45,8 +46,9 @@ class Kernel(object):
             self.tree = _tree_of(host, release)
         # Why nobody can tell whether it has a directory of modules; empty where that is known.
         self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
-        # A bundle that does not hold the modules of the kernel proves nothing about them.
-        self.collected = self.tree is not None or host.list_dir(MODULES_DIRECTORIES[0])[0] != UNCOLLECTED
+        # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds those of no kernel.
+        self.collected = self.tree is not None or any(
+            status != UNCOLLECTED and (running or status != _host.ABSENT) for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
         self.unread = []
         self.dep, self.index, self.index_cause = self._read_index()
         self.builtin_status = _host.ABSENT
@@ -63,7 +65,7 @@ class Kernel(object):
         if self.unseen:
             return {}, "unreadable", self.unseen
         if not self.collected:
-            return {}, "no_tree", "the bundle does not hold the modules of %s" % self.release
+            return {}, "no_tree", "the modules of %s were not collected" % self.release
         if self.tree is None:
             return {}, "no_tree", "there is no directory of modules for %s" % self.release
         text = self._read("modules.dep")
@@ -198,6 +200,13 @@ def installed_releases(host):
                     releases.add(name)
     status = status_of_notes(notes) if notes else status
     return status, sorted(releases, key=_versions.order, reverse=True)
+
+
+def configured_releases(host):
+    """Releases, newest first, of which /boot has the configuration: all that tells of kernels where no directory of modules was collected, or where
+    a kernel without CONFIG_MODULES has none."""
+    names = [name[len(_CONFIG):] for name in host.list_dir("/boot")[1] if name.startswith(_CONFIG)]
+    return sorted((name for name in names if name[:1].isdigit()), key=_versions.order, reverse=True)
 
 
 def chosen_releases(releases, must):

@@ -8,7 +8,7 @@ from .._names import UNCOLLECTED
 from .._parse.kernel_cmdline import parse_kernel_cmdline
 from .._parse.proc_modules import parse_proc_modules
 from . import _module_boot, _module_state
-from ._kernels import Kernel, chosen_releases, installed_releases
+from ._kernels import Kernel, chosen_releases, configured_releases, installed_releases
 from ._module_blocks import BLOCKS, UNCLEAR, WAYS, Policy
 from ._next_boot import next_boot_kernel
 from ._place import BUNDLE, WITH_KERNEL
@@ -26,6 +26,8 @@ class Look(object):
         running = (node["kernel_release"] or _no_release(host, node)) if self.live else None
         status, releases = installed_releases(host)
         self.collected["modules_directory"] = status
+        if not releases and running is None:
+            releases = configured_releases(host)
         with host.noting() as notes:
             self.next_boot = next_boot_kernel(host, releases, running)
         self.collected["boot_loader"] = status_of_notes(notes)

@@ -12,6 +12,8 @@ from .. import _host, _module_data, _versions
 LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = "loaded", "builtin", "loadable", "installable", "absent", "unknown"
 # The kernel can do it now or as soon as it is asked to.
 AVAILABLE = (LOADED, BUILTIN, LOADABLE)
+# Causes that the configuration proves, whatever is loaded and installed.
+_NOT_BUILT = ("config_off", "netfilter_off", "legacy_off", "modules_off")
 
 
 class Verdict(object):
@@ -42,7 +44,7 @@ def resolve(kernel, name, running, system):
     verdicts = [_resolve_name(kernel, candidate, running) for candidate in names]
     # The first name that the kernel has; the name asked for where it has none of them.
     best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
-    if best.state == ABSENT and best.cause != "config_off" and running and not running.listed:
+    if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
         return Verdict(best.module, UNKNOWN, "denied", "%s, and the list of loaded modules cannot be read" % best.evidence)
     if best.state == ABSENT and best.cause in ("not_in_index", "config_m_not_shipped"):
         package = _package(kernel, best.module, system)
@@ -74,6 +76,10 @@ def _from_running(kernel, name, running):
         return Verdict(name, LOADED, "proc_modules", "/proc/modules lists it as Live")
     if name in kernel.builtin:
         return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
+    dependant = running.dependant_of(name)
+    if dependant:
+        # The kernel lists every module it loaded, so what is not listed is compiled in; a bundle may hold a part of the list.
+        return Verdict(name, LOADED if name in kernel.dep or not kernel.collected else BUILTIN, "dependant", "%s is loaded and needs it" % dependant)
     if name in kernel.dep:
         return None
     proof = running.builtin_proof(name)
@@ -122,7 +128,7 @@ def config_value(kernel, name):
             return symbol, "n"
     # kconfig writes no line for a symbol whose dependencies are off. Only where the symbol is known for sure to belong
     # to this module does silence of a whole configuration mean off.
-    if whole and candidates and name in _module_data.DEFAULT_MODULES:
+    if whole and candidates and (name in _module_data.DEFAULT_MODULES or name in _module_data.CONFIG_SYMBOLS):
         return candidates[0], "n"
     return None, None
 
@@ -132,6 +138,8 @@ def _symbols(release, name):
         return [symbol for symbol, since, before in _module_data.CONFIG_SYMBOLS[name] if _versions.within(release, since, before)]
     for prefix, symbol_prefixes in _module_data.CONFIG_RULES:
         if name.startswith(prefix):
+            if name[3:].isupper():
+                symbol_prefixes = symbol_prefixes[::-1]  # xt_MASQUERADE is a target, xt_comment a match.
             return [symbol_prefix + name[len(prefix):].upper() for symbol_prefix in symbol_prefixes]
     return []
 
@@ -143,19 +151,33 @@ def _from_config(kernel, name):
     return None
 
 
+def _option_off(kernel, options):
+    """The first of C(options) that the configuration says is not set, as a sentence, else None; what it does not name says nothing."""
+    off = next((option for option in options if kernel.config_symbols.get(option) == "n"), None)
+    return "CONFIG_%s is not set in %s" % (off, kernel.config[0]) if off else None
+
+
 def _missing(kernel, name, running):
     symbol, value = config_value(kernel, name)
     said = "CONFIG_%s%s in %s" % (symbol, "=m" if value == "m" else " is not set", kernel.config[0]) if value else ""
-    if running and running.supports_modules is False:
+    for cause, options, names in _module_data.WIDE_OPTIONS:
+        off = _option_off(kernel, options) if name.startswith(names) else None
+        if off:
+            return Verdict(name, ABSENT, cause, off)
+    modules_off = _option_off(kernel, ("MODULES",)) or (
+        "this kernel loads no modules (CONFIG_MODULES is not set)" if running and running.supports_modules is False else None)
+    if modules_off:
         if value:
-            return Verdict(name, ABSENT, "config_off", "%s, and this kernel loads no modules" % said)
-        return Verdict(name, UNKNOWN, "no_evidence", "this kernel loads no modules and nothing tells whether the capability is built in")
+            return Verdict(name, ABSENT, "modules_off", modules_off)
+        return Verdict(name, UNKNOWN, "no_evidence", "%s, and nothing tells whether the capability is built in" % modules_off)
     if not kernel.collected:
         if value == "n":
             return Verdict(name, ABSENT, "config_off", said)
         return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (said, kernel.index_cause) if part))
     if kernel.index == "no_tree":
         cause = "tree_gone" if kernel.running else "no_tree"
+        if value == "n":
+            return Verdict(name, ABSENT, "config_off", said)
         if value:
             return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, said))
         return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
@@ -198,6 +220,12 @@ class RunningKernel(object):
                 self._tables[prefix + table] = "/proc/net/%s_tables_names" % family
         self._extensions = set(host.read_text("/proc/net/ip_tables_matches").text.split())
         self._targets = set(host.read_text("/proc/net/ip_tables_targets").text.split())
+
+    def dependant_of(self, name):
+        """A module that is loaded and does not load without C(name), or None."""
+        if name in self.loaded:
+            return None
+        return next((other for other in sorted(self.loaded) if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
 
     def builtin_proof(self, name):
         """(cause, evidence) where the running kernel has C(name) and does not list it as a loaded module, else None."""

@@ -15,6 +15,7 @@ from node_sections import collect_sections
 R61, R612, R72 = "6.1.0-49-amd64", "6.12.9-1-amd64", "7.2.13-amd64"
 EL10 = "6.12.0-55.el10.x86_64"
 FRAGMENT = "CONFIG_NF_CONNTRACK=m\n"
+OFF = WHOLE.replace("CONFIG_MODULES=y", "# CONFIG_MODULES is not set")
 
 
 def look(tree, name, **options):
@@ -112,12 +113,40 @@ CASES = {
     "no list of what is built in": (node(modules=["other"], extra={TREE + "modules.builtin": None}), "ip_vs", "unknown", "no_evidence"),
     "garbage as an index": (node(extra={TREE + "modules.dep": b"\x7fELF\x00\xff\n" * 50}), "ip_vs", "unknown", "unparsed"),
     "garbage as an index, loaded all the same": (node(loaded=["ip_vs"], extra={TREE + "modules.dep": b"\xff\n" * 50}), "ip_vs", "loaded", "proc_modules"),
+    "netfilter is off": (node(modules=["other"], config=WHOLE + "# CONFIG_NETFILTER is not set\n"), "xt_recent", "absent", "netfilter_off"),
+    "networking is off": (node(modules=["other"], config=WHOLE + "# CONFIG_NET is not set\n"), "nf_nat", "absent", "netfilter_off"),
+    "netfilter is off, and another part is asked for": (
+        node(modules=["other"], config=WHOLE + "# CONFIG_NETFILTER is not set\n"), "overlay", "absent", "config_off"),
+    "netfilter is off in a configuration that is not of this kernel": (
+        node(modules=["ip_vs"], config=WHOLE + "# CONFIG_NETFILTER is not set\n"), "ip_vs", "loadable", "in_index"),
+    "the legacy tables are off": (
+        node("6.17.0-1", modules=["other"], config=WHOLE + "CONFIG_NETFILTER=y\n# CONFIG_NETFILTER_XTABLES_LEGACY is not set\n"),
+        "iptable_nat", "absent", "legacy_off"),
+    "the legacy tables are off, and a match is asked for": (
+        node("6.17.0-1", modules=["xt_recent"], config=WHOLE + "# CONFIG_NETFILTER_XTABLES_LEGACY is not set\n"), "xt_recent", "loadable", "in_index"),
+    "modules are off in an image": (
+        merged(DEBIAN, {"boot/config-" + R61: OFF + "CONFIG_NETFILTER=y\n"}), "ip_vs", "absent", "modules_off", "image"),
+    "modules are off in an image, and it is built in": (
+        merged(DEBIAN, {"boot/config-" + R61: OFF + "CONFIG_IP_VS=y\n"}), "ip_vs", "builtin", "kernel_config", "image"),
+    "a lone configuration says m": (merged(DEBIAN, {"boot/config-" + R61: WHOLE + "CONFIG_IP_VS=m\n"}), "ip_vs", "unknown", "no_tree", "image"),
+    # proven by a loaded dependant
+    "a dependant is loaded, and the kernel has no such module": (node(modules=["xt_comment"], loaded=["xt_comment"]), "x_tables", "builtin", "dependant"),
+    "a dependant is loaded, and the list is cut": (
+        node(modules=["nf_conntrack", "xt_conntrack"], loaded=["xt_conntrack"]), "nf_conntrack", "loaded", "dependant"),
+    "a dependant is being loaded": (node(modules=["xt_comment"], loaded={"xt_comment": "Loading"}), "x_tables", "absent", "not_in_index"),
+    "what is loaded needs something else": (node(modules=["xt_comment"], loaded=["xt_comment"]), "nf_conntrack", "absent", "not_in_index"),
+    "another one is used by it": (
+        node(modules=["xt_nat"], loaded=["xt_nat"], extra={"proc/modules": "x_tables 53248 2 xt_nat,xt_mark, Live 0x0\n"}), "xt_mark", "loaded",
+        "proc_modules"),
+    "nobody uses it": (
+        node(modules=["x_tables"], extra={"proc/modules": "x_tables 53248 1 - Live 0x0\nipv6 1 1 [permanent], Live 0x0\n"}), "xt_mark", "absent",
+        "not_in_index"),
     # kernels that load no modules
     "everything built in, config says y": (
         merged(DEBIAN, running(R61, None), {"proc/config.gz": node_tree.compressed(WHOLE + "CONFIG_IP_VS=y\n")}), "ip_vs", "builtin", "kernel_config"),
     "everything built in, config says off": (
         merged(DEBIAN, running(R61, None), {"proc/config.gz": node_tree.compressed(WHOLE + "# CONFIG_IP_VS is not set\n")}),
-        "ip_vs", "absent", "config_off"),
+        "ip_vs", "absent", "modules_off"),
     "everything built in, seen in /sys": (
         merged(DEBIAN, running(R61, None), {"sys/module/ip_set/parameters/max_sets": "9\n"}), "ip_set", "builtin", "sys_module"),
     "everything built in, seen in /proc": (merged(DEBIAN, running(R61, None), {"proc/net/ip_vs": ""}), "ip_vs", "builtin", "proc_net"),
@@ -129,8 +158,9 @@ CASES = {
 
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_state_and_cause(case, tmp_path):
-    manifest, name, state, cause = CASES[case]
-    assert verdict(manifest, name, tmp_path)[:2] == (state, cause)
+    manifest, name, state, cause = CASES[case][:4]
+    place = (CASES[case][4:] or ("live",))[0]
+    assert verdict(manifest, name, tmp_path, place=place)[:2] == (state, cause)
 
 
 @pytest.mark.parametrize("place", [
