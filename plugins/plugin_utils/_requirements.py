@@ -7,6 +7,8 @@ C(resolve) adds what checks select from under the key C(requirements). It joins 
 by whom is data in roles/node_policy.
 """
 
+import functools
+
 from ..module_utils import _names, _versions
 from . import _cluster_ranges, _conntrack_need, _missing, _resolve
 from ._modules_join import best_row, joined
@@ -26,7 +28,8 @@ def resolve(evidence, policy, earlier_peak=0):
     modules, problem, possible = judged
     answer = {
         "mode": mode, "mode_because": because, "mode_possible": possible, "mode_problem": problem,
-        "advice": _advice(policy, facts), "modules": modules, "tools": _tools(evidence, policy, facts, mode),
+        "advice": "" if possible and mode in policy.values["mode_candidates"] else _advice(mode, policy, facts, _can_run(evidence, policy, facts, rows)),
+        "modules": modules, "tools": _tools(evidence, policy, facts, mode),
         "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier_peak),
         "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
@@ -131,15 +134,27 @@ def _add(found, names, row):
     known["of_mode"] = known["of_mode"] or row["of_mode"]
 
 
-def _advice(policy, facts):
-    """The first row of the table that fits the kernel and Kubernetes; a row with a bound on what is unknown does not."""
+def _advice(mode, policy, facts, can_run):
+    """The first row of the table that fits the kernel and Kubernetes and advises modes that the node `can_run`; a row with a bound on what is unknown does
+    not. Before that, the other backend where it is all that lacks."""
+    if can_run(mode, facts["backend"]) is False and can_run(mode, "nft"):
+        return "Use the nft backend of iptables: kernel %s lacks the legacy tables and has every module of the nft backend." % facts["kernel"]
     for row in policy.values["mode_advice"]:
         bounds = (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"]))
         fits = all(row.get(subject + "_since") is None and row.get(subject + "_before") is None
                    or _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) for subject, version in bounds)
-        if fits and (not row.get("cnis") or facts["cni"] in row["cnis"]):
+        if fits and (not row.get("cnis") or facts["cni"] in row["cnis"]) and all(can_run(advised, facts["backend"]) for advised in row.get("modes") or ()):
             return row["advice"].replace("{cni}", facts["cni"] if facts["cni"] not in (None, "none") else "the CNI")
     return ""
+
+
+def _can_run(evidence, policy, facts, rows):
+    """A function of a mode and a backend: False where the kernel, the version or a program that is missing rules it out."""
+    @functools.lru_cache(maxsize=None)
+    def can_run(mode, backend):
+        possible = _judge_mode(mode, evidence, policy, dict(facts, backend=backend), rows)[2] is not False
+        return possible and not any(tool["state"] == "absent" for tool in _tools(evidence, policy, facts, mode))
+    return can_run
 
 
 def _tools(evidence, policy, facts, mode):

@@ -171,3 +171,29 @@ def test_no_evidence_at_all_is_no_crash():
 def test_what_only_the_user_needs_does_not_change_the_mode():
     answer = resolved({"ip_vs": "absent"}, FRESH, extra_modules=["ip_vs"])
     assert answer["mode"] == "iptables" and answer["mode_possible"] is True
+
+
+@pytest.mark.parametrize("modules, changes, kubernetes, words", [
+    ({"nft_numgen": "absent"}, {}, "1.34", "Run kube-proxy in iptables mode"),
+    ({"nft_numgen": "file_missing"}, {}, "1.34", "nftables mode, stable since"),
+    ({"xt_comment": "absent"}, {}, "1.34", "nftables mode, stable since"),
+    ({"xt_comment": "absent"}, {}, "1.30", "this node can run no mode"),
+    ({"*": "absent"}, {}, "1.34", "this node can run no mode"),
+    ({"*": "unknown"}, {}, "1.34", "nftables mode, stable since"),
+    ({}, {"node_kube_proxy": {"tools": {"nft": "absent"}}}, "1.34", "Run kube-proxy in iptables mode"),
+    ({"ip_tables": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30", "lacks the legacy tables and has every module"),
+    ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30", "this node can run no mode"),
+    ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.34", "nftables mode, stable since"),
+])
+def test_a_mode_is_advised_only_where_its_modules_and_tools_are(modules, changes, kubernetes, words):
+    advice = resolved(modules, changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
+    assert words in advice
+    assert "nftables mode" not in advice or "nft_numgen" not in modules or modules["nft_numgen"] != "absent"
+
+
+def test_calico_needs_the_table_raw():
+    assert "xt_CT" in required(resolved(cni="calico")) and "iptable_raw" not in required(resolved(cni="calico"))
+    legacy = resolved(cni="calico", iptables_backend="legacy")
+    assert {"xt_CT", "iptable_raw"} <= required(legacy) and "ip6table_raw" in optional(legacy)
+    assert not {"xt_CT", "iptable_raw"} & required(resolved(cni="flannel", iptables_backend="legacy"))
+    assert not {"xt_CT", "iptable_raw"} & required(resolved(cni="calico", proxy_mode="nftables"))
