@@ -5,13 +5,13 @@
 
 from . import _errors
 from ._collect._bounds import fitted
-from ._collect._tree import open_asked
+from ._collect._tree import open_to_look
 
 
 def exit_with_facts(module, collect):
     """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""
     try:
-        facts = fitted(collect(*open_asked(module.params)))
+        facts = fitted(collect(*open_to_look(module.params)))
     except _errors.BadInput as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, ansible_facts=facts)

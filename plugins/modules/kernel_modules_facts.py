@@ -89,11 +89,16 @@ ansible_facts:
           sample: 6.1.0-49-cloud-amd64
         running_tree:
           description:
-            - V(ok), V(gone) (the running kernel's modules were removed, a reboot is pending), V(not_needed) (it loads no modules),
+            - V(ok), V(gone) (there is no directory with the running kernel's modules), V(not_needed) (it loads no modules),
               or null outside of a live place, where the directory of modules could not be read, and where a support bundle does not hold it.
           type: str
           returned: always
           sample: ok
+        running_tree_cause:
+          description: Why the directory is gone, or that nothing tells; null where it is not V(gone).
+          type: str
+          returned: always
+          sample: null
         loading:
           description: Whether the running kernel loads modules now.
           type: dict

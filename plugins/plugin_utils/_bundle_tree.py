@@ -15,6 +15,7 @@ import re
 
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
+from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_source, _bundle_texts
 
 RULES_LIMIT = 40
@@ -22,23 +23,6 @@ _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _CONFIG_RELEASE = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
 _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
 _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
-# What is judged: (what it is called and what tells it, paths of which one must be there).
-_PARTS = (
-    ("rules (iptables-save, ip6tables-save, nft list ruleset)", (_names.BUNDLE_RULES,)),
-    ("loaded modules (lsmod)", ("/proc/modules",)),
-    ("modules of the kernel (/lib/modules/RELEASE/modules.*)", ("/lib/modules", "/usr/lib/modules")),
-    ("kernel configuration (/boot/config-RELEASE)", ("/boot", "/proc/config.gz")),
-    ("release of the kernel (uname -a)", ("/proc/sys/kernel/osrelease",)),
-    ("running sysctls (sysctl -a)", ("/proc/sys/net",)),
-    ("sysctl.d", ("/etc/sysctl.d", "/usr/lib/sysctl.d")),
-    ("modprobe.d", ("/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")),
-    ("modules-load.d", ("/etc/modules-load.d", "/usr/lib/modules-load.d")),
-    ("conntrack counters (conntrack -S)", ("/proc/net/stat/nf_conntrack",)),
-    ("log of the kernel (dmesg)", (_names.BUNDLE_COMMANDS + "/dmesg",)),
-    ("iptables programs (update-alternatives --display iptables)", ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
-    ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
-    ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
-)
 
 
 def lay_out(bundle, folder):
@@ -186,8 +170,8 @@ class _Tree:
         if self._log:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
         linked = {path for path, _target in self._links}
-        lacks = [{"subject": what, "evidence": "the bundle does not hold it"} for what, paths in _PARTS
-                 if not any(self._place(path).exists() or path in linked for path in paths)]
+        lacks = [{"subject": what, "evidence": "the bundle does not hold it"}
+                 for what in bundle_parts.lacking(lambda path: self._place(path).exists() or path in linked)]
         self.put(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
         for path, target in self._links:
             self._link(self._place(path), target)

@@ -38,7 +38,7 @@ SECTIONS = {
     "node_kernel_modules": {
         "schema": 1,
         "collected": {"modules_directory": "ok", "cmdline": "ok", "modprobe_conf": "ok", "modules_load": "ok", "proc_modules": "ok"},
-        "supports_modules": True, "running_release": RELEASE, "judged_release": RELEASE, "running_tree": "ok",
+        "supports_modules": True, "running_release": RELEASE, "judged_release": RELEASE, "running_tree": "ok", "running_tree_cause": None,
         "loading": {"load": "allowed", "autoload": "allowed", "because": []}, "kernels": [KERNEL], "kernels_left_out": 0,
         "next_boot": {"release": RELEASE, "certain": True, "because": "the only one"}, "boot_loader": "systemd", "boot_service": "enabled",
         "unreadable": [], "unreadable_count": 0,

@@ -110,7 +110,7 @@ class Look(object):
                 after = own
         spellings = {name, own.module, after.module} - {None}
         by = [place for spelling in sorted(spellings) for place in self.boot.names.get(spelling, [])]
-        listed = None if self.collected["modules_load"] in (_host.DENIED, _host.UNPARSED) and not by else bool(by)
+        listed = None if self.collected["modules_load"] in (_host.DENIED, _host.UNPARSED, UNCOLLECTED) and not by else bool(by)
         state, cause = self._at_boot(kernel, after, by, listed)
         return {"persisted": listed, "persisted_by": by[:3], "state_next_boot": after.state, "at_boot": state, "at_boot_cause": cause}
 
@@ -135,7 +135,8 @@ class Look(object):
         if stopped:
             return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line, stopped[0].text)
         if listed is None:
-            return "unknown", "the lists of modules to load at boot may not be read"
+            return "unknown", "the lists of modules to load at boot %s" % (
+                "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "may not be read")
         return "on_demand", "not listed in modules-load.d"
 
     def _pulled_by(self, kernel, module):

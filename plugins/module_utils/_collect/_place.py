@@ -17,6 +17,9 @@ PLACES = (LIVE, IMAGE, CONTAINER, BUNDLE)
 # Of these the state of a running kernel is known: it is the one that is looked at, or was when the bundle was made.
 WITH_KERNEL = (LIVE, BUNDLE)
 
+# A tree with none of these tells nothing of a node.
+SYSTEM_FOLDERS = ("/etc", "/proc", "/boot", "/lib/modules", "/usr/lib/modules")
+
 # PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it is in itself.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
@@ -94,6 +97,7 @@ def system_tree_problem(host):
     """Why C(root) cannot be a system to look at (one sentence for the user), or None."""
     if not host.is_dir("/"):
         return "root %s is no directory on this node; give the directory that holds the image's /etc and /usr" % host.root
-    if any(host.is_dir(path) for path in ("/etc", "/proc")):
+    if any(host.is_dir(path) for path in SYSTEM_FOLDERS):
         return None
-    return "root %s holds neither /etc nor /proc, so it is no system tree; give the directory that holds its /etc" % host.root
+    return "root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is no system tree; %s" % (
+        host.root, "give the directory that holds its /etc")

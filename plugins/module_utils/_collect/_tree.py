@@ -19,6 +19,18 @@ def open_asked(params):
     return open_tree(params["root"], None if params["place"] == "auto" else params["place"])
 
 
+def open_to_look(params):
+    """As open_asked(), and a tree that holds only a part of a node's files is a bundle: what is not there was not collected, which says nothing of the
+    node. Whoever changes a tree takes it for the image that it becomes."""
+    host, node = open_asked(params)
+    if params["place"] == "auto" and host.root != "/" and node["place"] == "image":
+        from .._parse.bundle_parts import is_part_of_a_node
+        if is_part_of_a_node(host.exists):
+            host, node = open_tree(params["root"], "bundle")
+            node["place_reason"] = "the tree holds no programs, so it is a part of a node's files and no system"
+    return host, node
+
+
 def open_tree(root="/", place=None):
     """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
     if not root.startswith("/"):

@@ -8,7 +8,7 @@ import re
 
 from .. import _host
 from .._names import BUNDLE_RECORD
-from ._place import BUNDLE, WITH_KERNEL
+from ._place import BUNDLE, SYSTEM_FOLDERS, WITH_KERNEL
 
 # Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
 TOOLS = (
@@ -56,13 +56,16 @@ def _tools(host):
 
 
 def _bundle(host):
-    """What the layout wrote of the bundle: what was recognised and what it lacks."""
+    """What the layout wrote of the bundle, or what a tree holds that is a part of a node: what was recognised and what it lacks."""
     try:
         record = json.loads(host.read_text(BUNDLE_RECORD).text)
         return {"files": int(record["files"]), "recognised": int(record["recognised"]),
                 "lacks": [{"subject": row["subject"], "evidence": row["evidence"]} for row in record["lacks"]]}
     except (ValueError, KeyError, TypeError):
-        return {"files": 0, "recognised": 0, "lacks": []}
+        from .._parse import bundle_parts
+        found = len([folder for folder in SYSTEM_FOLDERS if host.is_dir(folder)])
+        return {"files": found, "recognised": found,
+                "lacks": [{"subject": what, "evidence": "the tree does not hold it"} for what in bundle_parts.lacking(host.exists)]}
 
 
 def _immutable_by(host, system):

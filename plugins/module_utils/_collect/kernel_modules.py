@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kernel_modules: every asked module on every installed kernel. PRIVATE to the collection."""
 
-from .. import _errors, _host, _module_data, _names
+from .. import _errors, _host, _module_data, _names, _versions
 from ._bounds import fitted_modules
 from ._module_look import Look
 
@@ -26,6 +26,7 @@ def collect_kernel_modules(host, node, names=None, kernel=None):
 
 def _section(look, modules):
     wide = look.policy.kernel_wide
+    state, cause = _running_tree(look)
     unread = look.policy.unread + look.boot.unread + [line for kernel in look.kernels for line in kernel.unread]
     return {
         "schema": 1,
@@ -33,7 +34,8 @@ def _section(look, modules):
         "supports_modules": look.running.supports_modules if look.running else None,
         "running_release": look.running_release,
         "judged_release": look.judged,
-        "running_tree": _running_tree(look),
+        "running_tree": state,
+        "running_tree_cause": cause,
         "loading": {
             "load": _allowed(look, "load"),
             "autoload": _allowed(look, "autoload"),
@@ -51,15 +53,22 @@ def _section(look, modules):
 
 
 def _running_tree(look):
+    """(state, why it is gone or None)."""
     if look.running_release is None:
-        return None
+        return None, None
     if look.by_release[look.running_release].tree:
-        return "ok"
+        return "ok", None
     if not look.by_release[look.running_release].collected:
-        return None
+        return None, None
     if look.running.supports_modules is False:
-        return "not_needed"
-    return "gone" if look.collected["modules_directory"] in (_host.OK, _host.ABSENT) else None
+        return "not_needed", None
+    if look.collected["modules_directory"] not in (_host.OK, _host.ABSENT):
+        return None, None
+    # A kernel that comes from outside of the node never had a directory here. One that loaded modules did, and a package of its successor replaces it.
+    newer = [kernel.release for kernel in look.kernels if kernel.tree and _versions.order(kernel.release) > _versions.order(look.running_release)]
+    if newer and look.running.loaded:
+        return "gone", "an upgrade to %s removed them: this kernel loaded modules, and its directory is gone" % newer[0]
+    return "gone", "nothing tells whether they were ever there"
 
 
 def _allowed(look, way):

@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._place import detect_place, system_tree_problem
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._processes import find_processes
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.host import collect_host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_asked, open_to_look, open_tree
 
 IMAGE = {"etc/os-release": "ID=debian\n", "proc": node_tree.DIRECTORY, "usr": node_tree.DIRECTORY}
 
@@ -128,7 +128,7 @@ def test_hidden_processes_make_no_container(first):
 
 SCRIPT = """\
 import json, sys
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_asked, open_to_look, open_tree
 host, node = open_tree("/")
 json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]).status], sys.stdout)
 """
@@ -162,3 +162,16 @@ def test_no_root(root, words):
 @pytest.mark.parametrize("manifest", [{"etc/x": ""}, {"proc/x": ""}])
 def test_a_system_tree(manifest, tmp_path):
     assert system_tree_problem(_host.Host(node_tree.unpack(manifest, tmp_path))) is None
+
+
+@pytest.mark.parametrize("manifest", [{"boot/config-6.1.0": ""}, {"lib/modules/6.1.0/modules.dep": ""}, {"usr/lib/modules/6.1.0/modules.dep": ""}])
+def test_kernels_alone_can_be_looked_at(manifest, tmp_path):
+    assert system_tree_problem(_host.Host(node_tree.unpack(manifest, tmp_path))) is None
+
+
+@pytest.mark.parametrize("programs, place", [({}, "bundle"), ({"usr/bin/sh": ""}, "image"), ({"usr/lib/systemd/systemd": ""}, "image")])
+def test_a_tree_without_programs_is_a_part_of_a_node(programs, place, tmp_path):
+    root = node_tree.unpack(dict(programs, **{"etc/os-release": "ID=debian\n"}), tmp_path)
+    assert open_to_look({"root": root, "place": "auto"})[1]["place"] == place
+    assert open_asked({"root": root, "place": "auto"})[1]["place"] == "image"
+    assert open_to_look({"root": root, "place": "image"})[1]["place"] == "image"

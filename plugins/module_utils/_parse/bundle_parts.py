@@ -1,0 +1,36 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of a node a support bundle, or a tree that holds a part of a node, should hold to be judged. PRIVATE to the collection."""
+
+from .. import _names
+
+# What is judged: (what it is called and what tells it, paths of which one must be there).
+PARTS = (
+    ("rules (iptables-save, ip6tables-save, nft list ruleset)", (_names.BUNDLE_RULES,)),
+    ("loaded modules (lsmod)", ("/proc/modules",)),
+    ("modules of the kernel (/lib/modules/RELEASE/modules.*)", ("/lib/modules", "/usr/lib/modules")),
+    ("kernel configuration (/boot/config-RELEASE)", ("/boot", "/proc/config.gz")),
+    ("release of the kernel (uname -a)", ("/proc/sys/kernel/osrelease",)),
+    ("running sysctls (sysctl -a)", ("/proc/sys/net",)),
+    ("sysctl.d", ("/etc/sysctl.d", "/usr/lib/sysctl.d")),
+    ("modprobe.d", ("/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")),
+    ("modules-load.d", ("/etc/modules-load.d", "/usr/lib/modules-load.d")),
+    ("conntrack counters (conntrack -S)", ("/proc/net/stat/nf_conntrack",)),
+    ("log of the kernel (dmesg)", (_names.BUNDLE_COMMANDS + "/dmesg",)),
+    ("iptables programs (update-alternatives --display iptables)", ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
+    ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
+    ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
+)
+# Where programs of a system lie: a tree without any of these was copied together from files of a node, and what it lacks was not collected.
+_PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+
+
+def lacking(there):
+    """What of PARTS is not there; C(there) tells it of a path."""
+    return [what for what, paths in PARTS if not any(there(path) for path in paths)]
+
+
+def is_part_of_a_node(there):
+    """Whether a tree holds files of a node, and no system that could boot or run."""
+    return not any(there(path) for path in _PROGRAMS)
