@@ -184,7 +184,7 @@ ansible_facts:
                 - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
                   V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
                   V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
-                  V(emptied_chain), V(mark_mismatch), V(mark_cleared), V(untracked), V(foreign_jump), V(masquerade_missing) or
+                  V(emptied_chain), V(mark_mismatch), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump), V(masquerade_missing) or
                   V(unjudged_table) (a native nft table of which C(detail) tells what could not be judged).
               type: str
               returned: always

@@ -22,7 +22,7 @@ _ONLY = {
 
 
 def ask_other_mode(rule_set, setting):
-    """other_mode of one rule set: one for each table and mode, with the number of chains; nothing where the mode is not known."""
+    """other_mode (or idle_leftover, which does no harm) of one rule set: one for each table and mode, with the number of chains; nothing where the mode is not known."""
     found = []
     if setting.mode not in ("iptables", "ipvs", "nftables"):
         return found
@@ -54,7 +54,7 @@ def _old(rule_set, setting):
     if setting.mode == "nftables" and setting.kubelet is not True and not _has_kubelet(rule_set):
         # kubelet makes this chain too, and then it belongs there.
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
-            yield observe("other_mode", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
+            yield observe("idle_leftover", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
     for name, table in readable(rule_set):
         if setting.mode == "iptables" and name == "nat" and proxy_since(setting, (1, 24)):
             chains = sorted([chain for chain in table.chains if chain.startswith("KUBE-XLB-")])

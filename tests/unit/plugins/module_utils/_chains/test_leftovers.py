@@ -57,6 +57,9 @@ def test_what_kubelet_makes_too_is_no_leftover(kubernetes, count):
 def test_a_change_to_nftables_mode_leaves_kube_firewall_behind():
     rest = texts.small("mangle", "", []) + texts.small("filter", "KUBE-FIREWALL", ["-A INPUT -j KUBE-FIREWALL", "-A OUTPUT -j KUBE-FIREWALL", texts.LOCALNET])
     assert ask(rest, mode="nftables", kubelet=None) == [("filter", "KUBE-FIREWALL", 1)]
+    rule_set = texts.read(rest)
+    # What does no harm is an observation of its own, so that it is no more than information.
+    assert [row["kind"] for row in ask_other_mode(rule_set, texts.setting(rule_set, mode="nftables", kubelet=None))] == ["idle_leftover"]
     assert ask(rest, mode="nftables", kubelet=True) == [], "kubelet makes it too"
     assert ask(rest.replace(":PRE", ":KUBE-IPTABLES-HINT - [0:0]\n:PRE", 1), mode="nftables", kubelet=None) == [], "kubelet was here"
     assert ask(rest, mode="iptables", kubelet=None) == []
