@@ -22,7 +22,8 @@ _ONLY = {
 
 
 def ask_other_mode(rule_set, setting):
-    """other_mode (or idle_leftover, which does no harm) of one rule set: one for each table and mode, with the number of chains; nothing where the mode is not known."""
+    """other_mode of one rule set, or idle_leftover, which does no harm: one for each table and mode, with the number of chains; nothing where
+    the mode is not known."""
     found = []
     if setting.mode not in ("iptables", "ipvs", "nftables"):
         return found
