@@ -25,7 +25,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._chains import 
 
 pytestmark = node_processes.needs_root
 
-VERSIONS = [(1, minor) for minor in (20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 33, 36)]
+VERSIONS = [(1, minor) for minor in (16, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 33, 36)]
 PLACES = list(itertools.product(kube_dumps.BACKENDS, kube_dumps.FAMILIES))
 WAYS = {
     "masquerade all": {"masquerade_all": True}, "no pod range, as on EKS": {"detect_local": False}, "counters of nfacct": {"nfacct": True},
@@ -89,7 +89,7 @@ def test_every_release(mode, version, backend, family):
 
 @pytest.mark.parametrize("backend, family", PLACES)
 @pytest.mark.parametrize("way", sorted(WAYS))
-@pytest.mark.parametrize("mode, version", [("iptables", (1, 23)), ("iptables", (1, 33)), ("ipvs", (1, 33))], ids=str)
+@pytest.mark.parametrize("mode, version", [("iptables", (1, 18)), ("iptables", (1, 23)), ("iptables", (1, 33)), ("ipvs", (1, 33))], ids=str)
 def test_every_way_to_start_kube_proxy(mode, version, way, backend, family):
     text, _restore = healthy(version, mode, backend, family, **WAYS[way])
     assert_nothing_to_say([kube_audit.read(text, family, backend)], mode, version, way != "no kubelet")

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the collection.
 
-Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.20 to 1.30. C(since): the first
-version that has it for certain, None for all from 1.20 on.
+Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30. C(since): the first
+version that has it for certain, None for all; C(until): the first that has it no more.
 """
 
 import collections
 
-Anchor = collections.namedtuple("Anchor", ("table", "chain", "target", "since"))
+Anchor = collections.namedtuple("Anchor", ("table", "chain", "target", "since", "until"))
+Anchor.__new__.__defaults__ = (None,)
 
 
 def _anchors(table, target, since, *chains):
@@ -21,8 +22,11 @@ _BOTH = _anchors("nat", "KUBE-SERVICES", None, "PREROUTING", "OUTPUT") + _anchor
 ANCHORS = {
     "iptables": (
         _BOTH
-        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", None, "INPUT", "FORWARD")
-        + _anchors("filter", "KUBE-SERVICES", None, "FORWARD", "OUTPUT")
+        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", None, "INPUT")
+        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", (1, 20), "FORWARD")
+        + (Anchor("filter", "INPUT", "KUBE-SERVICES", (1, 14), (1, 20)),)
+        + _anchors("filter", "KUBE-SERVICES", (1, 14), "FORWARD")
+        + _anchors("filter", "KUBE-SERVICES", None, "OUTPUT")
         + _anchors("filter", "KUBE-FORWARD", None, "FORWARD")
         # In 1.20 the chain is in nat only; what 1.21 has is not known.
         + _anchors("filter", "KUBE-NODEPORTS", (1, 22), "INPUT")
@@ -44,7 +48,7 @@ ANCHORS = {
 KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")
 
 # Of kube-proxy in iptables mode; ipvs and nftables mode have none.
-CANARY = "KUBE-PROXY-CANARY"
+CANARY, CANARY_SINCE = "KUBE-PROXY-CANARY", (1, 17)
 CANARY_TABLES = ("mangle", "nat", "filter")
 
 # Of kubelet, in mangle: the chain by which others tell its backend (kubernetes enhancement 3178), and its own canary.

@@ -7,7 +7,8 @@ Two orders of questions: of one rule set (C(ask_anchors)) and of all of a node (
 unused and kubelet may write to the other backend than kube-proxy.
 """
 
-from .anchor_table import ANCHORS, CANARY, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY
+from .age import is_before_1_20, writes
+from .anchor_table import ANCHORS, CANARY, CANARY_SINCE, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY
 from .endings import takes_all
 from .observation import observe
 from .proxy import has_proxy
@@ -57,7 +58,7 @@ def _expected(rule_set, setting):
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
-        has = anchor.since is None or proxy_since(setting, anchor.since)
+        has = writes(rule_set, setting, anchor.since, anchor.until)
         if has or (has is None and table is not None and anchor.target in table.chains):
             found.append(anchor)
     if setting.kubelet is True:
@@ -114,10 +115,12 @@ def _shadowed(rule_set, expected):
 
 
 def _canaries(rule_set, setting):
-    if setting.mode != "iptables":
+    tables = [chains_of(rule_set, name) for name in CANARY_TABLES]
+    since = proxy_since(setting, CANARY_SINCE)
+    untold = since is None and is_before_1_20(rule_set, setting) and not any(CANARY in chains for chains in tables if chains)
+    if setting.mode != "iptables" or since is False or untold:
         return
-    for name in CANARY_TABLES:
-        chains = chains_of(rule_set, name)
+    for name, chains in zip(CANARY_TABLES, tables):
         if chains is not None and CANARY not in chains:
             yield observe("canary_missing", rule_set, name, CANARY, detail="kube-proxy makes it in every table it watches: somebody deleted it"
                           if name == "mangle" else "somebody deleted it; kube-proxy watches only the one in mangle")

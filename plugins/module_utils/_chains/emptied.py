@@ -7,8 +7,10 @@ iptables -F of one chain, or of a table whose Services a partial sync has brough
 Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on some nodes, see guards.py.
 """
 
+from .age import is_before_1_20, masquerades_by_mark
 from .observation import observe
 from .proxy import PORTALS, has_proxy
+from .rules import uses
 from .tables import chains_of
 
 # (table, chain, target of its rules, how many it has at least, what is missing).
@@ -32,9 +34,17 @@ def ask_emptied(rule_set, setting):
             continue
         if not rule_set.tables[name].rule_counts().get(chain):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=_GONE))
-        elif target and sum(1 for rule in chains[chain].rules if rule.target == target) < least:
+        elif target and sum(1 for rule in chains[chain].rules if rule.target == target) < least and not _of_old(rule_set, setting, chains[chain].rules, target):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=missing))
     return found + (list(_of_services(rule_set, setting)) if chains_of(rule_set, "nat") else [])
+
+
+def _of_old(rule_set, setting, rules, target):
+    """True for what is not missing in versions before 1.20: up to 1.18 no rule takes the mark away, and without a range of pods
+    KUBE-FORWARD accepts marked packets only."""
+    if target == "MARK":
+        return any(masquerades_by_mark(rule) for rule in rules)
+    return target == "ACCEPT" and any(rule.target == target and uses(rule, "mark") for rule in rules) and is_before_1_20(rule_set, setting)
 
 
 def _of_services(rule_set, setting):

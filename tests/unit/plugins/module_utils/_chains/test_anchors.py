@@ -61,6 +61,39 @@ def test_what_came_with_a_version_is_asked_for_from_then_on(version, newer):
     assert sorted(row["text"].split()[-1] for row in ask(text, kubernetes=version)) == newer
 
 
+FROM_INPUT = "-A INPUT %s%s-j KUBE-SERVICES" % (texts.NEW, texts.PORTALS)
+FORWARDED = "-A FORWARD %s%s-j KUBE-EXTERNAL-SERVICES" % (texts.NEW, texts.EXTERNAL)
+NEWER = [line for line in JUMPS if line not in OLDER] + [texts.LOCALNET, ":KUBE-FIREWALL - [0:0]", ":KUBE-PROXY-FIREWALL - [0:0]", FORWARDED]
+
+
+def before_1_20(*lines):
+    """A node of Kubernetes 1.18 without these lines."""
+    text = texts.without(texts.healthy(), *NEWER).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
+    return texts.without(texts.adding(text.replace("KUBE-EXT-", "KUBE-XLB-"), "filter", FROM_INPUT), *lines)
+
+
+@pytest.mark.parametrize("kubernetes", [(1, 18), (1, 19), None])
+def test_before_1_20_input_leads_to_services_and_forward_not_to_external_ones(kubernetes):
+    assert ask(before_1_20(), kubernetes=kubernetes) == []
+    gone = next(line for line in JUMPS if line.startswith("-A FORWARD") and line.endswith("-j KUBE-SERVICES"))
+    assert texts.told(ask(before_1_20(gone), kubernetes=kubernetes)) == [("anchor_missing", "filter", "FORWARD")]
+    if kubernetes:
+        assert [row["text"] for row in ask(before_1_20(FROM_INPUT), kubernetes=kubernetes)] == ["-A INPUT -j KUBE-SERVICES"]
+
+
+def test_before_1_17_there_is_no_canary():
+    canary = ":KUBE-PROXY-CANARY - [0:0]"
+    for kubernetes, missing in (((1, 16), 0), (None, 0), ((1, 18), 3)):
+        assert len(ask(before_1_20(canary, canary, canary), kubernetes=kubernetes)) == missing
+    assert texts.told(ask(before_1_20(canary), kubernetes=None)) == [("canary_missing", "mangle", "KUBE-PROXY-CANARY")]
+
+
+def test_an_old_jump_beside_newer_chains_tells_no_age():
+    text = texts.adding(texts.healthy(), "filter", FROM_INPUT)
+    assert ask(text, kubernetes=None) == []
+    assert texts.told(ask(texts.without(text, FORWARDED), kubernetes=None)) == [("anchor_missing", "filter", "FORWARD")]
+
+
 def test_a_jump_for_some_packets_only_is_none():
     text = texts.instead(texts.healthy(), texts.TO_SERVICES, "-A PREROUTING -s 192.0.2.0/24 -j KUBE-SERVICES")
     assert texts.told(ask(text)) == [("anchor_missing", "nat", "PREROUTING")]

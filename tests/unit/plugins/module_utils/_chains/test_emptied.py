@@ -60,3 +60,19 @@ def test_a_chain_that_lost_one_of_its_rules(table, chain, rule):
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))
 def test_a_dump_that_ends_anywhere_was_not_emptied(at):
     assert ask(texts.healthy()[:at]) == []
+
+
+@pytest.mark.parametrize("mode", ["iptables", "ipvs"])
+def test_the_one_rule_of_1_18_that_looks_for_the_mark_takes_it_nowhere(mode):
+    marked = "-A KUBE-POSTROUTING -m mark --mark 0x4000/0x4000 -j MASQUERADE"
+    text = texts.instead(texts.without(texts.healthy(), texts.UNMARKED, "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"), texts.SNAT, marked)
+    for kubernetes in ((1, 18), (1, 30), None):
+        rule_set = texts.read(text)
+        assert ask_emptied(rule_set, texts.setting(rule_set, mode=mode, kubernetes=kubernetes)) == []
+
+
+@pytest.mark.parametrize("kubernetes, found", [((1, 18), 0), ((1, 30), 1), (None, 1)])
+def test_before_1_20_kube_forward_may_accept_marked_packets_only(kubernetes, found):
+    text = texts.without(texts.healthy(), texts.FILTER[-1])
+    rule_set = texts.read(text)
+    assert len(ask_emptied(rule_set, texts.setting(rule_set, kubernetes=kubernetes))) == found
