@@ -190,7 +190,11 @@ ansible_facts:
               returned: always
               sample: lost_match
             family: {description: Address family., type: str, returned: always, sample: ipv4}
-            backend: {description: Backend., type: str, returned: always, sample: nft}
+            backend:
+              description: V(nft), V(legacy), or V(nft and legacy) where kube-proxy has rules in both and nothing tells which it uses.
+              type: str
+              returned: always
+              sample: nft
             table: {description: Table., type: str, returned: always, sample: filter}
             chain: {description: Chain., type: str, returned: always, sample: KUBE-FIREWALL}
             text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always, sample: -A KUBE-FIREWALL -j DROP}

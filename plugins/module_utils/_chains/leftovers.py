@@ -20,6 +20,8 @@ _ONLY = {
                  ("nat", SERVICE_CHAIN)),
 }
 
+_UNDECIDED = "kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint says which of them it uses"
+
 
 def ask_other_mode(rule_set, setting):
     """other_mode of one rule set, or idle_leftover, which does no harm: one for each table and mode, with the number of chains; nothing where
@@ -67,21 +69,29 @@ def _old(rule_set, setting):
                     yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1, "a jump of kube-proxy before 1.20")
 
 
-def ask_backends(rule_sets):
-    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in another than it."""
+def ask_backends(rule_sets, used=None):
+    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in another than it.
+
+    C(used): the backend of the iptables that kube-proxy runs, None where that is not known.
+    """
     found = []
     for family in sorted(set(rule_set.family or "" for rule_set in rule_sets)):
         mine = [rule_set for rule_set in rule_sets if (rule_set.family or "") == family and rule_set.backend in ("nft", "legacy")]
         if len(set(rule_set.backend for rule_set in mine)) == 2:
-            found += _of_family(mine)
+            found += _of_family(mine, used)
     return found
 
 
-def _of_family(rule_sets):
+def _of_family(rule_sets, used):
     holding = [backend for backend in ("nft", "legacy") if any(rule_set.backend == backend and holds_rules(rule_set) for rule_set in rule_sets)]
     if not holding:
         return
-    live = _live(rule_sets, holding)
+    live = _live(rule_sets, holding, used)
+    if live is None:
+        name, chain = _held(rule_sets[0], ("kube_proxy",))[0]
+        row = observe("other_backend", rule_sets[0], name, chain, "", sum(len(_held(rule_set, ("kube_proxy",))) for rule_set in rule_sets), _UNDECIDED)
+        yield dict(row, backend="nft and legacy")
+        return
     for rule_set in rule_sets:
         if rule_set.backend == live:
             continue
@@ -95,11 +105,13 @@ def _of_family(rule_sets):
             yield observe("other_backend", rule_set, "mangle", HINT, "", 1, "kubelet writes here, while kube-proxy's rules are in %s" % live)
 
 
-def _live(rule_sets, holding):
-    """The backend that is taken for kube-proxy's. With rules in both: where kubelet's hint is, which decides at kube-proxy's start;
-    else nft, where it and the CNI images look first (kubernetes-sigs/iptables-wrappers)."""
+def _live(rule_sets, holding, used):
+    """kube-proxy's backend. With rules in both: that of the iptables it runs, or where kubelet's hint is, which decides at
+    kube-proxy's start (kubernetes-sigs/iptables-wrappers); None where neither tells, or the hint is in both."""
+    if len(holding) == 1:
+        return holding[0]
     hinted = [backend for backend in holding if any(rule_set.backend == backend and _has_kubelet(rule_set) for rule_set in rule_sets)]
-    return (hinted or holding)[0]
+    return used or (hinted[0] if len(hinted) == 1 else None)
 
 
 def holds_rules(rule_set):
@@ -108,10 +120,19 @@ def holds_rules(rule_set):
                                        for chain, number in table.rule_counts().items())
 
 
-def in_use(rule_set, rule_sets):
-    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family."""
-    others = [other for other in rule_sets if other.family == rule_set.family and other.backend != rule_set.backend]
-    return holds_rules(rule_set) or not any(holds_rules(other) for other in others)
+def in_both(rule_sets):
+    """True if kube-proxy has rules of one family in both backends."""
+    held = [(rule_set.family, rule_set.backend) for rule_set in rule_sets if rule_set.backend in ("nft", "legacy") and holds_rules(rule_set)]
+    return len(set(held)) > len(set(family for family, _backend in held))
+
+
+def in_use(rule_set, rule_sets, used=None):
+    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family, or that is left over there."""
+    others = [other for other in rule_sets if other.family == rule_set.family and other.backend != rule_set.backend and holds_rules(other)]
+    if not others or not holds_rules(rule_set):
+        return not others
+    live = _live([rule_set] + others, [other.backend for other in [rule_set] + others], used)
+    return live is None or live == rule_set.backend
 
 
 def _held(rule_set, owners):

@@ -6,8 +6,8 @@
 import re
 
 from .owners import owner_of
-from .rules import uses
-from .tables import readable
+from .rules import match_options, uses
+from .tables import readable, table_of
 
 # kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of kube-proxy.
 SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
@@ -22,6 +22,14 @@ PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
 def is_portal(rules, setting):
     """True if these rules of one of C(PORTALS) are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
     return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
+
+
+def looks_up_sets(rule_set):
+    """True if a rule of nat KUBE-SERVICES looks up a set of ipvs mode, KUBE-CLUSTER-IP or another one."""
+    table = table_of(rule_set, "nat")
+    rules = table.chains["KUBE-SERVICES"].rules if table is not None and "KUBE-SERVICES" in table.chains else ()
+    return any(option == "--match-set" and values[:1] and values[0].startswith("KUBE-")
+               for rule in rules for option, values, _negated in match_options(rule, "set"))
 
 
 def proxy_chains(rule_set):

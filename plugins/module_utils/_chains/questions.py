@@ -34,28 +34,28 @@ _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "
 _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "half_repaired")
 
 
-def ask(rule_sets, setting_by, services=None):
+def ask(rule_sets, setting_by, services=None, used=None):
     """(observations of one node, most telling first; C(Tally.more), how many there are beside them).
 
     C(rule_sets): what was read of both families and backends; C(setting_by) gives the Setting of a rule set. C(services): [Service] where
-    they are not in rules, as in nftables mode.
+    they are not in rules, as in nftables mode. C(used): the backend of the iptables that kube-proxy runs.
     """
     tally = Tally()
-    for row in _asked(rule_sets, setting_by, services):
+    for row in _asked(rule_sets, setting_by, services, used):
         tally.add(row)
     return _without_consequences(tally.rows(), tally.more)
 
 
-def _asked(rule_sets, setting_by, services):
+def _asked(rule_sets, setting_by, services, used):
     for rule_set in rule_sets:
         yield from ask_drops(rule_set, setting_by(rule_set), services)
-        for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets) else ()):
+        for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets, used) else ()):
             yield from question(rule_set, setting_by(rule_set))
     yield from ask_presence(rule_sets, setting_by)
     yield from ask_families(rule_sets, setting_by)
     yield from ask_invalid([rule_set for rule_set in rule_sets if in_use(rule_set, rule_sets)], setting_by)
     yield from ask_hint(rule_sets, setting_by)
-    yield from ask_backends(rule_sets)
+    yield from ask_backends(rule_sets, used)
     yield from ask_other_cni(rule_sets)
 
 

@@ -24,7 +24,7 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
-    observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode))
+    observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode), situation.used)
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
         observations = merged(observations + nft_hostports(host, rules, situation.ports)
@@ -60,7 +60,7 @@ def _routed(host, rules, mode):
 
 def _services(rules, situation, options):
     """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
-    services = _listed(rules, situation.mode)
+    services = _listed(rules, situation)
     told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
         service.family or "", service.address, service.port, service.protocol))
@@ -72,13 +72,13 @@ def _services(rules, situation, options):
     }
 
 
-def _listed(rules, mode):
+def _listed(rules, situation):
     """[Service], each (family, address, port, protocol) once, or None."""
-    if mode == "nftables":
+    if situation.mode == "nftables":
         return list_nft_services(rules.nftables) if rules.nftables else None
-    if mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
+    if situation.mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
         return None
-    lists = [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets)]
+    lists = [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets, situation.used)]
     if None in lists:
         return None
     lists = [listed for listed in lists if listed]

@@ -7,11 +7,14 @@ import re
 
 from .. import _errors, _host, _versions
 from .._chains.anchor_table import KUBELET_CANARY
+from .._chains.leftovers import in_both
+from .._chains.proxy import looks_up_sets
 from .._chains.setting import Setting
 from ._processes import find_processes
 
-# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go).
-_OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-PROXY-CANARY$")
+# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of iptables mode
+# is what a change to another mode leaves behind.
+_OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-(NODEPORTS|EXTERNAL-SERVICES)$")
 _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER", "KUBE-SOURCE-RANGES-FIREWALL")
 # Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain the API server.
 _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"), ("kubelite", 16443, ""))
@@ -28,9 +31,10 @@ _OLDEST = (1, 10)
 
 class Situation(object):
     """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs and has had the time to
-    make its chains, False where it makes none; C(kubelet_version), C(ports), C(ipv6) and C(liberal) as in Setting."""
+    make its chains, False where it makes none; C(kubelet_version), C(ports), C(ipv6) and C(liberal) as in Setting; C(used): the backend of
+    the iptables that kube-proxy runs, where both hold rules of it."""
 
-    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None)):
+    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -38,6 +42,7 @@ class Situation(object):
         self.kubelet_version = kubelet_version
         self.ports = ports
         self.ipv6, self.liberal = kernel
+        self.used = used
 
     def of(self, rule_set):
         """C(Setting) for one rule set."""
@@ -57,7 +62,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet),
-                     _kernel(host) if rules.source == "live" else (None, None))
+                     _kernel(host) if rules.source == "live" else (None, None), _used(host, rules, kube_proxy))
 
 
 def _kernel(host):
@@ -65,6 +70,13 @@ def _kernel(host):
     addresses, liberal = host.read_text(_ADDRESSES_6), host.read_text(_LIBERAL)
     ipv6 = addresses.ok if addresses.ok or addresses.status == _host.ABSENT else None
     return ipv6, liberal.text.strip() != "0" if liberal.ok else None
+
+
+def _used(host, rules, kube_proxy):
+    if rules.source != "live" or not kube_proxy or not in_both(rules.rule_sets):
+        return None
+    from ._proxy_backend import proxy_backend
+    return proxy_backend(host, kube_proxy)
 
 
 def _makes_chains(kubelet):
@@ -102,10 +114,12 @@ def _version(kube_proxy, kubelet):
 
 
 def _told(rules):
-    """The mode whose chains are there, if they are those of one mode only."""
-    tables = [table for found in rules.rule_sets for table in found.tables.values()]
+    """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names sets, which ipvs mode
+    alone does and iptables mode would have written anew, all other chains are left over."""
+    by_sets = [looks_up_sets(found) for found in rules.rule_sets]
+    tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs for table in found.tables.values()]
     modes = ["iptables"] if any(_OF_IPTABLES.match(name) for table in tables for name in table.chains) else []
-    modes += ["ipvs"] if any(name in table.chains for table in tables for name in _OF_IPVS) else []
+    modes += ["ipvs"] if any(by_sets) or any(name in table.chains for table in tables for name in _OF_IPVS) else []
     modes += ["nftables"] if rules.nftables and rules.nftables.tables else []
     if len(modes) == 1:
         return modes[0], "chains of this mode among the rules"

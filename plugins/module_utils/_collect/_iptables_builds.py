@@ -43,7 +43,7 @@ def collect_builds(host):
         if len(seen) > CONTAINERS_LIMIT or time.monotonic() > deadline:
             left_out += 1
             continue
-        row = _row(process, containers.of(process.pid) or {})
+        row = build_of_process(process, containers.of(process.pid) or {})
         if process.is_the_same(host):
             rows.append(row)
     rows = _distinct(rows)
@@ -51,7 +51,7 @@ def collect_builds(host):
     return _host.TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
 
 
-def _row(process, container):
+def build_of_process(process, container):
     """(identity of the file or None, the row)."""
     row = {"container": container.get("name"), "pod": container.get("pod"), "namespace": container.get("namespace"), "comm": process.name,
            "pid": process.pid, "path": None, "backend": None, "version": None, "status": _host.DENIED, "strips": None, "because": ""}

@@ -6,7 +6,7 @@
 import chain_texts as texts
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.leftovers import ask_backends, ask_other_mode, in_use
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.leftovers import ask_backends, ask_other_mode, in_both, in_use
 
 IPVS = texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-NODE-PORT KUBE-POSTROUTING KUBE-SERVICES", [texts.TO_SERVICES]) + texts.small(
     "filter", "KUBE-FORWARD KUBE-IPVS-FILTER KUBE-IPVS-OUT-FILTER KUBE-NODE-PORT KUBE-PROXY-FIREWALL KUBE-SOURCE-RANGES-FIREWALL", [])
@@ -120,7 +120,24 @@ def test_full_sets_in_both_are_told_of_the_one_without_the_hint():
         bare_legacy = texts.without(bare_legacy, line)
     rows = ask_backends([texts.read(hinted), texts.read(bare_legacy)])
     assert [(row["backend"], row["detail"]) for row in rows] == [("legacy", "chains of kube-proxy with rules, while kube-proxy has rules in nft, too")]
-    assert [row["backend"] for row in ask_backends([texts.read(hinted), texts.read(texts.healthy("ipv4", "legacy"))])] == ["legacy"]
+    assert set(row["backend"] for row in ask_backends([texts.read(hinted), texts.read(bare_legacy)], "legacy")) == {"nft"}
+
+
+def test_the_iptables_that_kube_proxy_runs_says_which_backend_is_left_over():
+    both = [texts.read(texts.healthy()), texts.read(texts.healthy("ipv4", "legacy"))]
+    for used, left in (("legacy", "nft"), ("nft", "legacy")):
+        assert [row["backend"] for row in ask_backends(both, used)] == [left]
+        assert [in_use(rule_set, both, used) for rule_set in both] == [used == "nft", used == "legacy"]
+    assert in_both(both) and not in_both(both[:1]) and not in_both([both[0], texts.read(texts.healthy("ipv6", "legacy"))])
+
+
+def test_where_neither_tells_no_backend_is_named():
+    bare = texts.without(texts.healthy(), ":KUBE-IPTABLES-HINT - [0:0]", *[":KUBE-KUBELET-CANARY - [0:0]"] * 3)
+    for nft, legacy in ((texts.healthy(), texts.healthy("ipv4", "legacy")), (bare, bare.replace("nft-save", "save").replace(" (nf_tables)", ""))):
+        both = [texts.read(nft), texts.read(legacy)]
+        rows = ask_backends(both)
+        assert [(row["backend"], row["detail"].partition(";")[0]) for row in rows] == [("nft and legacy", "kube-proxy has rules in nft and in legacy")]
+        assert [in_use(rule_set, both) for rule_set in both] == [True, True]
 
 
 def test_each_family_by_itself():

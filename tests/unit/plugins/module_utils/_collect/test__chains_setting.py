@@ -4,14 +4,19 @@
 """What rules are judged for, from processes and their configuration to the observation."""
 
 import chain_texts as texts
+import iptables_programs
 import kube_cluster
 import kube_dumps
 import loopback
+import node_processes
+import node_tree
 import pytest
-from fake_tools import LIVE, unpacked
+from fake_tools import LIVE, LOADED, tools, unpacked
 from kubelet_node import CONFIG, rules, runs
 from node_manifests import merged, process
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._proxy_backend import proxy_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import collect_iptables_chains
 
 DN = "CNI-DN-4b4398da9cebdf54f85fe"
@@ -96,3 +101,62 @@ def test_nft_rules_that_are_gone_are_missed_where_the_kernel_has_ipv6(addresses,
     tree = unpacked(tmp_path, merged(rules(texts.healthy(), "# nothing\n"), addresses))
     lost = [row for row in collect_iptables_chains(tree, LIVE)["observations"] if row["kind"] == "anchor_missing" and row["family"] == "ipv6"]
     assert len(lost) == missing
+
+
+SETS = "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT"
+LEFT_OF_IPTABLES = [":KUBE-NODEPORTS - [0:0]", ":KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]", ":KUBE-PROXY-CANARY - [0:0]"]
+
+
+def of_dump(tmp_path, text):
+    (tmp_path / "dump").write_text(text)
+    return collect_iptables_chains(Host("/"), LIVE, {"src": [str(tmp_path / "dump")]})
+
+
+def test_sets_in_kube_services_prove_ipvs_mode(tmp_path):
+    ipvs = texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-POSTROUTING KUBE-SERVICES", [texts.TO_SERVICES, SETS])
+    assert of_dump(tmp_path, ipvs)["mode"] == "ipvs"
+    section = of_dump(tmp_path, texts.adding(ipvs, "nat", *LEFT_OF_IPTABLES))
+    assert (section["mode"], section["observed"].get("other_mode"), "empty_service_chain" in section["observed"]) == ("ipvs", 3, False)
+    # A set of somebody else's proves nothing.
+    assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat", SETS.replace("KUBE-CLUSTER-IP", "blocked").replace("ACCEPT", "RETURN")))["mode"] == "iptables"
+
+
+def test_a_canary_alone_proves_no_mode(tmp_path):
+    section = of_dump(tmp_path, texts.small("mangle", "KUBE-PROXY-CANARY", []) + texts.small("nat", "KUBE-PROXY-CANARY KUBE-MARK-MASQ", []))
+    assert (section["mode"], section["observed"]) == (None, {})
+    # Without a single Service iptables mode has chains of its own besides.
+    assert of_dump(tmp_path, texts.small("nat", "KUBE-NODEPORTS KUBE-PROXY-CANARY KUBE-SERVICES", []))["mode"] == "iptables"
+
+
+@pytest.mark.parametrize("program, hinted, left", [("nft", "nft", "legacy"), ("legacy", "nft", "nft"), ("legacy", "", "nft"), (None, "legacy", "nft"),
+                                                   (None, "", "nft and legacy")])
+def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hinted, left, tmp_path):
+    """Full rules in both, as after another start with the other backend; a wrapper that was not run tells nothing."""
+    print_dump = 'case $name in iptables-*) cat "${0%/*}/$name.txt";; esac'
+    saves = {"proc/net/ip_tables_names": "nat\nfilter\nmangle\n"}
+    for backend in ("nft", "legacy"):
+        text = texts.healthy("ipv4", backend)
+        kubelet = [":KUBE-IPTABLES-HINT - [0:0]"] + [":KUBE-KUBELET-CANARY - [0:0]"] * 3
+        saves["usr/sbin/iptables-%s-save.txt" % backend] = text if backend == hinted else texts.without(text, *kubelet)
+    saves["usr/sbin/iptables-restore"] = node_tree.link("xtables-%s-multi" % program) if program else node_tree.executable("#!/bin/sh\ntouch /ran\n")
+    manifest = merged(LOADED, tools(print_dump, print_dump), saves, process(900, "kube-proxy", ["kube-proxy"]))
+    section = collect_iptables_chains(unpacked(tmp_path, manifest), LIVE)
+    assert set(row["backend"] for row in section["observations"] if row["kind"] == "other_backend") == {left}
+    assert section["mode"] == "iptables" and "anchor_missing" not in section["observed"]
+
+
+@node_processes.needs_root
+@pytest.mark.parametrize("build", ["nft", "legacy"])
+def test_the_iptables_in_the_container_of_kube_proxy(build, tmp_path):
+    root = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(iptables_programs.program(build, "1.8.9"))}, tmp_path)
+    with node_processes.Sleeper(lambda: named("kube-proxy", root)) as process_of_it:
+        pid = process_of_it.pid
+        assert proxy_backend(Host("/"), {"runs_in": "container", "tools_root": "/proc/%d/root" % pid}) == build
+    assert proxy_backend(Host("/"), {"runs_in": "container", "tools_root": "/proc/%d/root" % pid}) is None
+    assert proxy_backend(Host("/"), {"runs_in": "embedded", "tools_root": None}) is None
+
+
+def named(name, root):
+    with open("/proc/self/comm", "w") as comm:
+        comm.write(name)
+    node_processes.enter(root)
