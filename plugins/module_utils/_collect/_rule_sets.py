@@ -20,6 +20,8 @@ from ._nf_tables import nf_tables_status
 
 SAVE_SECONDS = 60.0
 SAVE_LIMIT = 400 * 1024 * 1024
+# So often a save of the nft backend that looks torn is run, until two readings in a row agree; all of them together have SAVE_SECONDS.
+READINGS = 4
 FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"), ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
 SOURCES = ("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6")
 TEXT_LIMIT, NAME_LIMIT = 200, 64
@@ -189,13 +191,8 @@ def _save(host, rules, source, family, program, backend):
     if command is None:
         rules.miss(source, _host.UNPARSED, "no %s of the %s backend on this node, so its rules cannot be read here" % (program, backend))
         return None
-    dump = _Dump("live", family, backend)
-    done = host.stream(command, dump.feed, SAVE_SECONDS, SAVE_LIMIT, compile_rest)
-    # Without a table there is nothing to print; that is a set of rules too, an empty one.
-    sets = dump.rule_sets() or [RuleSet("live", family, backend)]
-    rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
+    done, sets, problem = _read_until_sound(host, rules, command, family, backend)
     _take_messages(rules, source, done.err)
-    problem = _problem(done, sets, command)
     if problem:
         rules.miss(source, *problem)
         return None
@@ -206,6 +203,32 @@ def _save(host, rules, source, family, program, backend):
         found.family, found.backend = family, backend
     rules.take(source, sets)
     return sets[0]
+
+
+def _read_until_sound(host, rules, command, family, backend):
+    """(Completed, [RuleSet], (status, why) or None) of a save. One that looks torn is read again: what two readings in a row show is there."""
+    before, begun = None, time.monotonic()
+    for number in range(1, READINGS + 1):
+        left = SAVE_SECONDS - (time.monotonic() - begun)
+        if left <= 0:
+            break
+        dump = _Dump("live", family, backend)
+        done = host.stream(command, dump.feed, left, SAVE_LIMIT, compile_rest)
+        # Without a table there is nothing to print; that is a set of rules too, an empty one.
+        sets = dump.rule_sets() or [RuleSet("live", family, backend)]
+        rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
+        problem = _problem(done, sets, command)
+        signs = _signs(sets) if backend == "nft" and not problem else None
+        if not signs or signs == before:
+            return done, sets, problem
+        before = signs
+    return done, sets, (_host.UNPARSED, "the rules change while %s reads them: none of %d readings is sound or like the one before; look again later" % (
+        command[0].rsplit("/", 1)[-1], number))
+
+
+def _signs(sets):
+    from .._chains.torn import torn_signs
+    return frozenset().union(*[torn_signs(found) for found in sets if found.tables or found.unreadable])
 
 
 def _problem(done, sets, command):
