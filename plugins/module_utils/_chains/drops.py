@@ -12,7 +12,7 @@ from .observation import cut, observe
 from .owners import owner_of
 from .pod_accept import accepts_pods
 from .proxy import PORTALS, carries_services, has_proxy, is_portal
-from .rules import match_options, plain_value, port_ranges, states, to_local, uses
+from .rules import is_limit, match_options, plain_value, port_ranges, states, to_local, uses
 from .service_path import ask_service_path
 from .services import list_services
 from .tables import chains_of, table_of
@@ -155,7 +155,8 @@ def _is_known(rule, chain):
     """True for a rule against something that is no traffic of services, or whose mark or set another program decided on."""
     limited = states(rule)
     destination = plain_value(rule, "-d")
-    if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or uses(rule, "mark") or uses(rule, "rpfilter"):
+    of_others = uses(rule, "mark") or uses(rule, "rpfilter") or is_limit(rule)
+    if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or of_others:
         return True
     if chain != "FORWARD":
         # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination may name.

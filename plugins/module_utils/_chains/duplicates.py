@@ -6,8 +6,10 @@
 from .._parse.iptables_save_rule import read_rule, repeats_with_reason
 from .._parse.ruleset import fingerprint
 from .observation import ROWS_LIMIT, observe
-from .owners import owner_of
+from .owners import KUBERNETES, owner_of
 from .tables import BUILT_IN, readable
+
+_MARKING = frozenset(("MARK", "CONNMARK"))
 
 
 def ask_duplicates(rule_set, setting):
@@ -16,12 +18,50 @@ def ask_duplicates(rule_set, setting):
         told = set()
         for chain, text, times in sorted(table.duplicates()):
             told.add((chain, text))
-            if not repeats_with_reason(read_rule(text)) and not _of_kube_router(name, chain):
-                yield observe("duplicate_rule", rule_set, name, chain, text, times - 1, "the same rule is there %d times" % times)
+            words = read_rule(text)
+            if repeats_with_reason(words) or _of_kube_router(name, chain):
+                continue
+            # kube-proxy and kubelet write each rule once.
+            own = owner_of(chain, name) in KUBERNETES
+            again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
+            if again:
+                yield observe("duplicate_rule", rule_set, name, chain, text, again, "the same rule is there %d times" % times)
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
         yield from _repeated_jumps(rule_set, name, table, told)
+
+
+def _of_marks(words):
+    """True for a rule that looks at the mark of a packet or sets it."""
+    return words.target in _MARKING or any(match in ("mark", "connmark") for match, _options in words.matches)
+
+
+def _with_the_same_mark(table, chain, text):
+    """How many copies of a rule of marks follow one before them without a rule between that may change the mark."""
+    again, seen, changed = 0, False, False
+    for rule in table.chains[chain].rules:
+        if rule.text == text:
+            again += seen and not changed
+            seen, changed = True, False
+        elif not changed:
+            changed = rule.target in _MARKING or _marks(table, rule.target)
+    return again
+
+
+def _marks(table, chain):
+    """True if a rule of the chain, or of one it leads to, sets a mark."""
+    seen, waiting = set(), [chain]
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in table.chains:
+            continue
+        seen.add(name)
+        targets = set(rule.target for rule in table.chains[name].rules)
+        if targets & _MARKING:
+            return True
+        waiting += targets
+    return False
 
 
 def _of_kube_router(table, chain):

@@ -28,6 +28,14 @@ def states(rule):
     return found
 
 
+def is_limit(rule):
+    """True if the rule is for what is beyond a number of connections or a rate, and so for none of the first packets."""
+    over = ("--connlimit-above", "--hashlimit-above")
+    under = ("--connlimit-upto", "--hashlimit-upto")
+    return any(option in (under if negated else over) and values[:1] != ["0"]
+               for match in ("connlimit", "hashlimit") for option, values, negated in match_options(rule, match))
+
+
 def to_local(rule):
     """True if the rule is limited to destinations that are addresses of the node."""
     return any(option == "--dst-type" and "LOCAL" in values and not negated for option, values, negated in match_options(rule, "addrtype"))

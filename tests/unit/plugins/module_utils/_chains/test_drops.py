@@ -32,6 +32,9 @@ def test_a_healthy_node_refuses_nothing(family, backend):
     "-A FORWARD -p tcp -m tcp --dport 80 -j DROP", "-A FORWARD -i eth1 -m comment --comment cali:x -j DROP",
     "-A INPUT -d 10.96.0.1/32 -j DROP", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j REJECT --reject-with tcp-reset",
     "-A KUBE-FORWARD -s 198.51.100.0/24 -j DROP", "-A KUBE-FORWARD -j DROP", "-A KUBE-SERVICES -s 198.51.100.0/24 -j DROP", "-A KUBE-SERVICES -j DROP",
+    # These leave nothing below the limit.
+    "-A FORWARD -p tcp -m connlimit --connlimit-above 0 --connlimit-mask 32 --connlimit-saddr -j REJECT",
+    "-A FORWARD -m hashlimit --hashlimit-upto 100/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
     "-A KUBE-FIREWALL -s 198.51.100.0/24 -j DROP", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j DROP",
 ])
 @pytest.mark.parametrize("first", [True, False])
@@ -42,6 +45,10 @@ def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
 @pytest.mark.parametrize("rule", [
     "-A FORWARD -m conntrack --ctstate INVALID -j DROP", "-A FORWARD -m state --state INVALID -j DROP", "-A FORWARD -o weave -j DROP",
     "-A FORWARD -i docker0 -o docker0 -j DROP", "-A FORWARD -o virbr0 -j REJECT --reject-with icmp-port-unreachable",
+    "-A FORWARD -p tcp -m connlimit --connlimit-above 100 --connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with tcp-reset",
+    "-A FORWARD -p tcp -m connlimit ! --connlimit-upto 100 --connlimit-mask 32 --connlimit-saddr -j DROP",
+    "-A FORWARD -p tcp -m hashlimit --hashlimit-above 100/sec --hashlimit-burst 50 --hashlimit-mode srcip --hashlimit-name syn -j DROP",
+    "-A OUTPUT -d 10.96.0.0/12 -m hashlimit --hashlimit-above 1000/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
     "-A FORWARD -d 169.254.169.254/32 -j DROP", "-A FORWARD -i cali+ -m mark ! --mark 0x1000000/0x1000000 -j DROP", "-A INPUT -s 198.51.100.0/24 -j DROP",
     "-A INPUT -p tcp -m tcp --dport 111 -j REJECT",
     "-A INPUT -i eth1 -j DROP", "-A INPUT -p icmp -m icmp --icmp-type 13 -j DROP", "-A INPUT -d 224.0.0.0/4 -j DROP",

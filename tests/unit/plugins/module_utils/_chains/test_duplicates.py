@@ -52,9 +52,15 @@ def test_a_jump_again_under_another_comment():
     ("filter", ["-A INPUT -s 192.0.2.1/32 -j MINE", "-A INPUT -s 192.0.2.2/32 -j MINE", "-A INPUT ! -s 192.0.2.1/32 -j MINE", "-A INPUT -j MINE"]),
     ("filter", ["-A FORWARD -m physdev --physdev-is-bridged -j MINE", "-A FORWARD -m addrtype --dst-type LOCAL -j MINE"]),
     ("filter", ["-A MINE -m comment --comment a -j ACCEPT", "-A MINE -m comment --comment b -j ACCEPT"]),
+    # The second looks at, or sets, another mark than the first.
+    ("nat", ["-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -s 192.0.2.1/32 -j MARK --set-xmark 0x1/0x1", "-A MINE -m mark --mark 0x1 -j RETURN"]),
+    ("nat", ["-A MINE -j MARK --set-xmark 0x0/0x1", "-A MINE -s 192.0.2.1/32 -j MARKS", "-A MARKS -j CONNMARK --restore-mark",
+             "-A MINE -j MARK --set-xmark 0x0/0x1"]),
+    ("nat", ["-A MINE -m connmark --mark 0x1 -j RETURN", "-A MINE -j OTHER", "-A OTHER -j KUBE-MARK-MASQ", "-A MINE -m connmark --mark 0x1 -j RETURN",
+             "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"]),
 ])
 def test_repetition_that_has_a_meaning(table, rules):
-    text = texts.small(table, "MINE KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ", rules)
+    text = texts.small(table, "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ", rules)
     assert ask(text) == []
 
 
@@ -84,3 +90,12 @@ def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
     rows = list(ask_duplicates(rule_set, texts.setting(rule_set)))
     assert sum(row["count"] for row in rows) == 15
     assert len([row for row in rows if row["text"]]) == min(limit, 10)
+
+
+@pytest.mark.parametrize("between, copies", [
+    ([], 2), (["-A MINE -s 192.0.2.1/32 -j ACCEPT", "-A MINE -s 192.0.2.1/32 -j OTHER"], 2), (["-A MINE -m mark --mark 0x2 -j RETURN"], 2),
+    (["-A MINE -p tcp -j MARK --set-xmark 0x1/0x1"], 1)])
+def test_a_rule_of_marks_again_with_the_same_mark(between, copies):
+    for rule in ("-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -j MARK --set-xmark 0x4/0x4"):
+        text = texts.small("nat", "MINE OTHER", [rule] + between + [rule, rule])
+        assert ask(text) == [("nat", "MINE", rule, copies)]
