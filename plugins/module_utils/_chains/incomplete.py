@@ -9,12 +9,17 @@ pkg/proxy/ipvs/proxier.go writeIptablesRules.
 """
 
 from .observation import observe
-from .proxy import has_proxy
+from .proxy import SERVICE_CHAIN, has_proxy
 from .rules import match_options, uses
+from .structure import LARGE_CLUSTER
 from .tables import chains_of
 
 _MARKING = "KUBE-MARK-MASQ"
 _OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
+_WAYS = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
+# What nothing leads to where one of these chains has rules and no rule leads to it.
+_NO_WAY = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is", "EXT": "NodePort and external addresses of the Service are",
+           "FW": "load balancer addresses of the Service are"}
 
 
 def ask_incomplete(rule_set, setting):
@@ -36,13 +41,7 @@ def _of_services(rule_set, nat, filters):
         why = _lack(nat[chain].rules)
         if why:
             yield observe("emptied_chain", rule_set, "nat", chain, detail=why)
-    lost = [chain for chain in external if not any("%s%s" % (prefix, chain[9:]) in direct for prefix in _OF_SERVICE)]
-    if lost:
-        refused, names = _refused(filters), _names(table)
-        lost = [chain for chain in lost if names.get(chain, "") not in refused]
-    if lost:
-        yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "", len(lost), "%s: external traffic of its Service has a way, that to the "
-                      "ClusterIP has none" % lost[0])
+    yield from _unreached(rule_set, table, filters, direct)
     counts = table.rule_counts()
     chains = [chain for chain in direct if chain and chain[:9] in _OF_SERVICE and counts.get(chain)]
     bare = [chain for chain in chains if chain not in table.services.masquerading and not any(rule.target == _MARKING for rule in nat[chain].rules)]
@@ -50,6 +49,27 @@ def _of_services(rule_set, nat, filters):
     if bare and 2 * len(bare) < len(chains):
         yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
                       "its rule to %s is gone, which the chains of all other Services have" % _MARKING)
+
+
+def _unreached(rule_set, table, filters, direct):
+    """anchor_missing of each Service whose ClusterIP no rule leads to while external traffic has a way, or that no rule leads to at all.
+
+    A Service that was deleted leaves no chain with rules, but for a while in a large cluster.
+    """
+    ways = set(jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-")
+    lost = sorted(chain for chain in ways if chain[:9] in _WAYS and chain in table.chains and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
+    if lost:
+        refused, names = _refused(filters), _names(table)
+        for chain in [chain for chain in lost if names.get(chain, "") not in refused]:
+            yield observe("anchor_missing", rule_set, "nat", chain, detail="external traffic of the Service has a way, that to its ClusterIP has none")
+    if len(table.services.endpoints) > LARGE_CLUSTER:
+        return
+    counts, targets = table.rule_counts(), table.targets(endpoints=False)
+    for chain in sorted(chain for chain, count in counts.items() if count and chain not in targets and SERVICE_CHAIN.match(chain)):
+        where = _NO_WAY.get(chain.split("-")[1])
+        # Beside the chain of all endpoints that of the local ones is for external traffic alone.
+        if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
+            yield observe("anchor_missing", rule_set, "nat", chain, detail="no rule leads to it: %s not reached" % where)
 
 
 def _lack(rules):

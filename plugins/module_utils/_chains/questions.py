@@ -20,7 +20,7 @@ from .marks import ask_marks
 from .masquerade import ask_masquerade
 from .observation import Tally, place_of
 from .other_cni import ask_other_cni
-from .proxy import PORTALS
+from .proxy import PORTALS, SERVICE_CHAIN
 from .repaired import ask_repaired
 from .services import ask_services
 from .structure import ask_structure
@@ -62,10 +62,11 @@ def _asked(rule_sets, setting_by, services, used):
 def _without_consequences(rows, more):
     """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or leads on. Nor is
     what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
-    with any where its own is not known)."""
+    with any where its own is not known). A Service that nothing leads to is told as that alone."""
     places = [place_of(row) for row in rows] + list(more)
     repaired = set(place[1:3] for place in places if place[0] == "half_repaired")
     emptied = set(place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS)
+    unreached = set(place[1:5] for place in places if place[0] == "anchor_missing")
     broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4]))
 
     def follows(place):
@@ -73,6 +74,7 @@ def _without_consequences(rows, more):
         return (
             (kind in _OF_EMPTY_CHAINS and table == "nat" and place[1:3] in repaired)
             or (_follows_from_empty(place) and place[1:3] in emptied)
+            or (kind == "orphan_chain" and place[1:5] in unreached)
             or (_is_share(place) and place[1:5] in broken)
             or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
     return [row for row in rows if not follows(place_of(row))], dict((place, count) for place, count in more.items() if not follows(place))
@@ -80,7 +82,8 @@ def _without_consequences(rows, more):
 
 def _follows_from_empty(place):
     """True for what is told of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
-    return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and place[4] == "KUBE-SERVICES")
+    return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and (
+        place[4] == "KUBE-SERVICES" or SERVICE_CHAIN.match(place[4])))
 
 
 def _is_share(place):

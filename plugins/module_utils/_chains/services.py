@@ -131,11 +131,24 @@ def _fault_of(chances):
     for index, chance in enumerate(chances):
         left = len(chances) - index
         if left == 1 and chance is not None:
-            return "the last of %d rules has probability %.11f, so some connections find no endpoint" % (len(chances), chance)
+            return "the last of %d rules has probability %.11f, so %s" % (len(chances), chance, _effect(chances))
         if left > 1 and (chance is None or abs(chance - 1.0 / left) > _TOLERANCE):
-            return "rule %d of %d should have probability %.11f and has %s" % (
-                index + 1, len(chances), 1.0 / left, "none" if chance is None else "%.11f" % chance)
+            return "rule %d of %d should have probability %.11f and has %s: %s" % (
+                index + 1, len(chances), 1.0 / left, "none" if chance is None else "%.11f" % chance, _effect(chances))
     return None
+
+
+def _effect(chances):
+    """Which share of connections none of the rules takes, or the largest that one of them does."""
+    left, largest = 1.0, 0.0
+    for chance in chances:
+        largest = max(largest, left if chance is None else left * chance)
+        left *= 0.0 if chance is None else max(0.0, 1.0 - chance)
+    if left != left:
+        return "some connections find no endpoint"
+    if left > _TOLERANCE:
+        return "%.0f %% of connections find no endpoint" % (100 * left)
+    return "no connection is lost, one endpoint gets %.0f %%" % (100 * largest)
 
 
 def addressed_jumps(nat):

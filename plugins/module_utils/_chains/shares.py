@@ -16,7 +16,7 @@ from .observation import observe
 
 # So many chains are asked whose they are.
 _LIMIT = 50
-_DETAIL = "no rule of the Service leads to its endpoint %s any more"
+_DETAIL = "no rule of the Service leads to its endpoint %s any more: it gets no connection, none is lost"
 
 
 def ask_shares(rule_set, table, unreached, local):

@@ -38,6 +38,9 @@ def answer(host, rules, situation, options):
         told[row["kind"]] = told.get(row["kind"], 0) + 1
         if told[row["kind"]] <= options["max_offenders"]:
             examples.append(row)
+    if examples:
+        from .._chains.service_names import with_names
+        examples = with_names(examples, rules.rule_sets)
     for place, count in more.items():
         observed[place[0]] = observed.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]

@@ -213,6 +213,8 @@ class _Folder(object):
             if endpoint:
                 self._write_down(name, [_balancing_text(name, chance, endpoint, columns["comment"][index])])
                 services.add_balancing(name, float(chance) if chance else None, endpoint)
+                if columns["comment"][index]:
+                    services.titles.setdefault(name, columns["comment"][index].strip('"').partition(" ")[0])
             elif name in services.balancing:
                 self._refuse(_SERVICES, columns, index)
             else:

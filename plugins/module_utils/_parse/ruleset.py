@@ -120,10 +120,11 @@ class Services(object):
     C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
     C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
     C(noting): the KUBE-SEP chains of C(endpoints) that note their clients for that (C(recent --set));
-    C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing.
+    C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
+    C(titles): {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
     """
 
-    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "in_services", "in_nodeports")
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "in_services", "in_nodeports")
 
     def __init__(self):
         self.jumps, self.copies = [], {}
@@ -131,6 +132,7 @@ class Services(object):
         self.endpoints = {}
         self.affinity, self.noting = {}, set()
         self.masquerading = {}
+        self.titles = {}
         self.in_services = self.in_nodeports = 0
 
     def add_balancing(self, chain, chance, endpoint):

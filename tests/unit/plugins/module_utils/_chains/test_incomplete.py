@@ -46,12 +46,34 @@ def test_the_rules_of_external_traffic_go_together(rules, told):
 def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     lost = texts.without(texts.healthy(), PORTAL)
     rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
-    assert texts.told(rows) == [("anchor_missing", "nat", "KUBE-SERVICES")] and rows[0]["detail"].startswith(EXT)
+    assert texts.told(rows) == [("anchor_missing", "nat", EXT)]
     # Its ClusterIP is refused on this node: none of its endpoints is here, with an internal policy of Local.
     refused = '-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" -m tcp --dport 80 -j DROP'
     assert ask(texts.adding(lost, "filter", refused)) == []
     assert ask(texts.instead(texts.healthy(), PORTAL, PORTAL.replace(SVC, SVL))) == []
-    assert ask(lost[:lost.index("*filter")] + lost[lost.index("*nat"):], mode="iptables") == [("anchor_missing", "nat", "KUBE-SERVICES")]
+    assert ask(lost[:lost.index("*filter")] + lost[lost.index("*nat"):], mode="iptables") == [("anchor_missing", "nat", EXT)]
+
+
+@pytest.mark.parametrize("chain, lines, what", [
+    (texts.OTHER_SVC, ["-A KUBE-SERVICES -d 10.96.0.2/32"], "the ClusterIP of the Service is"),
+    (EXT, ["-A KUBE-NODEPORTS -p tcp"], "NodePort and external addresses of the Service are")])
+def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what):
+    # An empty KUBE-NODEPORTS would be told as that.
+    text = texts.adding(texts.healthy(), "nat", "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
+    text = texts.without(text, *[line for line in texts.healthy().split("\n") if line.startswith(tuple(lines))])
+    read = [texts.read(text)]
+    rows = questions.ask(read, texts.setting_by())[0]
+    assert texts.told(rows) == [("anchor_missing", "nat", chain)] and rows[0]["detail"] == "no rule leads to it: %s not reached" % what
+    # Somebody emptied the chain too, so nothing tells that the Service is still there; and in ipvs mode all of it is left over.
+    empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))
+    assert "anchor_missing" not in [row["kind"] for row in questions.ask([texts.read(empty)], texts.setting_by())[0]]
+    assert ("anchor_missing", "nat", chain) not in texts.told(questions.ask(read, texts.setting_by(mode="ipvs"))[0])
+
+
+def test_before_1_24_a_node_port_leads_to_the_chain_of_the_service():
+    text = texts.without(texts.healthy(), PORTAL, ":%s - [0:0]" % EXT)
+    text = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % EXT)).replace("-j " + EXT, "-j " + SVC)
+    assert ask(text) == [("anchor_missing", "nat", SVC)]
 
 
 def test_a_rule_that_all_other_services_have():
