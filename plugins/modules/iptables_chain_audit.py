@@ -184,8 +184,8 @@ ansible_facts:
                 - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
                   V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
                   V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
-                  V(emptied_chain), V(mark_mismatch), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump), V(masquerade_missing) or
-                  V(unjudged_table) (a native nft table of which C(detail) tells what could not be judged).
+                  V(emptied_chain), V(mark_mismatch), V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump), V(masquerade_missing)
+                  or V(unjudged_table) (a native nft table of which C(detail) tells what could not be judged).
               type: str
               returned: always
               sample: lost_match
@@ -201,6 +201,11 @@ ansible_facts:
             count: {description: How many rules or chains this stands for., type: int, returned: always, sample: 1}
             detail: {description: What is wrong with it., type: str, returned: always, sample: the rule has lost its match}
         observed: {description: Number of offenders of each kind., type: dict, returned: always, sample: {lost_match: 1}}
+        left_out:
+          description: How many of each kind are not among RV(ignore:observations), because of O(max_offenders) or the size of the answer.
+          type: dict
+          returned: always
+          sample: {dangling_jump: 12}
         owners:
           description: Who the rules belong to, told from the names of chains.
           type: list

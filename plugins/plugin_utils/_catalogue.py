@@ -27,7 +27,8 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One entry. C(needs) names evidence sections, or single sources of one as C(section.source), that must have been read."""
+    """One entry. C(needs) names evidence sections, or single sources of one as C(section.source), that must have been read; C(left_out)
+    yields how many offenders the node did not name."""
 
     id: str
     title: str
@@ -42,6 +43,7 @@ class Check:
     applies_when: str = None
     skipped: str = "does not apply"
     unknown: str = None
+    left_out: str = None
     subject: str = "{subject}"
     observed: str = "{value}"
     expected: str = "{want}"
@@ -106,7 +108,7 @@ def _check_of(where, entry):
         raise BadInput("%s: there is no kind %s" % (where, check.kind)) from None
     if wants != ("want" in entry):
         raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if wants else "takes no"))
-    for name in ("select", "unknown", "applies_when"):
+    for name in ("select", "unknown", "left_out", "applies_when"):
         if getattr(check, name) is not None:
             compiled(getattr(check, name), "%s: %s" % (where, name))
     return check

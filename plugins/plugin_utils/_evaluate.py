@@ -131,15 +131,23 @@ def _failures(check, offenders, evidence, policy):
         found.append(_finding.finding(
             check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row), expected=_text(check.expected, row),
             reason=_text(check.reason, row) if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence)))
-    if len(offenders) > limit:
+    more = max(0, len(offenders) - limit) + (_left_out(check, evidence) if offenders else 0)
+    if more:
         found.append(_finding.finding(
-            check, _finding.FAIL, subject="and %d more" % (len(offenders) - limit), observed="%d in all" % len(offenders),
+            check, _finding.FAIL, subject="and %d more" % more, observed="%d in all" % (min(len(offenders), limit) + more),
             expected=check.title, reason=one_line(check.why), remediation="As for those that are named one by one."))
     return found
 
 
+def _left_out(check, evidence):
+    """How many offenders the node did not name, be it because its answer has a bound."""
+    number = search(check.left_out, evidence)[0] if check.left_out else 0
+    return number if isinstance(number, int) else 0
+
+
 def _remediation(check, row, evidence):
-    manual = _text(one_line(check.fix["manual"] or ""), row)
+    """A select may give a row a C(manual) of its own, where that of the check does not help."""
+    manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
         return "This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. %s" % (

@@ -28,8 +28,8 @@ def at_least(severity, threshold):
 
 
 def by_urgency(findings):
-    """The findings, what fails worst first; the same order on every run."""
-    return sorted(findings, key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"], row["subject"]))
+    """The findings, what fails worst first; those of a check in the order of the evidence, which begins with what breaks most."""
+    return sorted(findings, key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"]))
 
 
 def summarise(findings):

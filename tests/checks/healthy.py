@@ -62,7 +62,7 @@ SECTIONS = {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
         "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
         "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
-        "rule_sets": [], "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
+        "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
         "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97, "read_at": "2026-11-21T10:00:00Z"},
         "counters": None, "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4},
         "networks": {

@@ -47,6 +47,19 @@ ANCHORS = {
 # kubelet's, in every version, wherever it has made the chain (makeIPTablesUtilChains).
 KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")
 
+# What is missing without a jump to it, from what breaks most: what leads to all Services and back, NodePorts, one Service (any other chain of
+# nat), what a DROP policy of FORWARD would refuse, what filter refuses of Services. In other tables all are alike.
+_NAT = ("KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-NODEPORTS")
+_FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
+
+
+def breakage(table, chain, text):
+    """How far behind in that order a missing anchor is, by the place and the rule that is told of it."""
+    target = text.rpartition(" -j ")[2] or chain
+    known = _NAT if table == "nat" else _FILTER
+    return (table == "filter") * 10 + (known.index(target) if target in known else len(known))
+
+
 # Of kube-proxy in iptables mode; ipvs and nftables mode have none.
 CANARY, CANARY_SINCE = "KUBE-PROXY-CANARY", (1, 17)
 CANARY_TABLES = ("mangle", "nat", "filter")

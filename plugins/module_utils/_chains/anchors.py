@@ -28,13 +28,13 @@ def ask_anchors(rule_set, setting):
 
 
 def ask_presence(rule_sets, setting_by):
-    """anchor_missing, once: kube-proxy runs and neither family nor backend has a single chain of it."""
+    """chains_missing, once: kube-proxy runs and neither family nor backend has a single chain of it."""
     modes = [setting_by(rule_set).mode for rule_set in rule_sets]
     if not rule_sets or any(mode not in ANCHORS for mode in modes) or any(has_proxy(rule_set) for rule_set in rule_sets):
         return []
     if any(rule_set.family is None or chains_of(rule_set, name) is None for rule_set in rule_sets for name in CANARY_TABLES):
         return []
-    return [observe("anchor_missing", rule_sets[0], "nat", "KUBE-SERVICES",
+    return [observe("chains_missing", rule_sets[0], "nat", "KUBE-SERVICES",
                     detail="kube-proxy runs in %s mode, but no family and no backend holds any chain of it" % modes[0])]
 
 

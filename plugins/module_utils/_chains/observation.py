@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One observation: always the same keys, and nothing of unlimited size. PRIVATE to the collection."""
 
+from .anchor_table import breakage
+
 TEXT_LIMIT = 200
 # Longer than any chain name of a kernel (28 characters): only a dump can hold one that has to be cut.
 NAME_LIMIT = 64
@@ -12,10 +14,10 @@ _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
 # From what breaks most to what only tidies up; the order in which observations are told.
 KINDS = (
-    "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch", "anchor_shadowed", "untracked", "mark_cleared",
-    "forward_drop", "unexpected_drop", "foreign_jump", "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint",
-    "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni", "duplicate_rule",
-    "orphan_chain", "idle_leftover", "unjudged_table",
+    "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch", "anchor_shadowed", "untracked",
+    "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump", "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump",
+    "unsound_endpoint", "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni",
+    "duplicate_rule", "orphan_chain", "idle_leftover", "unjudged_table",
 )
 
 
@@ -72,4 +74,5 @@ def merged(observations):
 
 def _rank(row):
     kind = KINDS.index(row["kind"]) if row["kind"] in KINDS else len(KINDS)
-    return [kind, -row["count"]] + [row[name] or "" for name in _NAMES]
+    breaks = breakage(row["table"], row["chain"], row["text"]) if row["kind"] == "anchor_missing" else 0
+    return [kind, breaks, -row["count"]] + [row[name] or "" for name in _NAMES]

@@ -41,10 +41,12 @@ def answer(host, rules, situation, options):
     if examples:
         from .._chains.service_names import with_names
         examples = with_names(examples, rules.rule_sets)
+    left_out = dict((kind, told[kind] - options["max_offenders"]) for kind in told if told[kind] > options["max_offenders"])
     for place, count in more.items():
         observed[place[0]] = observed.get(place[0], 0) + count
+        left_out[place[0]] = left_out.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
-    return dict(_services(rules, situation, options), observations=examples, observed=observed, owners=owners)
+    return dict(_services(rules, situation, options), observations=examples, observed=observed, left_out=left_out, owners=owners)
 
 
 def _elsewhere(host, rules, mode):

@@ -57,8 +57,17 @@ def _with_few_notices(section):
     section["unread"] = section["unread"][:5]
 
 
+def _keep_of_each_kind(section, number):
+    kept = _first_of_each_kind(section["observations"], number)
+    for kind in set(row["kind"] for row in section["observations"]):
+        cut = sum(row["kind"] == kind for row in section["observations"]) - sum(row["kind"] == kind for row in kept)
+        if cut:
+            section["left_out"][kind] = section["left_out"].get(kind, 0) + cut
+    section["observations"] = kept
+
+
 def _with_few_examples(section):
-    section["observations"] = _first_of_each_kind(section["observations"], 2)
+    _keep_of_each_kind(section, 2)
 
 
 def _with_few_services(section):
@@ -75,7 +84,7 @@ def _with_few_networks(section):
 
 
 def _with_one_example(section):
-    section["observations"] = _first_of_each_kind(section["observations"], 1)
+    _keep_of_each_kind(section, 1)
 
 
 def _with_few_rows(section):

@@ -13,7 +13,8 @@ from .kubelet import collect_kubelet
 _NOTICES_LIMIT = 20
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
-    "observations": [], "observed": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [], "service_rows_left_out": 0,
+    "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [],
+    "service_rows_left_out": 0,
     "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
     "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }

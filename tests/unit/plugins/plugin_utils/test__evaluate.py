@@ -106,3 +106,19 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size
 def test_no_evidence_makes_a_judge_crash(value):
     for row in judge({"node_x": value if isinstance(value, dict) else {"rows": value}}):
         assert row["status"] in _finding.STATUSES
+
+
+def test_offenders_that_the_node_did_not_name_are_counted():
+    rows = [{"name": "s%d" % number} for number in range(25)]
+    more = {"left_out": "node_x.left_out.some"}
+    assert judge(section(rows=rows, left_out={"some": 30}), **more)[-1]["subject"] == "and 35 more"
+    found = judge(section(rows=rows[:5], left_out={"some": 3}), **more)
+    assert [row["subject"] for row in found] == ["s0", "s1", "s2", "s3", "s4", "and 3 more"] and found[-1]["observed"] == "8 in all"
+    for left_out in ({}, {"some": 0}, {"other": 3}, None, {"some": "x"}):
+        assert len(judge(section(rows=rows[:5], left_out=left_out), **more)) == 5
+    assert [row["status"] for row in judge(section(rows=[], left_out={"some": 3}), **more)] == ["pass"]
+
+
+def test_a_row_may_have_a_remedy_of_its_own():
+    found = judge(section(rows=[{"name": "a", "manual": "look at {name}"}, {"name": "b"}]))
+    assert [row["remediation"] for row in found] == ["look at a", "do unknown"]

@@ -61,3 +61,14 @@ def test_of_very_many_only_some_are_kept_and_all_are_counted():
 def test_what_has_no_detail_is_only_counted():
     tally = Tally([observe("duplicate_rule", RULES, "nat", "A", "", 7, None)])
     assert tally.rows() == [] and list(tally.more.values()) == [7]
+
+
+def test_a_missing_anchor_is_ranked_by_what_it_breaks():
+    ranked = [("nat", "OUTPUT", "KUBE-SERVICES"), ("nat", "PREROUTING", "KUBE-SERVICES"), ("nat", "POSTROUTING", "KUBE-POSTROUTING"),
+              ("nat", "KUBE-SERVICES", "KUBE-NODEPORTS"), ("nat", "KUBE-SVC-AAAAAAAAAAAAAAAA", None), ("filter", "FORWARD", "KUBE-FORWARD"),
+              ("filter", "FORWARD", "KUBE-SERVICES"), ("filter", "INPUT", "KUBE-EXTERNAL-SERVICES"), ("filter", "FORWARD", "KUBE-PROXY-FIREWALL"),
+              ("filter", "INPUT", "KUBE-FIREWALL")]
+    rows = [observe("anchor_missing", RULES, table, chain, "-A %s -j %s" % (chain, target) if target else "")
+            for table, chain, target in ranked]
+    told = [(row["table"], row["chain"], row["text"].split()[-1] if row["text"] else None) for row in merged(rows[::-1])]
+    assert told == ranked

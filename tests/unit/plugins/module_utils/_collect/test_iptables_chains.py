@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+import chain_texts as texts
 import pytest
 
 import kube_audit
@@ -145,7 +146,7 @@ def test_nothing_at_all_where_kube_proxy_runs_is_told(tmp_path):
     bare = unpacked(tmp_path, {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
                                "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""})
     section = collect_iptables_chains(bare, LIVE, {}, proxy, KUBELET)
-    assert set(section["collected"].values()) == {"absent"} and section["observed"]["anchor_missing"] == 1
+    assert set(section["collected"].values()) == {"absent"} and section["observed"]["chains_missing"] == 1
     silent = collect_iptables_chains(unpacked(tmp_path, {"proc/modules": "nf_tables 1 0 - Live 0x0\n"}), LIVE, {}, proxy, KUBELET)
     assert silent["observed"] == {} and silent["collected"]["nft_ipv4"] == "unparsed" and silent["unread"]
 
@@ -221,7 +222,8 @@ case $1 in
 esac"""
 
 
-@pytest.mark.parametrize("begin, step, moved, packets", [(5, 0, False, 0), (0, 7, True, 7), (100, -40, True, 20)])
+# Nothing leads to KUBE-SERVICES here, so the rules are read twice before the counters.
+@pytest.mark.parametrize("begin, step, moved, packets", [(5, 0, False, 0), (0, 7, True, 7), (140, -40, True, 20)])
 def test_counters_that_move(begin, step, moved, packets, tmp_path):
     text = COUNTS.replace("BEGIN", str(begin)).replace("STEP", str(step)).replace("printf '%s' \"$DUMP\"\n", "")
     section = live(tmp_path, tools(text), {"usr/sbin/runs": "0"}, sample_seconds=1)
@@ -299,3 +301,17 @@ def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
     assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
     assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) <= set(kinds(deep))
     assert looks(tmp_path, text)[0]["observed"] == {}
+
+
+def test_what_is_not_named_is_counted_wherever_it_was_cut(tmp_path):
+    lines = ["-A MINE -s 192.0.2.%d/32 -p tcp -m comment --comment %s -j NOWHERE%d" % (number, "x" * 200, number) for number in range(40)]
+    damaged = texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *lines)
+    for shown in (1, 5, 50):
+        section = judge(tmp_path / str(shown), {"v4": damaged}, max_offenders=shown)
+        named = sum(row["kind"] == "dangling_jump" for row in section["observations"])
+        assert named <= shown and named + section["left_out"].get("dangling_jump", 0) == 40
+    jumps = [line for line in texts.healthy().split("\n") if line.startswith(("-A INPUT", "-A FORWARD", "-A OUTPUT", "-A PREROUTING", "-A POSTROUTING"))]
+    section = judge(tmp_path / "anchors", {"v4": texts.without(texts.healthy(), *jumps)}, kubernetes_version="1.30")
+    told = [(row["table"], row["text"]) for row in section["observations"] if row["kind"] == "anchor_missing"]
+    assert told[:3] == [("nat", "-A OUTPUT -j KUBE-SERVICES"), ("nat", "-A PREROUTING -j KUBE-SERVICES"), ("nat", "-A POSTROUTING -j KUBE-POSTROUTING")]
+    assert section["left_out"]["anchor_missing"] == len(jumps) - len(told)
