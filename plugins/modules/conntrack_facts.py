@@ -95,6 +95,16 @@ ansible_facts:
           type: dict
           returned: always
           sample: {chainlength: 0, clashres: 12, drop: 3, early_drop: 0, icmp_error: 0, insert_failed: 3, invalid: 241, search_restart: 0}
+        growth:
+          description:
+            - Packets that were lost while this module looked, or in O(window_seconds) where that is longer; null where the kernel does not tell,
+              and where nothing runs.
+          type: dict
+          returned: always
+          contains:
+            seconds: {description: How long the look took up to then., type: float, returned: always, sample: 1.4}
+            drop: {description: By so much C(drop) grew., type: int, returned: always, sample: 0}
+            insert_failed: {description: By so much C(insert_failed) grew., type: int, returned: always, sample: 0}
         lost:
           description: What found no room; null where the kernel does not tell.
           type: dict

@@ -5,6 +5,7 @@
 
 import json
 import re
+import time
 
 from .. import _host
 from .._conntrack.fate import number
@@ -15,6 +16,8 @@ from .._parse.nf_conntrack_stat import parse_nf_conntrack_stat
 # insert_failed and drop count a clash and a chain that is too long both (nf_conntrack_core.c nf_ct_resolve_clash()); what drop has more
 # than that found no room, or its protocol wanted it dropped.
 COUNTERS = ("drop", "early_drop", "insert_failed", "chainlength", "clashres", "invalid", "search_restart", "icmp_error")
+# Packets that got no entry.
+LOSSES = ("drop", "insert_failed")
 STAT = "/proc/net/stat/nf_conntrack"
 NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
 # What module conntrack leaves behind when it raises the limit: losses before that were for another one.
@@ -52,6 +55,23 @@ def read_counters(host):
         status, sums = text.status, parse_nf_conntrack_stat(text.text) if text.ok else {}
         status, sums = (status, sums) if sums is not None else (_host.UNPARSED, {})
     return status, dict((name, sums[name]) for name in COUNTERS if name in sums)
+
+
+def first_counters(host):
+    """(time, {counter: sum}) of the first time this look asked; what comes later is compared with it."""
+    if "conntrack counters" not in host.kept:
+        host.kept["conntrack counters"] = time.monotonic(), read_counters(host)[1]
+    return host.kept["conntrack counters"]
+
+
+def growth(host):
+    """C({"seconds", "drop", "insert_failed"}) since first_counters(); None where the kernel does not tell. A sum since the boot says nothing
+    of today, and a processor that was taken out takes its counters along."""
+    started, before = first_counters(host)
+    after = read_counters(host)[1]
+    if any(name not in counters for counters in (before, after) for name in LOSSES):
+        return None
+    return dict(((name, max(0, after[name] - before[name])) for name in LOSSES), seconds=round(time.monotonic() - started, 1))
 
 
 def lost(host, counters, since_boot=False):

@@ -14,9 +14,9 @@ from .._errors import BadInput
 from .._parse.kernel_cmdline import parse_kernel_cmdline
 from .._parse.proc_net_route import parse_proc_net_route
 from ._conntrack_keys import Keys, Setting
-from ._conntrack_now import entry_bytes, lost, memory_of, percent, read_counters, read_key, read_table
+from ._conntrack_now import entry_bytes, first_counters, growth, lost, memory_of, percent, read_counters, read_key, read_table
 from ._modprobe_conf import ModprobeConf
-from ._place import BUNDLE, WITH_KERNEL
+from ._place import BUNDLE, LIVE, WITH_KERNEL
 from .host import read_cpus, read_memory
 from .kernel_modules import collect_kernel_modules
 
@@ -39,6 +39,8 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
     if not 0 <= asked["window_seconds"] <= WINDOW_SECONDS_MAX:
         raise BadInput("window_seconds is %d; give 0 (no window) to %d" % (asked["window_seconds"], WINDOW_SECONDS_MAX))
     live = node["place"] in WITH_KERNEL
+    if node["place"] == LIVE:
+        first_counters(host)
     modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if asked["top"] else ()))
     rows = dict((row["name"], row) for row in modules["modules"])
     section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None, "cpus": read_cpus(host) if live else None}
@@ -57,6 +59,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
                    kube_proxy=setting.described, rp_filter=_rp_filter(host) if live else None)
     section["timeouts"] = dict((row["key"], row["now"]) for row in keys.rows if row["key"] in TIMEOUTS and isinstance(row["now"], int))
     section["size"] = need_of(section)
+    section["growth"] = growth(host) if node["place"] == LIVE and section["max"] is not None else None
     return section
 
 

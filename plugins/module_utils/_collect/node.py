@@ -63,5 +63,9 @@ class _Look(object):
 
 def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
     """C({"node_<section>": evidence}) for the sections asked for; C(node) is what open_tree() told. Raises BadInput."""
+    if "conntrack" in sections and node["place"] == "live":
+        # What the other sections take is the time in which the counters may grow.
+        from ._conntrack_now import first_counters
+        first_counters(host)
     look = _Look(host, node, sections, modules, kernel, hook_directories)
     return dict(("node_" + section, look.section(section)) for section in sections)

@@ -13,6 +13,7 @@ from conntrack_node import (
 from node_manifests import merged, node
 from node_processes import as_nobody, needs_root
 from node_sections import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.node import COLLECTORS
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 
 RECORD = "var/lib/kubenode-netfilter/conntrack/record.json"
@@ -176,6 +177,27 @@ def test_a_window(tmp_path):
     section, _host = live(tmp_path, counters(drop=5), window_seconds=1)
     assert section["rates"]["window_seconds"] >= 1.0 and section["rates"]["highest_count"] == 20480
     assert section["rates"]["per_second"]["drop"] == 0.0 and "entries" not in section["rates"]["per_second"]
+
+
+def test_what_is_lost_during_the_look(tmp_path, monkeypatch):
+    """The first section of the look takes as long as it takes for the counters to grow."""
+    root = node_tree.unpack(tracking(counters(drop=7, insert_failed=5, early_drop=1)), tmp_path)
+
+    def busy(look):
+        node_tree.unpack(counters(drop=10, insert_failed=7, early_drop=9), tmp_path)
+        return {}
+
+    monkeypatch.setitem(COLLECTORS, "cni", busy)
+    section = collect_sections(["cni", "conntrack"], root, "live")["node_conntrack"]
+    assert (section["growth"]["drop"], section["growth"]["insert_failed"], sorted(section["growth"])) == (3, 2, ["drop", "insert_failed", "seconds"])
+
+
+def test_what_was_lost_before_the_look(tmp_path):
+    assert look(tracking(counters(drop=4711, insert_failed=4711)), tmp_path / "a")["growth"] == {"drop": 0, "insert_failed": 0, "seconds": 0.0}
+    section, _host = live(tmp_path / "b", counters(drop=5), window_seconds=1)
+    assert section["growth"]["drop"] == 0 and section["growth"]["seconds"] >= 1.0
+    assert look(tracking({"proc/net/stat/nf_conntrack": None}), tmp_path / "c")["growth"] is None
+    assert look(tracking(), tmp_path / "d", "image")["growth"] is None
 
 
 @pytest.mark.parametrize("seconds", [-1, 301])
