@@ -113,6 +113,11 @@ ansible_facts:
                   type: str
                   returned: always
                   sample: auto
+                auto:
+                  description: The backend V(auto) takes, V(nft) or V(legacy), or null. Of the choices that exist it is the one with the highest priority.
+                  type: str
+                  returned: always
+                  sample: nft
                 link: {description: Where the link in C(/etc/alternatives) leads., type: str, returned: always, sample: /usr/sbin/iptables-nft-save}
         legacy_tables:
           description: Legacy IPv4 tables that exist in the node's network namespace; null where it cannot be told.

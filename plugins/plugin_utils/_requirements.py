@@ -16,8 +16,8 @@ from ._policy import alternatives
 
 # The sections that requirements are derived from.
 SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_kubelet", "node_kube_proxy", "node_cni")
-# Causes that say nothing against the kernel: the modules were built for it, they are just not in the tree now.
-_NOT_THE_KERNEL = ("file_missing", "config_m_not_shipped", "tree_gone", "no_tree", "index_missing")
+# Causes that say nothing against the node: it had these modules, and their files are not in the tree now.
+_NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
 def resolve(evidence, policy, earlier_peak=0):
@@ -67,8 +67,8 @@ def _judge_mode(mode, evidence, policy, facts, rows):
     problems = _version_problems(mode, policy, facts)
     # What a CNI or the user asks for says nothing of the mode.
     needed = [row for row in modules if not row["optional"] and row["of_mode"]]
-    lacking = [row for row in needed if row["state"] == "absent" and row["cause"] not in _NOT_THE_KERNEL]
-    problems += ["%s is absent (%s)" % (row["subject"], row["evidence"]) for row in lacking[:3]]
+    lacking = [row for row in needed if row["state"] == "installable" or row["state"] == "absent" and row["cause"] not in _NOT_THE_NODE]
+    problems += ["%s is %s (%s)" % (row["subject"], row["state"], row["evidence"]) for row in lacking[:3]]
     if len(lacking) > 3:
         problems.append("and %d more modules are" % (len(lacking) - 3))
     if problems:

@@ -162,6 +162,8 @@ STATES = {
                    "state_next_boot": "absent", "at_boot": "absent"},
     "file_missing": {"state": "absent", "cause": "file_missing", "evidence": "modules.dep lists it, but the file is gone", "state_next_boot": "absent",
                      "at_boot": "absent"},
+    "not_shipped": {"state": "absent", "cause": "config_m_not_shipped", "evidence": "CONFIG_X=m, but the modules do not include it",
+                    "state_next_boot": "absent", "at_boot": "absent", "at_boot_cause": ""},
     "installable": {"state": "installable", "cause": "in_package", "evidence": "package kernel-modules-extra has it", "state_next_boot": "installable",
                     "package": {"name": "kernel-modules-extra", "source": "kops"}, "at_boot": "absent"},
     "unknown": {"state": "unknown", "cause": "no_evidence", "evidence": "nothing tells", "state_next_boot": "unknown", "at_boot": "unknown",

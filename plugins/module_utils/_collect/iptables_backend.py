@@ -14,9 +14,9 @@ import re
 from .. import _host
 from .._chains.backends import backend_evidence
 from .._names import UNCOLLECTED
-from .._parse.alternatives import parse_alternatives
+from .._parse.alternatives import parse_alternatives, parse_choices
 from ._agents import AGENTS
-from ._iptables_files import build_of
+from ._iptables_files import backend_of, build_of
 from ._processes import find_processes
 from ._unread import status_of_notes, unread_rows
 
@@ -78,7 +78,7 @@ def _containers(host, backend, version):
 
 
 def _groups(host):
-    """({program: name of its group, mode of that group}, status) of what update-alternatives knows."""
+    """({program: what C(alternative) says but for its link}, status) of what update-alternatives knows."""
     groups, statuses = {}, []
     for folder in ALTERNATIVES:
         for name in ("iptables", "ip6tables", "arptables", "ebtables"):
@@ -87,9 +87,19 @@ def _groups(host):
                 continue
             group = parse_alternatives(text.text) if text.ok else None
             statuses.append(text.status if not text.ok else _host.OK if group else _host.UNPARSED)
+            row = {"name": name, "mode": group["mode"] if group else None, "auto": _auto_choice(host, name, text.text) if group else None}
             for program in [name] + sorted(group["slaves"]) if group else [name]:
-                groups.setdefault(program, {"name": name, "mode": group["mode"] if group else None})
+                groups.setdefault(program, row)
     return groups, next((status for status in statuses if status != _host.OK), _host.OK if statuses else _host.ABSENT)
+
+
+def _auto_choice(host, name, text):
+    """The backend that mode auto takes, or None: the choice with the highest priority of those that are there, and of several the present
+    one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
+    present = host.read_link("%s/%s" % (_LINKS, name))
+    there = [choice for choice in parse_choices(text) or [] if host.is_file(choice["path"])]
+    backend = backend_of(host, max(there, key=lambda choice: (choice["priority"], choice["path"] == present))["path"]) if there else None
+    return backend if backend in ("nft", "legacy") else None
 
 
 def _binary(host, program, groups, files):
@@ -103,7 +113,7 @@ def _binary(host, program, groups, files):
         backend, version = files[target or path]
         link = host.read_link(path)
         if link and link.startswith(_LINKS + "/"):
-            alternative = dict(groups.get(program, {"name": None, "mode": None}), link=host.read_link(link))
+            alternative = dict(groups.get(program, {"name": None, "mode": None, "auto": None}), link=host.read_link(link))
     return {"name": program, "path": path, "target": target, "backend": backend, "version": version, "alternative": alternative}
 
 

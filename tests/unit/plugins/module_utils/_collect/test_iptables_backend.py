@@ -4,11 +4,13 @@
 """The section node_iptables_backend."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
+import backend_trees
 import node_tree
 from iptables_programs import program
 from node_manifests import DEBIAN, merged, running
@@ -21,8 +23,11 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 
 
 def look(manifest, tmp_path, place="live"):
-    tree = node_tree.unpack(merged(DEBIAN, running("6.1.0"), manifest), tmp_path)
-    return collect_sections(["iptables_backend"], tree, place)["node_iptables_backend"]
+    return look_at(node_tree.unpack(merged(DEBIAN, running("6.1.0"), manifest), tmp_path), place)
+
+
+def look_at(root, place="live"):
+    return collect_sections(["iptables_backend"], root, place)["node_iptables_backend"]
 
 
 def debian(backend, programs=PROGRAMS):
@@ -66,7 +71,7 @@ def test_backend(case, tmp_path):
 def test_where_links_lead(tmp_path):
     row = look(debian("nft"), tmp_path)["binaries"][0]
     assert row == {"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
-                   "alternative": {"name": None, "mode": None, "link": "/usr/sbin/iptables-nft"}}
+                   "alternative": {"name": None, "mode": None, "auto": None, "link": "/usr/sbin/iptables-nft"}}
 
 
 def test_links_without_alternatives(tmp_path):
@@ -105,6 +110,36 @@ def test_alternatives_of_debian(tmp_path):
 def test_alternatives_of_the_red_hat_family(tmp_path):
     found = alternatives(look(merged(debian("nft"), {CHKCONFIG + "iptables": group("auto", "iptables", "ip6tables", "ip6tables-save")}), tmp_path))
     assert found["ip6tables-save"] == ("iptables", "auto") and found["ebtables"] == (None, None)
+
+
+def choices(section, *names):
+    return [(row["alternative"]["mode"], row["alternative"]["auto"]) for row in section["binaries"] if row["name"] in names]
+
+
+@pytest.mark.parametrize("nft, legacy, auto", [(20, 10, "nft"), (10, 20, "legacy"), (10, 10, "nft")])
+def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
+    """With the program of dpkg itself: what is foretold by hand is what it takes without."""
+    def update(*arguments):
+        subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    tree = dict((name, value) for name, value in backend_trees.debian().items() if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name))
+    folders = dict.fromkeys(("etc/alternatives", "var/lib/dpkg/alternatives", "var/log"), node_tree.DIRECTORY)
+    root = node_tree.unpack(dict(tree, **folders), tmp_path)
+    for backend, priority in (("nft", nft), ("legacy", legacy)):
+        update("--install", "/usr/sbin/iptables", "iptables", "/usr/sbin/iptables-" + backend, str(priority))
+    update("--set", "iptables", "/usr/sbin/iptables-nft")
+    by_hand = look_at(root)
+    assert choices(by_hand, "iptables") == [("manual", auto)] and by_hand["backend_by_family"]["ipv4"] == "nft"
+    update("--auto", "iptables")
+    assert look_at(root)["backend_by_family"]["ipv4"] == auto
+
+
+def test_the_choice_of_mode_auto_in_the_red_hat_family(tmp_path):
+    kept = backend_trees.red_hat(mode="manual", choices=(("nft", "@iptables@10"), ("legacy", "@iptables@50")))
+    assert choices(look(kept, tmp_path / "a"), "iptables", "ip6tables") == [("manual", "legacy")] * 2
+    # What was removed is no choice any more, and what is there and of no backend that is known tells nothing.
+    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": None}), tmp_path / "b"), "iptables") == [("manual", "nft")]
+    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": WRAPPER}), tmp_path / "c"), "iptables") == [("manual", None)]
 
 
 @pytest.mark.parametrize("content, status", [("garbage", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "absent")])
