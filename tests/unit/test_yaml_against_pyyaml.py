@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_flow import LIST, MAP
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_lines import parse_yaml
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_lines import parse_whole_yaml, parse_yaml
 
 TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 
@@ -46,6 +46,7 @@ def plain(node):
 def test_what_a_program_writes(tree, style):
     text = yaml.safe_dump(tree, **style)
     assert plain(parse_yaml(text)) == yaml.load(text, Loader=yaml.BaseLoader), text
+    assert parse_whole_yaml(text) is not None or "<<" in text or "? " in text, text
 
 
 LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "key:", "- 'quoted'", "# comment", "", "- [a, b]", "key: >-", "- - x",
@@ -67,3 +68,27 @@ def test_what_people_write():
         taken += 1
         assert plain(parse_yaml(text)) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
     assert taken > 500, "seed %s" % seed
+
+
+ODD_LINES = LINES + ["{a: b, 'c': [d, e]}", "key: {", "  'a': b,", "  c: d }", "}", "'key': v", "\"key\": v", "key: &x value", "other: *x", "- *x", "key: &y",
+                     "<<: *y", "? key", ": value", "key: {a: *x}", "[a, b]: c", "&z key: v", "key: !!int \"5\"", "key: 'a' b", "key: [a] b", "{\"a\":1}",
+                     "key: a: b", "\tkey: v", "- - &x z", "key: [a, {b: c}, ]", "key: [", "key: *x # tail", "key: |2-", "--- ", "...", "%YAML 1.1", "key: @a",
+                     "key: {a: \"b\", c}", "key: {a: -1, b: - }", "key: \"a # b\" # c", "x: <<", "? ", "key: >+", "key: [::1]:1", "key: ::1"]
+
+
+@pytest.mark.robust(documents=LINES_TRIED)
+def test_what_is_not_known_is_not_taken_for_something():
+    """Random lines with all that YAML has: what PyYAML takes is read with the same values, or as a whole not at all."""
+    seed, taken, known = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0, 0
+    for number in range(LINES_TRIED):
+        source = random.Random("%s odd %d" % (seed, number))
+        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(ODD_LINES) for _line in range(source.randint(1, 7))) + "\n"
+        ours = parse_whole_yaml(text)
+        try:
+            wanted = next(iter(yaml.load_all(text, Loader=yaml.BaseLoader)), "")
+        except (yaml.YAMLError, ValueError):
+            continue
+        taken += 1
+        known += ours is not None
+        assert ours is None or plain(ours) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
+    assert known > taken // 4 and taken > 200, "seed %s: %d of %d" % (seed, known, taken)

@@ -6,7 +6,6 @@
 import re
 
 from .. import _host, _host_container
-from .._parse.kube_proxy_config import parse_kube_proxy_config
 from ._kube_proxy_settings import settings_of_process, settings_of_texts
 from ._processes import find_processes
 from ._unread import status_of_notes
@@ -50,11 +49,19 @@ def collect_kube_proxy(host, node):
 def _of_bundle(host, section):
     """What the bundle holds of its configuration."""
     text = host.read_text(BUNDLE_CONFIG)
-    config = parse_kube_proxy_config(text.text) if text.ok else None
+    config = _config_of(text)
     # What one would tell of the mode, the rules tell as well.
     section["collected"]["config"] = _host.OK if config else _host.UNPARSED if text.ok else _host.ABSENT
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
+
+
+def _config_of(text):
+    """What parse_kube_proxy_config() reads of a file; without one, a reader of YAML is not compiled."""
+    if not text.ok:
+        return None
+    from .._parse.kube_proxy_config import parse_kube_proxy_config
+    return parse_kube_proxy_config(text.text)
 
 
 def _own_process(host, process, section):
@@ -79,7 +86,7 @@ def _own_process(host, process, section):
     # A file that it was started with and that is gone by now says nothing, and is not "no configuration".
     section["collected"]["config"] = _host.UNPARSED if path and text.status == _host.ABSENT else text.status
     # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
-    config = parse_kube_proxy_config(text.text) if text.ok else None
+    config = _config_of(text)
     _mode_of(process, path, config, section)
     section.update(settings_of_process(process, path, config))
     _ask_version(host, (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or "", section)

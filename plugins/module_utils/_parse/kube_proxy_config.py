@@ -10,11 +10,10 @@ Sample:
     mode: "ipvs"
     ipvs:
       scheduler: wrr
-The standard library reads no YAML; the file is written by kubeadm and its like in block style, or as JSON.
+Fields: kubeproxy.config.k8s.io/v1alpha1.
 """
 
-import json
-import re
+from .component_config import parse_component_config
 
 # (block or empty, key) -> what the value is called here.
 FIELDS = {
@@ -22,46 +21,20 @@ FIELDS = {
     ("", "clusterCIDR"): "cluster_cidr", ("", "detectLocalMode"): "detect_local_mode",
     ("iptables", "masqueradeAll"): "masquerade_all", ("nftables", "masqueradeAll"): "masquerade_all_nftables",
 }
-_PAIR = re.compile(r"^(\s*)([A-Za-z]+):\s*(?:\"([^\"]*)\"|'([^']*)'|([^#\s]*))\s*(?:#.*)?$")
-# What kubeadm writes where it leaves a default.
-_NULLS = ("null", "Null", "NULL", "~")
 
 
 def parse_kube_proxy_config(text):
     """The values of FIELDS as texts, empty where the file leaves the default, and those of the block C(conntrack) as C({key: text});
-    None if it is no such configuration."""
-    if "KubeProxyConfiguration" not in text:
+    None if it is no such configuration, or one that cannot be read."""
+    fields = parse_component_config(text, "KubeProxyConfiguration")
+    if fields is None:
         return None
-    if text.lstrip().startswith("{"):
-        return _from_json(text)
-    values, block = dict(dict.fromkeys(FIELDS.values(), ""), conntrack={}), ""
-    for line in text.splitlines():
-        found = _PAIR.match(line)
-        if not found:
-            continue
-        plain = "" if found.group(5) in _NULLS else found.group(5)
-        indent, key, value = found.group(1), found.group(2), found.group(3) or found.group(4) or plain or ""
-        if not indent:
-            block = key
-        name = FIELDS.get((block if indent else "", key))
-        if name:
-            values[name] = value
-        elif indent and block == "conntrack" and value:
-            values["conntrack"][key] = value
-    return values
-
-
-def _from_json(text):
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
+    blocks = dict((block, {} if fields.get(block) is None else fields[block]) for block in ("ipvs", "iptables", "nftables", "conntrack"))
+    if not all(isinstance(block, dict) for block in blocks.values()):
         return None
-    blocks = dict((block, fields[block] if isinstance(fields.get(block), dict) else {}) for block in ("ipvs", "iptables", "nftables", "conntrack"))
     blocks[""] = fields
-    values = dict((name, _text(blocks[block].get(key))) for (block, key), name in FIELDS.items())
-    return dict(values, conntrack=dict((key, _text(value)) for key, value in blocks["conntrack"].items() if value is not None))
-
-
-def _text(value):
-    """As it would stand in YAML."""
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+    given = dict((name, blocks[block].get(key)) for (block, key), name in FIELDS.items())
+    values = dict((name, "" if value is None else value) for name, value in given.items())
+    if not all(isinstance(value, str) for value in values.values()):
+        return None
+    return dict(values, conntrack=dict((key, str(value)) for key, value in blocks["conntrack"].items() if value is not None))

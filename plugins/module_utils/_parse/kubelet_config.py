@@ -7,12 +7,12 @@ Sample:
     kind: KubeletConfiguration
     port: 10250
     makeIPTablesUtilChains: false
-The standard library reads no YAML; the file is written by kubeadm and its like in block style, or as JSON. Of everything else in it,
-tokens and paths of keys among them, nothing is kept. Fields: kubelet.config.k8s.io/v1beta1.
+Of everything else in it, tokens and paths of keys among them, nothing is kept. Fields: kubelet.config.k8s.io/v1beta1.
 """
 
-import json
 import re
+
+from .component_config import parse_component_config
 
 _HAIRPIN = ("promiscuous-bridge", "hairpin-veth", "none")
 
@@ -43,42 +43,13 @@ DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_ipt
 # Flags without any file leave it open (applyLegacyDefaults of kubernetes cmd/kubelet/app/options/options.go).
 READ_ONLY_PORT_OF_FLAGS = 10255
 
-_NAMES = dict((field, name) for name, (field, _read) in FIELDS.items())
-_KIND = re.compile(r"^( *)[\"']?kind[\"']?:\s+[\"']?KubeletConfiguration[\"']?\s*(?:#.*)?$", re.M)
-_PAIR = re.compile(r"^( *)[\"']?([A-Za-z]+)[\"']?:\s+(?:\"([^\"]*)\"|'([^']*)'|([^#\s\"'][^#\s]*))\s*(?:#.*)?$")
 
 
 def parse_kubelet_config(text):
-    """C({name of FIELDS: value}) of the fields that are there and make sense; None if it is no such configuration."""
-    if text.lstrip().startswith("{"):
-        return _from_json(text)
-    kind = _KIND.search(text)
-    if kind is None:
+    """C({name of FIELDS: value}) of the fields that are there, None for a value that makes no sense; None if it is no such configuration, or
+    one that cannot be read."""
+    fields = parse_component_config(text, "KubeletConfiguration")
+    if fields is None:
         return None
-    found = {}
-    for line in text.splitlines():
-        pair = _PAIR.match(line)
-        if pair and pair.group(1) == kind.group(1):
-            _take(found, pair.group(2), pair.group(3) or pair.group(4) or pair.group(5) or "")
-    return found
-
-
-def _take(found, field, text):
-    name = _NAMES.get(field)
-    value = FIELDS[name][1](text) if name else None
-    if value is not None:
-        found[name] = value
-
-
-def _from_json(text):
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if fields.get("kind") != "KubeletConfiguration":
-        return None
-    found = {}
-    for field, value in fields.items():
-        if isinstance(value, (bool, int, str)):
-            _take(found, field, str(value))
-    return found
+    return dict((name, read(fields[field]) if isinstance(fields[field], str) else None)
+                for name, (field, read) in FIELDS.items() if fields.get(field) is not None)

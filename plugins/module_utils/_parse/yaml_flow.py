@@ -24,8 +24,14 @@ _TOKEN = re.compile(r"""[\[\]{},:](?=[\s,\[\]{}]|\Z)|[\[\]{},]|"(?:[^"\\]|\\.)*"
 _LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 
 
+# What no plain scalar begins with: anchors, aliases, tags and the like, and marks of a list or a key before a blank.
+_NOT_PLAIN = re.compile(r"[&*!|>%@`#]|[-?:](?:\s|\Z)")
+_TAIL = re.compile(r"[ \t]*(?:\n|\Z)|[ \t]+#")
+
+
 def parse_flow(text, line):
-    """(C(Node), number of its lines) of what begins with a bracket at C(line) of the file; C(None, 0) where the brackets do not close."""
+    """(C(Node), number of its lines, whether all of it is known here) of what begins with a bracket at C(line) of the file; C(None, 0, False)
+    where the brackets do not close."""
     tokens, missing, first = [], 0, line
     for match in _TOKEN.finditer(text):
         token = match.group(0)
@@ -34,9 +40,38 @@ def parse_flow(text, line):
             missing += (token in ("[", "{")) - (token in ("]", "}"))
         line += token.count("\n")
         if not missing:
+            sure = _is_known(tokens) and bool(_TAIL.match(text, match.end()))
             tokens.reverse()
-            return _node(tokens, 0), line - first + 1
-    return None, 0
+            return _node(tokens, 0), line - first + 1, sure
+    return None, 0, False
+
+
+def _is_known(tokens):
+    """Whether brackets fit, keys are scalars and scalars are plain or quoted."""
+    opened, before = [], ","
+    for word, _line in tokens:
+        if word in ("[", "{"):
+            opened.append(word)
+            if len(opened) > _DEPTH or before not in (",", ":", "[", "{"):
+                return False
+        elif word in ("]", "}"):
+            if not opened or opened.pop() + word not in ("[]", "{}"):
+                return False
+        elif word == ":":
+            if before in (",", ":", "[", "]", "{", "}"):
+                return False
+        elif word == ",":
+            if before in (",", "[", "{"):
+                return False
+        elif before not in (",", ":", "[", "{") or word == "<<" or _is_odd(word):
+            return False
+        before = word
+    return True
+
+
+def _is_odd(word):
+    """A scalar that is no plain one, nor quoted as a whole."""
+    return len(word) < 2 or word[-1] != word[0] if word[0] in QUOTES else bool(_NOT_PLAIN.match(word))
 
 
 def _node(tokens, depth):

@@ -10,8 +10,8 @@ Sample:
       - |
         iptables -X
 The standard library reads no YAML. Read are blocks of lists and mappings, compact ones (C(- a: 1)), flow lists and mappings, plain and
-quoted scalars over several lines, literal and folded ones, comments, tags, anchors and aliases. Only the first document counts; a line
-that fits nowhere is passed over. Grammar: YAML 1.2.2, chapters 6 to 9.
+quoted scalars over several lines, literal and folded ones, comments, tags, anchors and aliases. Only the first document counts. parse_yaml()
+passes over a line that fits nowhere; parse_whole_yaml() takes no text of which anything was passed over. Grammar: YAML 1.2.2, chapters 6 to 9.
 """
 
 import re
@@ -25,11 +25,21 @@ _BLOCK = re.compile(r"([|>])(?:([+-])?([1-9])?|([1-9])([+-]))(?:[ \t]+#.*|[ \t]*
 _PROPERTY = re.compile(r"(!\S*|&[^\s,\[\]{}]+)(?:[ \t]+|\Z)")
 _KEY_END = re.compile(r":(?=[ \t]|\Z)")
 _COMMENT = re.compile(r"[ \t]#")
+# Line breaks that are none here, and a tab where columns are counted.
+_OTHER_BREAK = re.compile(u"\r(?!\n)|[\x85\u2028\u2029]|^ *\t", re.M)
+_TAIL = re.compile(r"[ \t]*\Z|[ \t]+#")
 
 
 def parse_yaml(text):
     """The C(Node) of the first document; C(NOTHING) where there is none."""
     return _Reader(text).document()
+
+
+def parse_whole_yaml(text):
+    """The C(Node) of the first document, or None where this reader does not know all that is written in it: it may mean something else then."""
+    reader = _Reader(text)
+    node = reader.document()
+    return node if reader.sure else None
 
 
 def item(node, key):
@@ -41,9 +51,11 @@ def item(node, key):
 class _Reader(object):
 
     def __init__(self, text):
-        self._lines = [line.rstrip("\r") for line in text.lstrip(u"\ufeff").split("\n")]
+        # What follows the last line break is no line of its own where it is empty.
+        self._lines = [line.rstrip("\r") for line in re.sub(r"\n\Z", "", text.lstrip(u"\ufeff")).split("\n")]
         self._at = 0
         self._anchors = {}
+        self.sure = not _OTHER_BREAK.search(text)
 
     def document(self):
         while self._at < len(self._lines) and (self._is_blank(self._at) or self._lines[self._at].startswith("%")):
@@ -55,7 +67,14 @@ class _Reader(object):
             if re.match(r"(---|\.\.\.)(\s|\Z)", self._lines[number]):
                 del self._lines[number:]
                 break
-        return self._block(0, -1, 0)
+            self._doubt(self._lines[number].startswith("%"))
+        node = self._block(0, -1, 0)
+        self._doubt(self._indent() >= 0)
+        return node
+
+    def _doubt(self, really=True):
+        """Notes that something means another thing than this reader takes it for, or nothing at all."""
+        self.sure = self.sure and not really
 
     def _is_blank(self, number):
         line = self._lines[number].strip(" \t")
@@ -71,6 +90,7 @@ class _Reader(object):
         """What begins on the next line, if that is indented by at least C(least); C(parent) is the indentation of what it belongs to."""
         indent = self._indent()
         if indent < least or depth > _DEPTH:
+            self._doubt(depth > _DEPTH)
             return NOTHING
         line = self._lines[self._at][indent:]
         if _is_item(line):
@@ -98,6 +118,7 @@ class _Reader(object):
         pairs, first = [], self._at + 1
         while self._indent() == indent:
             number, found = self._at, _key_of(self._lines[self._at][indent:])
+            self._doubt(not found or found[0] == "<<" or found[0].startswith("? "))
             if found:
                 key, rest = found
                 # The items of a list may stand at the column of its key.
@@ -109,6 +130,7 @@ class _Reader(object):
     def _pass_over(self, indent):
         """Lines that are indented deeper than what they stand in belong to nothing."""
         while self._indent() > indent:
+            self._doubt()
             self._at += 1
 
     def _value(self, text, indent, depth, least=None):
@@ -122,6 +144,8 @@ class _Reader(object):
         node = self._plain_value(text, indent, depth, least)
         if node.kind == SCALAR and "!!binary" in properties:
             node = node._replace(kind=BINARY)
+        # A tag may make a number of a text, or nothing of it.
+        self._doubt(any(each[0] == "!" for each in properties))
         self._anchors.update((each[1:], node) for each in properties if each[0] == "&")
         return node
 
@@ -134,7 +158,9 @@ class _Reader(object):
             return self._block(indent + 1 if least is None else least, indent, depth)
         if text[0] == "*":
             self._at += 1
-            return self._anchors.get(text[1:].split(None, 1)[0] if text[1:].strip() else "", NOTHING)
+            name, _blank, rest = text[1:].partition(" ")
+            self._doubt(name not in self._anchors or bool(rest.strip() and rest.lstrip()[0] != "#"))
+            return self._anchors.get(name.strip(), NOTHING)
         block = _BLOCK.match(text)
         if block:
             return self._literal(indent, block.group(1), block.group(2) or block.group(5), block.group(3) or block.group(4))
@@ -146,13 +172,14 @@ class _Reader(object):
 
     def _literal(self, indent, style, chomping, given):
         self._at += 1
-        first, lines = self._at, []
+        first, lines, widest = self._at, [], 0
         inner = max(indent, 0) + int(given) if given else None
         while self._at < len(self._lines):
             line = self._lines[self._at]
+            if inner is None:
+                widest = max(widest, _indent_of(line))  # Blanks of empty lines before the first one count.
             if line.strip(" "):
-                if inner is None:
-                    inner = _indent_of(line)
+                inner = widest if inner is None else inner
                 if _indent_of(line) < inner or inner <= indent:
                     break
             lines.append(line[inner:] if inner is not None else "")
@@ -172,17 +199,20 @@ class _Reader(object):
         while end < 0:
             if self._at >= len(self._lines) or (self._lines[self._at].strip() and _indent_of(self._lines[self._at]) <= indent):
                 self._at = number + 1
+                self._doubt()
                 return Node(SCALAR, number + 1, text, False)
             pieces.append(self._lines[self._at])
             end = end_of_quote(pieces[-1], quote)
             self._at += 1
+        self._doubt(not _TAIL.match(pieces[-1][end + 1:]))
         return Node(SCALAR, number + 1, unquoted("\n".join(pieces[:-1] + [pieces[-1][:end]]), quote), False)
 
     def _flow(self, text, indent):
         number, end = self._at, self._at + 1
         while end < len(self._lines) and (not self._lines[end].strip() or _indent_of(self._lines[end]) > indent):
             end += 1
-        node, count = parse_flow("\n".join([text] + self._lines[number + 1:end]), number + 1)
+        node, count, sure = parse_flow("\n".join([text] + self._lines[number + 1:end]), number + 1)
+        self._doubt(not sure)
         self._at += count or 1
         return node or Node(SCALAR, number + 1, text, False)
 
@@ -203,6 +233,7 @@ class _Reader(object):
             else:
                 blanks += 1
             self._at += 1
+        self._doubt(text[0] in "?%@`,]}-" and text[1:2] in ("", " ") or any(_KEY_END.search(piece) for piece in pieces))
         return Node(SCALAR, number + 1, "".join(pieces), len(pieces) == 1)
 
 

@@ -73,6 +73,17 @@ def test_a_configuration_that_cannot_be_read(content, status, tmp_path):
     assert (section["mode"], section["collected"]["config"]) == (None, status)
 
 
+@pytest.mark.parametrize("content, mode, conntrack, status", [
+    ("{kind: KubeProxyConfiguration, mode: ipvs, conntrack: {min: 7}}\n", "ipvs", {"min": 7}, "ok"),
+    ("kind: KubeProxyConfiguration\n'mode': \"nftables\"\nconntrack: {'maxPerCore': 0}\n", "nftables", {"maxPerCore": 0}, "ok"),
+    ("a: &mode ipvs\nkind: KubeProxyConfiguration\nmode: *mode\n", "ipvs", {}, "ok"),
+    ("a: &all\n  mode: ipvs\nkind: KubeProxyConfiguration\n<<: *all\n", None, None, "unparsed"),
+])
+def test_a_configuration_in_other_styles(content, mode, conntrack, status, tmp_path):
+    section = look(merged(proxy("--config=/c"), {"c": content}), tmp_path)
+    assert (section["mode"], section["conntrack"], section["collected"]["config"]) == (mode, conntrack, status)
+
+
 def test_a_root_that_cannot_be_compared(tmp_path):
     section = look(proxy("--proxy-mode=ipvs", root=None), tmp_path)
     assert (section["running"], section["runs_in"], section["mode"]) == (True, None, "ipvs")

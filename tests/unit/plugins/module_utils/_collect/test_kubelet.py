@@ -163,6 +163,8 @@ def test_a_program_of_somebody_who_calls_himself_kubelet_is_not_run(exe, tmp_pat
      {"port": 3, "read_only_port": 10255}),
     (("--config=/c", "--make-iptables-util-chains=false", "--iptables-masquerade-bit=20"), {"c": CONFIG + "makeIPTablesUtilChains: true\n"},
      {"make_iptables_util_chains": False, "iptables_masquerade_bit": 20}),
+    (("--config=/c",), {"c": "{kind: KubeletConfiguration, 'makeIPTablesUtilChains': false}\n"}, {"make_iptables_util_chains": False, "port": 10250}),
+    (("--config=/c",), {"c": CONFIG + "port: 0x2814\n"}, {"port": None, "make_iptables_util_chains": True}),
     # A bool flag alone: what stands behind it is the next one.
     (("--make-iptables-util-chains", "--port=1", "--config=/c"), {"c": CONFIG + "makeIPTablesUtilChains: false\n"},
      {"make_iptables_util_chains": True, "port": 1}),
@@ -175,7 +177,8 @@ def test_settings(arguments, files, expected, tmp_path):
 
 @pytest.mark.parametrize("files, status", [
     ({}, "absent"), ({"c": "no configuration"}, "unparsed"), ({"c": node_tree.FIFO}, "unparsed"),
-    ({"c": CONFIG + "port: 10260\n", "d/a.conf": "kind: Other\n"}, "unparsed"), ({"c": node_tree.sparse(10 ** 10)}, "unparsed")])
+    ({"c": CONFIG + "port: 10260\n", "d/a.conf": "kind: Other\n"}, "unparsed"), ({"c": "a: &a {port: 1}\n" + CONFIG + "<<: *a\n"}, "unparsed"),
+    ({"c": node_tree.sparse(10 ** 10)}, "unparsed")])
 def test_what_a_configuration_that_cannot_be_read_may_say_is_not_guessed(files, status, tmp_path):
     section = live(tmp_path, runs(arguments=("--config=/c", "--config-dir=/d", "--healthz-port=10300")), rules(), {"d": node_tree.DIRECTORY}, files)
     assert (section["collected"]["config"], section["settings"]["healthz_port"], section["settings"]["make_iptables_util_chains"]) == (status, 10300, None)

@@ -21,7 +21,13 @@ HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfigurati
     (HEAD + "iptables:\n  mode: not-this\nwinkernel:\n  scheduler: nor-this\n", "", ""),
     (HEAD + "mode: ipvs\r\nipvs:\r\n  scheduler: sh\r\n", "ipvs", "sh"),
     ('{"kind": "KubeProxyConfiguration", "mode": "iptables", "ipvs": {"scheduler": "lc"}}', "iptables", "lc"),
-    ('{"kind": "KubeProxyConfiguration", "mode": null, "ipvs": []}', "", ""),
+    ('{"kind": "KubeProxyConfiguration", "mode": null, "ipvs": {}}', "", ""),
+    ("{kind: KubeProxyConfiguration, mode: ipvs, ipvs: {scheduler: lc}}\n", "ipvs", "lc"),
+    ("{\"kind\": \"KubeProxyConfiguration\",mode: ipvs,\n # why\n \"ipvs\": {\"scheduler\": \"lc\"}}\n", "ipvs", "lc"),
+    (HEAD + "ipvs: {scheduler: 'sh'}\n'mode': ipvs\n", "ipvs", "sh"),
+    (HEAD + "\"mode\" : &mode ipvs\nipvs: &ipvs\n    \"scheduler\": wrr\n", "ipvs", "wrr"),
+    ("unused: &ipvs\n  scheduler: wrr\n" + HEAD + "mode:\n  nftables\nipvs: *ipvs\n", "nftables", "wrr"),
+    ("kind: ClusterConfiguration\nmode: none\n---\n" + HEAD + "mode: ipvs\n", "ipvs", ""),
 ])
 def test_mode_and_scheduler(text, mode, scheduler):
     fields = parse_kube_proxy_config(text)
@@ -47,6 +53,8 @@ def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptab
     (HEAD + "conntrack:\n  maxPerCore: null\n  min: 131072\n  tcpBeLiberal: false\n  tcpEstablishedTimeout: 24h0m0s\n  udpTimeout: ~\nmode: \"\"\n",
      {"min": "131072", "tcpBeLiberal": "false", "tcpEstablishedTimeout": "24h0m0s"}),
     (HEAD + "conntrack: null\niptables:\n  min: 1\n", {}),
+    (HEAD + "conntrack: {maxPerCore: 0, 'min': 131072, tcpBeLiberal: ~}\n", {"maxPerCore": "0", "min": "131072"}),
+    (HEAD + "conntrack:\n  \"maxPerCore\": &n 0\n  min: *n\n", {"maxPerCore": "0", "min": "0"}),
     ('{"kind": "KubeProxyConfiguration", "conntrack": {"maxPerCore": 0, "min": null, "tcpBeLiberal": true}}', {"maxPerCore": "0", "tcpBeLiberal": "true"}),
 ])
 def test_connection_tracking(text, conntrack):
@@ -55,11 +63,27 @@ def test_connection_tracking(text, conntrack):
 
 @pytest.mark.parametrize("text, metrics", [
     (HEAD + 'metricsBindAddress: "0.0.0.0:10249"\nmode: ipvs\n', "0.0.0.0:10249"), (HEAD + "metricsBindAddress: ''\n", ""),
-    (HEAD + "metricsBindAddress: [::1]:10249 # loopback\n", "[::1]:10249"), (HEAD + "conntrack:\n  metricsBindAddress: 1.2.3.4:1\n", ""),
+    (HEAD + "metricsBindAddress: '[::1]:10249' # loopback\n", "[::1]:10249"), (HEAD + "conntrack:\n  metricsBindAddress: 1.2.3.4:1\n", ""),
     ('{"kind": "KubeProxyConfiguration", "metricsBindAddress": "127.0.0.1:20249"}', "127.0.0.1:20249"),
 ])
 def test_where_metrics_are_offered(text, metrics):
     assert parse_kube_proxy_config(text)["metrics"] == metrics
+
+
+# What is not read as a whole is not taken for a configuration that says nothing.
+UNREAD = ["metricsBindAddress: [::1]:10249\n", "x: &x\n  mode: ipvs\n<<: *x\n", "? mode\n: ipvs\n", "mode: !!str ipvs\n", "mode: *gone\n", "mode: [ipvs]\n",
+          "conntrack: {maxPerCore: *gone}\n", "conntrack: [1]\n", "mode: ipvs\n   min: 1\n", "mode: 'ipvs\n", "conntrack: {min: 1\nmode: ipvs\n"]
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_what_cannot_be_read_is_none(text):
+    assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') is None
+    assert parse_kube_proxy_config(HEAD) is not None and parse_kube_proxy_config(HEAD + text) is None
+
+
+def test_aliases_that_grow():
+    layers = ["a0: &a0 {x: y}"] + ["a%d: &a%d\n%s" % (layer, layer, "\n".join("- *a%d" % (layer - 1) for _each in range(9))) for layer in range(1, 40)]
+    assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n")["mode"] == "ipvs"
 
 
 @pytest.mark.parametrize("text", ["", "kind: KubeletConfiguration\nmode: ipvs\n", '{"kind": "KubeProxyConfiguration"', "\x7fELF"])

@@ -35,8 +35,17 @@ makeIPTablesUtilChains: false
     (HEAD + "iptablesMasqueradeBit: 16\r\niptablesDropBit: 17\r\n", {"iptables_masquerade_bit": 16, "iptables_drop_bit": 17}),
     (HEAD + '"port": 10261\n', {"port": 10261}),
     (HEAD + "port: 1\nport: 2\n", {"port": 2}),
-    (HEAD + "port: many\nmakeIPTablesUtilChains: perhaps\nhairpinMode: secret\nreadOnlyPort: -1\n", {}),
-    (HEAD.replace("apiV", "  apiV").replace("kind", "  kind") + "  port: 10262\nport: 3\n", {"port": 10262}),
+    # A value that makes no sense to us is not the default.
+    (HEAD + "port: many\nmakeIPTablesUtilChains: perhaps\nhairpinMode: secret\nreadOnlyPort: -1\nhealthzPort: 0x2844\niptablesDropBit: [1]\n",
+     dict.fromkeys(("port", "make_iptables_util_chains", "hairpin_mode", "read_only_port", "healthz_port", "iptables_drop_bit"))),
+    (HEAD.replace("apiV", "  apiV").replace("kind", "  kind") + "  port: 10262\n", {"port": 10262}),
+    ("{kind: KubeletConfiguration, 'port': 10264,\n  makeIPTablesUtilChains: false, clusterDNS: [10.96.0.10]}\n",
+     {"port": 10264, "make_iptables_util_chains": False}),
+    ("'kind': KubeletConfiguration\n'makeIPTablesUtilChains' : false\n", {"make_iptables_util_chains": False}),
+    ("x: &port 10265\nkind: KubeletConfiguration\nport: *port\nmakeIPTablesUtilChains:\n  false\n", {"port": 10265, "make_iptables_util_chains": False}),
+    ("kind: &kind KubeletConfiguration\nmakeIPTablesUtilChains: &no false\n", {"make_iptables_util_chains": False}),
+    ("kind: InitConfiguration\nport: 1\n---\n" + HEAD + "port: 10266\n---\nport: 2\n", {"port": 10266}),
+    (HEAD + "hairpinMode: ~\nport: null\nreadOnlyPort:\n", {}),
     ('{"kind": "KubeletConfiguration", "port": 10263, "makeIPTablesUtilChains": false, "clusterDNS": ["10.96.0.10"], "hairpinMode": null}',
      {"port": 10263, "make_iptables_util_chains": False}),
 ])
@@ -45,7 +54,9 @@ def test_fields(text, found):
 
 
 @pytest.mark.parametrize("text", ["", "kind: KubeProxyConfiguration\nport: 1\n", '{"kind": "KubeletConfiguration"', "{}", "\x7fELF", "port: 10250\n",
-                                  '{"kind":' + "[" * 100000, "# kind: KubeletConfiguration\n"])
+                                  '{"kind":' + "[" * 100000, "# kind: KubeletConfiguration\n",
+                                  HEAD + "port: 1\n    more: 2\n", HEAD + "<<: *x\n", "x: &x {port: 1}\n" + HEAD + "<<: *x\n", HEAD + "? port\n: 1\n",
+                                  HEAD + "port: !!int 10261\n", HEAD + "x: {port: *y}\n", "  " + HEAD + "port: 3\n", HEAD + "\tport: 3\n"])
 def test_something_else_is_none(text):
     assert parse_kubelet_config(text) is None
 
@@ -61,4 +72,4 @@ def test_any_text_is_read_without_an_exception_and_only_what_is_known_is_kept(te
         found = parse_kubelet_config(whole)
         assert found is None or set(found) <= set(FIELDS)
         for value in (found or {}).values():
-            assert value in ("promiscuous-bridge", "hairpin-veth", "none") or 0 <= value <= 99999
+            assert value in ("promiscuous-bridge", "hairpin-veth", "none", None) or 0 <= value <= 99999
