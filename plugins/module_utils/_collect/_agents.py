@@ -21,10 +21,17 @@ def is_iptables(comm):
 
 
 def in_namespace_of_the_node(host, process):
-    """Whether the process has the network of the node, None where it cannot be told."""
-    ours = host.read_link("/proc/1/ns/net") or host.read_link("/proc/self/ns/net")
+    """Whether the process has the network of the node, which is that of this look, whose rules are read; None where it cannot be told."""
+    ours = host.read_link("/proc/self/ns/net") or host.read_link("/proc/1/ns/net")
     theirs = host.read_link("/proc/%d/ns/net" % process.pid)
     return None if ours is None or theirs is None else ours == theirs
+
+
+def of_this_network(host, processes):
+    """Those of the processes that are this node's: kind, k3d and docker in docker run whole nodes in networks of their own. Where it cannot be
+    told of any of them that it is, those that may be."""
+    known = [(process, in_namespace_of_the_node(host, process)) for process in processes]
+    return [process for process, here in known if here] or [process for process, here in known if here is None]
 
 
 def own_path(host, process):

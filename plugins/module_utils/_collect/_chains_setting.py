@@ -10,6 +10,7 @@ from .._chains.anchor_table import KUBELET_CANARY
 from .._chains.leftovers import in_both
 from .._chains.proxy import looks_up_sets
 from .._chains.setting import Setting
+from ._agents import of_this_network
 from ._processes import find_processes
 
 # Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of iptables mode
@@ -131,7 +132,8 @@ def _ports(host, rules, kubelet):
     if rules.source != "live":
         return {("tcp", _KUBELET_PORT): "kubelet", ("tcp", _API_SERVERS[0][1]): "the API server"}
     ports = {}
-    running = dict((process.name, process) for process in find_processes(host, [row[0] for row in _API_SERVERS])[1])
+    servers = of_this_network(host, find_processes(host, [row[0] for row in _API_SERVERS])[1])
+    running = dict((process.name, process) for process in servers)
     for name, port, flag in _API_SERVERS:
         if name in running:
             given = running[name].option(flag) or ""

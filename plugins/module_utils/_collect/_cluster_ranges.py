@@ -7,6 +7,7 @@ import re
 
 from .. import _host
 from .._parse.proc_net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from ._agents import of_this_network
 from ._processes import find_processes
 
 NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
@@ -39,7 +40,7 @@ def node_networks(host):
 
 def service_ranges(host):
     """([range], what says so or None) of an API server that runs here."""
-    for process in find_processes(host, _API_SERVERS)[1]:
+    for process in of_this_network(host, find_processes(host, _API_SERVERS)[1]):
         flag, files = _API_SERVERS[process.name]
         told = [(process.option(flag), "--%s of %s" % (flag, process.name))]
         told += [(_given(host.read_text(path).text, flag), "%s in %s" % (flag, path)) for path in files]

@@ -6,6 +6,7 @@
 import re
 
 from .. import _host, _host_container
+from ._agents import of_this_network
 from ._kube_proxy_settings import settings_of_process, settings_of_texts
 from ._processes import find_processes
 from ._unread import status_of_notes
@@ -29,6 +30,7 @@ def collect_kube_proxy(host, node):
     """The evidence dict; outside of a live place kube-proxy does not run and nothing is known of its mode."""
     live = node["place"] == "live"
     status, processes = find_processes(host, ("kube-proxy",) + EMBEDDING) if live else (_host.ABSENT, [])
+    processes = of_this_network(host, processes)
     section = {
         "schema": 1, "collected": {"processes": status, "config": _host.ABSENT, "version": _host.ABSENT},
         "running": None if node["place"] == "bundle" or (live and status != _host.OK) else bool(processes),

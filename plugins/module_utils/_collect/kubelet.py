@@ -9,6 +9,7 @@ What only a running kubelet has is imported when there is one: a module's source
 import re
 
 from .. import _host
+from ._agents import of_this_network
 from ._processes import find_processes, uptime_seconds
 
 # comm of the process that is, or contains, the kubelet -> distribution. comm holds 15 characters (kernel TASK_COMM_LEN).
@@ -25,6 +26,7 @@ def collect_kubelet(host, node):
     """The evidence dict; outside of a live place nothing runs and only the installed program is looked for."""
     live = node["place"] == "live"
     status, processes = find_processes(host, PROGRAMS) if live else (_host.ABSENT, [])
+    processes = of_this_network(host, processes)
     # Anybody may call a process so; kubelet is root's.
     processes = [process for process in processes if process.is_roots(host)] or processes
     owner = min(processes, key=lambda process: _ORDER.index(PROGRAMS[process.name])) if processes else None
