@@ -38,6 +38,7 @@ def resolve(evidence, policy, earlier_peak=0):
     for name in ("backend", "cni", "kubernetes"):
         answer[name], answer[name + "_because"] = facts[name], facts[name + "_because"]
     answer["ip_families"] = facts["ip_families"]
+    answer["kubernetes_minor"] = (_versions.numbers(facts["kubernetes"])[1:2] or (None,))[0]
     return answer
 
 
