@@ -4,6 +4,7 @@
 """Action of kubenode.netfilter.assess: look at a node and judge it, in one task."""
 
 import contextlib
+import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
@@ -20,6 +21,8 @@ from ..plugin_utils._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
 TIMEOUT_SECONDS = 180
+# So long between two looks at a kube-proxy that has just started.
+SETTLE_PAUSE = 5
 MESSAGE_LIMIT = 300
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
@@ -44,6 +47,7 @@ class ActionModule(Action):
         "checks": {"type": "list", "elements": "str"},
         "skip": {"type": "list", "elements": "str"},
         "timeout": {"type": "int"},
+        "settle": {"type": "int"},
         "unreachable": {"type": "str", "choices": ["warn", "fail"]},
         "attempts": {"type": "list", "elements": "dict", "options": {
             "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
@@ -67,7 +71,7 @@ class ActionModule(Action):
     def work(self, arguments, task_vars):
         checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         with _bundle.opened(arguments.get("bundle")) as tree:
-            evidence, problems, not_reached = self._look(dict(arguments, **tree), checks, task_vars)
+            evidence, problems, not_reached = self._settled(dict(arguments, **tree), checks, task_vars)
         before = _run.findings_of(task_vars.get("ansible_facts"))
         facts = _assess.exported(evidence, self._policy, checks, before, arguments.get("attempts") or (), not_reached,
                                  self._earlier_peak(task_vars), problems)
@@ -85,6 +89,16 @@ class ActionModule(Action):
         with contextlib.suppress(BadInput, TypeError, ValueError):
             return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(task_vars.get("inventory_hostname")))
         return 0
+
+    def _settled(self, arguments, checks, task_vars):
+        """What `_look` returns, again while kube-proxy is starting and `settle` seconds are not over."""
+        until = time.monotonic() + arguments.get("settle", 0)
+        while True:
+            found = self._look(arguments, checks, task_vars)
+            left = until - time.monotonic()
+            if left <= 0 or not (found[0].get("node_iptables_chains") or {}).get("starting"):
+                return found
+            time.sleep(min(left, SETTLE_PAUSE))
 
     def _look(self, arguments, checks, task_vars):
         """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none."""

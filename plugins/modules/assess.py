@@ -81,6 +81,12 @@ options:
     description: Seconds the node has to answer, at most V(86400); V(0) waits for ever.
     type: int
     default: 180
+  settle:
+    description:
+      - For so many seconds, at most V(86400), look again while kube-proxy has just started and its rules are not there yet; V(0) judges the first
+        look, in which what is missing is unknown.
+    type: int
+    default: 0
   unreachable:
     description: What happens to a host of which nothing is known. V(warn) prints a warning, V(fail) fails the host.
     type: str

@@ -143,6 +143,13 @@ ansible_facts:
         mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         kubernetes: {description: 'Version of Kubernetes that was judged for, or null.', type: str, returned: always, sample: '1.30'}
         kubernetes_source: {description: What says so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        starting:
+          description:
+            - Why jumps and chains of kube-proxy that are missing are not told (C(anchor_missing), C(canary_missing)), because it has just started.
+            - Null where it has not, or nothing of that is missing.
+          type: str
+          returned: always
+          sample: null
         rule_sets:
           description: Every set of rules that was read.
           type: list

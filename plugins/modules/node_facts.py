@@ -144,6 +144,12 @@ ansible_facts:
           type: dict
           returned: always
           sample: {iptables: present, conntrack: absent}
+        started_seconds_ago: {description: For how long it runs; null where it does not., type: float, returned: always, sample: 8640.2}
+        starting:
+          description: Why its rules may not be there yet, in its first two minutes before its first sync, or null.
+          type: str
+          returned: always
+          sample: null
         tools_root: {description: That root as the node sees it., type: str, returned: always, sample: /proc/2211/root}
     node_cni:
       description: The network plugin of this node, and the networks around it.

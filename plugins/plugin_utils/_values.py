@@ -18,6 +18,7 @@ from ._options import checked, unknown_name
 
 DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, what is counted
+    "node_assess_settle": (0, DAY_SECONDS, "seconds"),
     "harden_flush_hooks_restart_timeout": (0, DAY_SECONDS, "seconds"),
     "harden_iptables_backend_reboot_timeout": (1, DAY_SECONDS, "seconds"),
     "harden_iptables_backend_settle_timeout": (0, DAY_SECONDS, "seconds"),

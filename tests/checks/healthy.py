@@ -62,6 +62,7 @@ SECTIONS = {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
         "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
         "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
+        "starting": None,
         "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
         "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97, "read_at": "2026-11-21T10:00:00Z"},
         "counters": None, "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4},
@@ -95,6 +96,7 @@ SECTIONS = {
     "node_kube_proxy": {
         "schema": 1, "collected": {"processes": "ok", "config": "ok", "version": "absent"}, "running": True, "runs_in": "container", "mode": "iptables",
         "mode_source": "mode in /var/lib/kube-proxy/config.conf", "version": None, "ipvs_scheduler": None, "tools_root": "/proc/812/root",
+        "started_seconds_ago": 86000.0, "starting": None,
         "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None, "masquerade_all": False, "conntrack": {},
         "conntrack_by": "kube-proxy",
         "tools": {tool: "present" for tool in (

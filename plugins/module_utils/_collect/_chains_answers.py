@@ -28,7 +28,7 @@ def answer(host, rules, situation, options):
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
         observations = merged(observations + nft_hostports(host, rules, situation.ports)
-                              + native_rows(host, rules, lambda: _routed(host, rules, situation.mode)))
+                              + native_rows(host, rules, lambda: _routed(host, rules, situation)))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []
@@ -58,9 +58,9 @@ def _elsewhere(host, rules, mode):
     return list_nft_services(rules.nftables) if rules.nftables else None
 
 
-def _routed(host, rules, mode):
+def _routed(host, rules, situation):
     """[Service] that traffic is judged by, in whatever mode; None where they are not known."""
-    return _elsewhere(host, rules, mode) if mode in ("ipvs", "nftables") else _listed(rules, mode)
+    return _elsewhere(host, rules, situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
 
 
 def _services(rules, situation, options):

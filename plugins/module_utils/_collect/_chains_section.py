@@ -11,6 +11,8 @@ from .kube_proxy import collect_kube_proxy
 from .kubelet import collect_kubelet
 
 _NOTICES_LIMIT = 20
+# What the first sync of a kube-proxy makes.
+_OF_FIRST_SYNC = ("anchor_missing", "canary_missing")
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [],
@@ -35,8 +37,18 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
         rules.miss("files", None, "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
+    section["starting"] = _put_off(section, (kube_proxy or {}).get("starting"))
     section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
     return fitted_chains(section, size_limit(options))
+
+
+def _put_off(section, starting):
+    """C(starting), why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then; else None."""
+    if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
+        return None
+    section["observations"] = [row for row in section["observations"] if row["kind"] not in _OF_FIRST_SYNC]
+    section["observed"] = dict((kind, count) for kind, count in section["observed"].items() if kind not in _OF_FIRST_SYNC)
+    return starting
 
 
 def _sampled(host, rules, seconds):

@@ -8,7 +8,8 @@ import re
 from .. import _host, _host_container
 from ._agents import of_this_network
 from ._kube_proxy_settings import settings_of_process, settings_of_texts
-from ._processes import find_processes
+from ._kube_proxy_start import starting
+from ._processes import find_processes, uptime_seconds
 from ._unread import status_of_notes
 
 MODES = ("iptables", "ipvs", "nftables")
@@ -36,7 +37,7 @@ def collect_kube_proxy(host, node):
         "running": None if node["place"] == "bundle" or (live and status != _host.OK) else bool(processes),
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
         "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
-        "tools": dict((tool, "unknown") for tool in TOOLS), "tools_root": None,
+        "tools": dict((tool, "unknown") for tool in TOOLS), "tools_root": None, "started_seconds_ago": None, "starting": None,
     }
     own = next((process for process in processes if process.name == "kube-proxy"), None)
     if own is not None:
@@ -91,7 +92,10 @@ def _own_process(host, process, section):
     config = _config_of(text)
     _mode_of(process, path, config, section)
     section.update(settings_of_process(process, path, config))
-    _ask_version(host, (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or "", section)
+    bound = (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or ""
+    section["collected"]["version"], found = _ask_metrics(host, bound, _VERSION)
+    section["version"] = found.group(1).decode("ascii") if found else None
+    _fill_start(host, process, bound, section)
 
 
 def _mode_of(process, path, config, section):
@@ -114,24 +118,28 @@ def _set_mode(section, mode, source, scheduler):
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None
 
 
-def _ask_version(host, bound, section):
-    """Its version, by its own metrics on the loopback interface: whoever runs it in a container lets nobody ask its program."""
+def _ask_metrics(host, bound, pattern):
+    """(status, match or None) of its own metrics on the loopback interface: whoever runs it in a container lets nobody ask its program."""
     if not host.commands:
-        return
+        return _host.ABSENT, None
     from .. import _host_http
     found = _WITH_PORT.match(bound)
     address, port = ((found.group(1) or found.group(2), int(found.group(3))) if found else (bound, METRICS_PORT))
     for candidate in (("127.0.0.1", "::1") if address in ("", "0.0.0.0", "::") else (address,)):
-        status, version = _host_http.find_local(candidate, port, "/metrics", _VERSION, METRICS_SECONDS, METRICS_LIMIT)
-        section["collected"]["version"] = status
-        if version:
-            section["version"] = version.group(1).decode("ascii")
+        status, match = _host_http.find_local(candidate, port, "/metrics", pattern, METRICS_SECONDS, METRICS_LIMIT)
         if status != _host.ABSENT:
-            return
+            break
+    return status, match
+
+
+def _fill_start(host, process, bound, section):
+    section["started_seconds_ago"] = process.age_seconds(uptime_seconds(host))
+    section["starting"] = starting(section["started_seconds_ago"], lambda pattern: _ask_metrics(host, bound, pattern))
 
 
 def _embedded(host, process, section):
     section["runs_in"] = "embedded"
+    _fill_start(host, process, "", section)
     with host.noting() as notes:
         texts = [" ".join(process.arguments)] + [host.read_text(path).text for path in EMBEDDED_ARGUMENTS]
     if notes or process.status != _host.OK:

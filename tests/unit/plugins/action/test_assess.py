@@ -62,6 +62,7 @@ def test_options_reach_the_node(run):
     ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
     ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
     ({"timeout": "soon"}, {}, "timeout must be a whole number"),
+    ({"settle": -1}, {}, "settle is -1; give 0 to 86400 seconds"),
     ({"timeout": -1}, {}, "timeout is -1; give 0 (no limit) to 86400 seconds"), ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
     ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
     ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
@@ -82,6 +83,36 @@ def test_a_mistake_fails_before_anything_connects(run, arguments, variables, wor
         run(arguments, **variables)
     assert words in str(caught.value)
     run.node.assert_not_called()
+
+
+def _starting(why):
+    chains = dict(EVIDENCE["node_iptables_chains"], starting=why)
+    return {"ansible_facts": dict(EVIDENCE, node_iptables_chains=chains), "changed": False}
+
+
+def _status(result, check):
+    return next(row["status"] for row in result["ansible_facts"]["node_assess_findings"] if row["check"] == check)
+
+
+def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
+    """The clock goes on with each pause, and nobody waits."""
+    clock = [1000.0]
+    monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
+    answers = [_starting("kube-proxy runs for 4 seconds only and has not written its rules yet")] * 2 + [_starting(None)] * 9
+    run.node.side_effect = list(answers)
+    assert _status(run({"settle": 60}), "CHAIN001") == "pass" and run.node.call_count == 3 and clock[0] == 1010.0
+    # What is still not there in the end is unknown; the last look is made when the time is over, and not before.
+    run.node.side_effect = answers[:1] * 99
+    run.node.reset_mock()
+    assert _status(run({"settle": 12}), "CHAIN001") == "unknown" and run.node.call_count == 4 and clock[0] == 1022.0
+
+
+def test_nobody_waits_unasked(run, monkeypatch):
+    monkeypatch.setattr(assess.time, "sleep", mock.Mock(side_effect=AssertionError))
+    run.node.return_value = _starting("kube-proxy runs for 4 seconds only and has not written its rules yet")
+    assert _status(run(), "CHAIN001") == "unknown" and run.node.call_count == 1
+    run.node.return_value = {"unreachable": True, "msg": "gone"}
+    assert run({"settle": 60})["ansible_facts"]["node_assess_summary"]["reached"] is False
 
 
 def test_a_traceback_keeps_its_last_line(run):

@@ -31,6 +31,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalog
     ("harden_kernel_modules_names", ["ip vs"], "harden_kernel_modules_names[0] is 'ip vs'; give the name of a kernel module"),
     ("node_assess_root", "mnt/image", "node_assess_root is 'mnt/image'; give the whole path on the node, such as /mnt/image"),
     ("node_assess_kernel", "../6.1", "node_assess_kernel is '../6.1'; give the release of an installed kernel"),
+    ("node_assess_settle", -1, "node_assess_settle is -1; give 0 to 86400 seconds"),
     ("node_assess_timeout", -1, "node_assess_timeout is -1; give 0 (no limit) to 86400 seconds"),
     ("node_assess_sections", ["KMD"], "node_assess_sections: the section KMD is not known; did you mean KMOD?"),
     ("node_assess_checks", "KMOD*,CHAN001", "node_assess_checks: the check CHAN001 is not known; did you mean CHAIN001?"),

@@ -1,0 +1,29 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a kube-proxy has just started and not written its rules yet. PRIVATE to the collection.
+
+It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its metrics count from
+that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for each family from 1.33 on. Until it has
+reached the API server once, 1.34 and 1.36 do not listen at all.
+"""
+
+import re
+
+# Who has not synced by then is not starting but failing.
+SETTLED_SECONDS = 120
+# The lines of one metric stand together, and the remark of the next one follows.
+_LAST_SYNC = re.compile(br"^(kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}\n]{0,99}\})? \S{1,40}\n){1,2}(?=#)", re.M)
+_NEVER = re.compile(br" 0$", re.M)
+
+
+def starting(age, ask):
+    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; C(age) in seconds, C(ask(pattern)) is (status, match) of its
+    metrics."""
+    if age is None or age >= SETTLED_SECONDS:
+        return None
+    found = ask(_LAST_SYNC)[1]
+    if found and not _NEVER.search(found.group(0)):
+        return None
+    return "kube-proxy runs for %d seconds only%s" % (
+        age, " and has not written its rules yet" if found else ", and its metrics do not tell whether it has written its rules")
