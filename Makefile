@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit robust lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit robust damage lint sanity molecule bench docs build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -33,6 +33,10 @@ unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores
 robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/robust.py
+
+damage: venv-dev link ## All scenarios of damaged live rules; prints how many are judged right and writes docs/damage.md (as root; ten minutes)
+	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables util-linux iproute2
+	@$(RUN) $(TOOLS)/damage.py
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Healthy nodes give no observation, whatever the release, mode, backend, IP family and neighbours; and what they say of their
-Services is what was put in. The rules go through the real iptables-restore and come from the real iptables-save."""
+Services is what was put in. The rules go through the real iptables-restore and come from the real iptables-save. What real kube-proxies wrote,
+well and in failures, is judged by the checks as a support bundle."""
 
 import itertools
 import pathlib
@@ -14,7 +15,9 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
 
+import bundles
 import kube_audit
+import kube_captures
 import kube_cluster
 import kube_dumps
 import kube_neighbours
@@ -280,3 +283,40 @@ def test_rules_of_a_newer_iptables_read_by_an_older_one():
     assert any(line.startswith("lost_match nat/KUBE-POSTROUTING: -A KUBE-POSTROUTING -j RETURN") for line in lines)
     whole = kube_audit.read(kube_audit.sample("written-by-1.8.13-read-by-1.8.9-nft-ipv4"), "ipv4", "nft")
     assert_nothing_to_say([whole], "iptables", (1, 33))
+
+
+def captures():
+    """{directory: {snapshot: files}} of the fixture, and of the folder where it is there."""
+    return dict(kube_captures.packed(), **(kube_captures.unpacked(kube_captures.folder()) if kube_captures.folder() else {}))
+
+
+def snapshots():
+    return [(directory, snapshot, files) for directory, found in sorted(captures().items()) for snapshot, files in sorted(found.items())]
+
+
+@pytest.mark.parametrize("directory, snapshot, files", snapshots(), ids=lambda value: value if isinstance(value, str) else "")
+def test_each_capture_is_judged(directory, snapshot, files, tmp_path):
+    """By the checks and the way of bundle.yml: what fails is what expected.yml says, all of it, and a failure's worst finding is not a mild one."""
+    row = kube_captures.expected(directory, snapshot)
+    found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files), kubernetes_version=kube_captures.version_of(directory),
+                                     max_rules=100000)
+    assert evidence["node_host"]["place"] == "bundle" and not bundles.told({"BUNDLE001": found["BUNDLE001"]}, "fail")
+    assert bundles.told(found, "fail").keys() == set(row["fails"]), row
+    severities = set(finding["severity"] for rows in found.values() for finding in rows if finding["status"] == "fail")
+    assert row.get("severity", "high") in severities or not row["fails"]
+
+
+def test_each_failure_has_its_row():
+    """A failure that no check finds in the rules has the sentence why; every row has its capture."""
+    assert kube_captures.missing_reasons() == []
+    unused = [row["capture"] for row in kube_captures.expected_rows()
+              if not any(kube_captures.expected(directory, snapshot) is row for directory, snapshot, _files in snapshots())]
+    assert unused == []
+
+
+def test_the_fixture_is_the_folder():
+    if not kube_captures.folder():
+        pytest.skip("no folder of captures lies beside the checkout")
+    whole = kube_captures.unpacked(kube_captures.folder())
+    assert [name for name, found in kube_captures.packed().items() if found != whole[name]] == []
+    assert [name for name in whole if name.startswith("failures/") and name not in kube_captures.packed()] == []
