@@ -104,9 +104,16 @@ def _rules(table, chain):
 def _judged(rule_set, table, services):
     """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each of them is unexpected.
 
-    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names.
+    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A rule of FORWARD that names
+    one source is the ban of a client, if no endpoint has that address.
     """
     judged = dict((chain, bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))) for chain in ("FORWARD", "INPUT", "OUTPUT"))
+    clients = dict((index, _one_source(rule)) for index, rule in enumerate(_rules(table, "FORWARD")) if judged["FORWARD"][index] and _one_source(rule))
+    known = (list_services(rule_set) if services is None else services) if clients else None
+    if known is not None:
+        serving = set(endpoint[0] for service in known for endpoint in service.endpoints)
+        for index, address in clients.items():
+            judged["FORWARD"][index] = address in serving
     if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
         del judged["INPUT"], judged["OUTPUT"]
     return judged
@@ -114,6 +121,12 @@ def _judged(rule_set, table, services):
 
 def _is_doubted(rule, chain):
     return rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)
+
+
+def _one_source(rule):
+    """The one address whose packets a rule is for, else None."""
+    address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
+    return address if bits in ("32", "128") else None
 
 
 def _refusing_all(rule_set, table, setting):

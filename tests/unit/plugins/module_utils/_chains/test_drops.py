@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Refusals on the way to services and pods, and those with a known reason."""
 
+import re
+
 import chain_texts as texts
 import pytest
 
@@ -64,6 +66,14 @@ def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
 ])
 def test_a_refusal_with_a_known_reason(rule):
     assert added(rule) == []
+
+
+def test_one_client_may_be_banned_but_no_endpoint():
+    """What fail2ban and people do in FORWARD, where the packets of a NodePort's clients pass."""
+    assert added("-A FORWARD -s 198.51.100.7/32 -j DROP", "-A FORWARD -s 198.51.100.8/32 -p tcp -m tcp --dport 80 -j REJECT") == []
+    endpoint = re.search(r"--to-destination ([\d.]+):", texts.healthy()).group(1)
+    rule = "-A FORWARD -s %s/32 -j DROP" % endpoint
+    assert added(rule, first=True) == [("unexpected_drop", "FORWARD", rule)]
 
 
 @pytest.mark.parametrize("name, rule", [
