@@ -9,6 +9,7 @@ INVENTORY ?=
 LIMIT ?=
 ARGS ?=
 SMOKE ?=
+QUICK ?=
 CHECK ?=
 export INVENTORY LIMIT
 
@@ -34,9 +35,9 @@ robust: venv-dev link ## Long versions of the tests with damage, errors and kill
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/robust.py
 
-damage: venv-dev link ## All scenarios of damaged live rules; prints how many are judged right and writes docs/damage.md (as root; ten minutes)
+damage: venv-dev link ## All scenarios of damaged live rules; prints how many are judged right and writes docs/damage.md (as root; ten minutes, QUICK=1: four)
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables util-linux iproute2
-	@$(RUN) $(TOOLS)/damage.py
+	@$(RUN) $(TOOLS)/damage.py $(if $(QUICK),--quick)
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py
