@@ -10,6 +10,8 @@ TEXT_LIMIT = 200
 NAME_LIMIT = 64
 # Of each kind so many observations are kept; fifty at most are ever shown (max_offenders).
 ROWS_LIMIT = 1000
+# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of C(KUBE-SEP-).
+PLACES_LIMIT = 10000
 _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
 # From what breaks most to what only tidies up; the order in which observations are told.
@@ -55,6 +57,8 @@ class Tally(object):
             self._counts[key] = row["count"]
         else:
             place = place_of(row)
+            if place not in self.more and len(self.more) >= PLACES_LIMIT:
+                place = place_of(dict(row, chain=row["chain"][:9]))
             self.more[place] = self.more.get(place, 0) + row["count"]
 
     def rows(self):

@@ -119,6 +119,9 @@ class ServicePackets(object):
 
 def _most_alike(endpoints):
     """Those of them that are pods: in the network (/16, /64) that most are in; others are nodes or outside."""
-    networks = [(":" in target.address, target.number >> (64 if ":" in target.address else 16)) for target in endpoints]
-    most = collections.Counter(networks).most_common(1)
-    return [target for target, network in zip(endpoints, networks) if network == most[0][0]]
+    most = collections.Counter(map(_network, endpoints)).most_common(1)
+    return [target for target in endpoints if _network(target) == most[0][0]]
+
+
+def _network(target):
+    return ":" in target.address, target.number >> (64 if ":" in target.address else 16)

@@ -33,7 +33,9 @@ def ask_structure(rule_set, setting):
 
 
 def _dangling(rule_set, name, table):
-    folded = table.dangling() - EXTENSIONS
+    # Sets of many thousands of names are made smaller as they are, not copied.
+    folded = table.dangling()
+    folded -= EXTENSIONS
     told = set()
     for chain in table.unfolded():
         for rule in table.chains[chain].rules:
@@ -46,9 +48,9 @@ def _dangling(rule_set, name, table):
             if not rule.has_arguments:
                 yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % target[:64])
     # All rules that lead there are service rules in short form.
-    left = folded - told
-    counts = table.references(left) if left else {}
-    for target in sorted(left):
+    folded -= told
+    counts = table.references(folded) if folded else {}
+    for target in sorted(folded):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
 
 

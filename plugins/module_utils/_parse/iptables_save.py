@@ -31,7 +31,7 @@ _INDENTED = re.compile(r"\n(?: |(?<= \n))")
 
 
 class SaveReader(object):
-    """Reads dumps piece by piece; how the bytes are divided does not matter.
+    """Reads dumps piece by piece; how the bytes are divided does not matter, but for where reading ends if they take too much memory.
 
     C(feed) bytes, then C(close) for [RuleSet], one for each dump. C(lines) counts every line of the text under exactly one of
     table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are C(continued).

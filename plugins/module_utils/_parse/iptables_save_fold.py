@@ -45,6 +45,9 @@ _JUMP = "".join((
     r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p (?P<protocol>tcp|udp|sctp) ",
     _comment("comment"), r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
+# What each takes of iptables_save_lines.ROOM, in bytes: both rules of an endpoint, one of a service that balances or another one, one that leads
+# to a service, with the Service it tells of; and one that has to be written down beside what is kept of it.
+_OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN = 200, 40, 120, 710, 230
 
 
 class _Ports(dict):
@@ -158,8 +161,7 @@ class _Folder(object):
         if len(fresh) == len(names) and chains.keys().isdisjoint(fresh):
             chains.update(fresh)
             self.lines.names.update(zip(names, names))
-            self.lines.number += len(names)
-            self.lines.kinds["chain"] += len(names)
+            self.lines.declared(len(names))
         else:
             for index in range(len(names)):
                 self._refuse(_CHAINS, columns, index)
@@ -172,7 +174,7 @@ class _Folder(object):
         fresh, told = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
         if len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, told)) and not self._mixed(names):
             known.update(fresh)
-            self.lines.folded(2 * len(names))
+            self.lines.folded(2 * len(names), len(names) * _OF_ENDPOINT)
             return
         for index, (name, row) in enumerate(zip(names, rows)):
             if name in known:
@@ -182,6 +184,7 @@ class _Folder(object):
                 known[name] = row
                 if columns["recent"][index]:
                     self.table.services.noting.add(name)
+                self.lines.taken += _OF_ENDPOINT
 
     def services(self, columns):
         """Rules of KUBE-SVC and KUBE-SVL chains: the balancing, and what has to stand before it."""
@@ -204,7 +207,7 @@ class _Folder(object):
                 balancing[name] = _chances(tuple(columns["chance"][first:end])), endpoints
                 folded += len(endpoints)
         self.lines.note_all(texts)
-        self.lines.folded(len(texts) + folded)
+        self.lines.folded(len(texts) + folded, len(texts) * _OF_OTHER + folded * _OF_BALANCING)
 
     def _one_by_one(self, name, columns, indexes):
         services = self.table.services
@@ -240,7 +243,7 @@ class _Folder(object):
         services.jumps.extend(jumps if first is None else itertools.compress(jumps, first))
         for target in itertools.compress(columns["target"], map(operator.not_, first or ())):
             services.copies[target] = services.copies.get(target, 0) + 1
-        self.lines.folded(len(addresses))
+        self.lines.folded(len(addresses), (len(addresses) if first is None else sum(first)) * _OF_JUMP)
 
     def _shared(self, names):
         """The same names, each one string in memory for all that speak of the chain, which makes it faster to look for, too."""
@@ -260,7 +263,7 @@ class _Folder(object):
         self.lines.tell_family(texts[0])
         self.lines.note_folded(name)
         self.lines.note_all(texts)
-        self.lines.folded(len(texts))
+        self.lines.folded(len(texts), len(texts) * _OF_WRITTEN)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -15,6 +15,10 @@ LINE_LIMIT = 16384
 # 500,000 rules with their chains, and some more. What lies behind is not read, nor are more dumps in one text.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
+# So many bytes may be taken by what is read of a dump until all is asked of it, enough for 500,000 rules as firewalls and kube-proxy write them.
+# Nothing behind that is read either. Everything counts with about what it was measured to take (CPython 3.11, 64 bits).
+ROOM = 121 * 1000 * 1000
+_OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
 # So many characters of rules are kept as objects with what was read of them; what comes behind is packed.
 _KEPT = 1000000
 # So many repeated rules of a table are kept by their text; of more than that it is counted how many each chain has.
@@ -48,6 +52,7 @@ class Lines(object):
         self._headed = False        # the rule set has a header
         self._announced = False     # a header stands right before the next table
         self._family = None         # of the table, as its rules tell
+        self.taken = 0              # of ROOM
         self._kept = 0              # characters of the rules that were not folded
         self._packed = None         # those behind the first
         self._passed = 0            # lines behind the limit
@@ -61,7 +66,7 @@ class Lines(object):
 
     def block(self, text, folding):
         """Takes whole lines at once."""
-        if self.number >= LINES_LIMIT:
+        if self.number >= LINES_LIMIT or self.taken >= ROOM:
             self._pass_over(text.count("\n"))
             return
         if text.startswith("[") or "\n[" in text:
@@ -78,7 +83,7 @@ class Lines(object):
 
     def line(self, text):
         """Takes one line."""
-        if self.number >= LINES_LIMIT:
+        if self.number >= LINES_LIMIT or self.taken >= ROOM:
             self._pass_over(1)
             return
         self.number += 1
@@ -120,16 +125,23 @@ class Lines(object):
         """[RuleSet] of all lines."""
         self._close_table("")
         if self._passed:
-            self.rule_sets[-1].notice("too_many_lines", LINES_LIMIT + 1, count=self._passed)
+            self.rule_sets[-1].notice("too_many_lines", self.number - self._passed + 1, count=self._passed)
         for rule_set in self.rule_sets:
             if rule_set.version is None and not rule_set.unreadable:
                 rule_set.notice("no_header")
         return self.rule_sets
 
-    def folded(self, number):
-        """Counts rules that were folded."""
+    def folded(self, number, taken):
+        """Counts rules that were folded, and what they take of C(ROOM)."""
         self.number += number
         self.kinds["rule"] += number
+        self.taken += taken
+
+    def declared(self, number):
+        """Counts chains that have no rule yet."""
+        self.number += number
+        self.kinds["chain"] += number
+        self.taken += number * _OF_FOLDED_CHAIN
 
     @property
     def family_known(self):
@@ -289,6 +301,8 @@ class Lines(object):
         table = self._within_table(text)
         chains = table.chains
         name, policy, packets = found.groups()
+        if name not in chains:
+            self.taken += _OF_CHAIN
         if name not in chains and policy == "-":
             chains[name] = BARE
             return "chain"
@@ -311,11 +325,13 @@ class Lines(object):
         if before:
             self.note_folded(name)
         self._family = self._family or (None if self._headed else family_of(words))
+        chain = table.own_chain(name)
         self._kept += len(rule)
+        self.taken += len(rule) + (_OF_RULE if chain.rules else _OF_RULE + _OF_OWN_CHAIN)
         if self._kept <= _KEPT:
-            table.own_chain(name).rules.append(Rule(name, rule, words, before))
+            chain.rules.append(Rule(name, rule, words, before))
         else:
-            self._pack(name, table.own_chain(name), rule, words, before)
+            self._pack(name, chain, rule, words, before)
         self._note(name, rule)
         return "rule"
 

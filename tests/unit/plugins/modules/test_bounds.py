@@ -17,11 +17,23 @@ pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not in
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
 MEMORY_LIMIT = 150 * 1000 * 1000
 # Bytes that one more of them may take beside the first: the text of a rule and what tells it from others; a statement of a parsed script.
-EACH = {"dangling jumps": 400, "DROP rules": 400, "rules twice": 400, "the same jump": 400, "eval": 1300, "sysctl files": 1500, "ipsets": 100,
+EACH = {"dangling jumps": 400, "DROP rules": 400, "rules twice": 400, "the same jump": 400,
+        "Services twice": 700, "NodePorts twice": 700, "endpoints twice": 700,
+        "long comments": 500, "chains": 900, "eval": 1300, "sysctl files": 1500, "ipsets": 100,
         "connections": 60, "processes": 1000}
+
+
+def _unless_beyond(number, told):
+    """What is told of so many rules; of those that take more memory than there may be, that they were not read."""
+    return "unread" if number > 100000 else told
+
+
 TOLD = {
     "dangling jumps": lambda number: number, "DROP rules": lambda number: number, "rules twice": lambda number: number // 2,
-    "the same jump": lambda number: number, "ipsets": lambda number: ("ok", min(40, number // 1000)), "connections": lambda number: ("ok", number),
+    "the same jump": lambda number: number, "Services twice": lambda number: _unless_beyond(number, number // 2),
+    "NodePorts twice": lambda number: _unless_beyond(number, number // 2), "endpoints twice": lambda number: _unless_beyond(number, number // 6 * 3),
+    "long comments": lambda number: _unless_beyond(number, 0), "chains": lambda number: _unless_beyond(number, 0),
+    "ipsets": lambda number: ("ok", min(40, number // 1000)), "connections": lambda number: ("ok", number),
     "sysctl files": lambda number: ("ok", "/etc/sysctl.d/%05d.conf:1" % (number - 1), []), "processes": lambda number: True,
     "eval": lambda number: (
         ["/usr/local/sbin/fw was not followed further than 50000 statements"] if number > 25000 else ["certain"]),

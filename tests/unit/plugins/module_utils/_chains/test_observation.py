@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import (
-    KINDS, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of,
+    KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of,
 )
 
 KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
@@ -72,3 +72,9 @@ def test_a_missing_anchor_is_ranked_by_what_it_breaks():
             for table, chain, target in ranked]
     told = [(row["table"], row["chain"], row["text"].split()[-1] if row["text"] else None) for row in merged(rows[::-1])]
     assert told == ranked
+
+
+def test_of_very_many_chains_what_sort_they_are_is_told():
+    tally = Tally(observe("dangling_jump", RULES, "nat", "KUBE-SVC-%d" % number) for number in range(ROWS_LIMIT + PLACES_LIMIT + 500))
+    assert len(tally.more) == PLACES_LIMIT + 1 and sum(tally.more.values()) == PLACES_LIMIT + 500
+    assert tally.more[place_of(observe("dangling_jump", RULES, "nat", "KUBE-SVC-"))] == 500

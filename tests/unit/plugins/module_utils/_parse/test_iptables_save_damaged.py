@@ -188,6 +188,29 @@ def test_there_is_an_end_to_what_is_read(monkeypatch):
     assert rules[-1].notices["too_many_dumps"] > 900 and "" in rules[-1].tables
 
 
+def test_there_is_an_end_to_the_memory_it_takes(monkeypatch):
+    whole = read(SAMPLE.encode())
+    assert not any("too_many_lines" in rules.notices for rules in whole[0])
+    monkeypatch.setattr(iptables_save_lines, "ROOM", 2200)
+    monkeypatch.setattr(iptables_save, "_BLOCK", 1)
+    rules, lines = read(SAMPLE.encode(), range(0, len(SAMPLE), 100))
+    assert sum(lines.values()) == sum(whole[1].values()) and 0 < lines["rule"] < whole[1]["rule"] and lines["unread"] > 0
+    assert rules[0].notices["too_many_lines"] == lines["unread"] and not all(table.complete for table in rules[0].tables.values())
+    assert [line for kind, line, _text in rules[0].examples if kind == "too_many_lines"] == [sum(lines.values()) - lines["unread"] + 1]
+
+
+@pytest.mark.parametrize("name, line, least", [
+    ("nat", '-A KUBE-SERVICES -d 10.0.%d.%d/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-AAAAAAAAAAAAAAAA', 500),
+    ("nat", '-A KUBE-SVC-AAAAAAAAAAAAAAAA -m comment --comment "a/b -> 10.0.%d.%d:80" -j KUBE-SEP-AAAAAAAAAAAAAAAA', 100),
+    ("filter", "-A INPUT -s 10.0.%d.%d/32 -j DROP", 150), ("filter", ":USER-%d-%d - [0:0]", 150), ("filter", "-A USER-%d-%d -j DROP", 500)])
+def test_everything_counts_that_is_kept_of_a_dump(name, line, least):
+    def taken(number):
+        lines = iptables_save_lines.Lines("live", None, None)
+        lines.block("*%s\n" % name + "".join(line % (each // 250, each % 250) + "\n" for each in range(number)), True)
+        return lines.taken
+    assert taken(2000) - taken(1000) >= 1000 * least
+
+
 def test_a_rule_of_more_words_than_iptables_takes_is_none():
     rules = parse_save(SAMPLE.replace("-A INPUT -i lo", "-A INPUT -i lo" + " -m tcp" * 300))
     assert rules.notices == {"unreadable_line": 1}
