@@ -65,13 +65,15 @@ class Rules(object):
             for table in sorted(rules.unreadable):
                 self.miss(source, None, "iptables-save says of table %s only that it is incompatible: nft wrote what it cannot tell" % table, table)
             for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
-                self.miss(source, None, _lacking(rules.tables[name]), name[:NAME_LIMIT])
+                self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")), name[:NAME_LIMIT])
 
 
-def _lacking(table):
-    """Why not every rule of a table is known."""
+def _lacking(table, passed_over):
+    """Why not every rule of a table is known; C(passed_over): how many lines of its dump nobody read."""
     if table.name == NAMELESS:
         return "of which table some of the rules are cannot be told"
+    if not table.committed and passed_over:
+        return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (table.name[:NAME_LIMIT], passed_over)
     if not table.committed:
         return "table %s has no end in this dump" % table.name[:NAME_LIMIT]
     return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, table.name[:NAME_LIMIT])

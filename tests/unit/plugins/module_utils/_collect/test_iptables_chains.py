@@ -23,7 +23,7 @@ from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._chains_fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import DEFAULTS, collect_iptables_chains
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import nft_kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import iptables_save_lines, nft_kube_tables
 
 VERSION = (1, 30)
 # What node_dump gives for a cluster with every kind of Service, beside Calico's rules.
@@ -301,6 +301,12 @@ def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
     assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
     assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) <= set(kinds(deep))
     assert looks(tmp_path, text)[0]["observed"] == {}
+
+
+def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(iptables_save_lines, "LINES_LIMIT", 40)
+    section = judge(tmp_path, {"v4": texts.healthy()})
+    assert any("is too large: " in row["evidence"] and " lines of this dump were not read" in row["evidence"] for row in section["unread"])
 
 
 def test_what_is_not_named_is_counted_wherever_it_was_cut(tmp_path):
