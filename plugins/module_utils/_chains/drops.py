@@ -108,15 +108,25 @@ def _judged(rule_set, table, services):
     one source is the ban of a client, if no endpoint has that address.
     """
     judged = dict((chain, bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))) for chain in ("FORWARD", "INPUT", "OUTPUT"))
-    clients = dict((index, _one_source(rule)) for index, rule in enumerate(_rules(table, "FORWARD")) if judged["FORWARD"][index] and _one_source(rule))
-    known = (list_services(rule_set) if services is None else services) if clients else None
-    if known is not None:
-        serving = set(endpoint[0] for service in known for endpoint in service.endpoints)
-        for index, address in clients.items():
-            judged["FORWARD"][index] = address in serving
+    _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"], lambda: list_services(rule_set) if services is None else services)
     if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
         del judged["INPUT"], judged["OUTPUT"]
     return judged
+
+
+def _pardon_clients(rules, judged, services):
+    """Takes the bans of clients out of C(judged); C(services()) gives [Service], or None where they are not known."""
+    serving = None
+    for index, rule in enumerate(rules):
+        address = _one_source(rule) if judged[index] else None
+        if address is None:
+            continue
+        if serving is None:
+            known = services()
+            if known is None:
+                return
+            serving = set(endpoint[0] for service in known for endpoint in service.endpoints)
+        judged[index] = address in serving
 
 
 def _is_doubted(rule, chain):

@@ -12,7 +12,7 @@ from .kubelet import collect_kubelet
 
 _NOTICES_LIMIT = 20
 # What the first sync of a kube-proxy makes.
-_OF_FIRST_SYNC = ("anchor_missing", "canary_missing")
+_OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing")
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [],
@@ -47,7 +47,8 @@ def _put_off(section, starting):
     if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
         return None
     section["observations"] = [row for row in section["observations"] if row["kind"] not in _OF_FIRST_SYNC]
-    section["observed"] = dict((kind, count) for kind, count in section["observed"].items() if kind not in _OF_FIRST_SYNC)
+    for key in ("observed", "left_out"):
+        section[key] = dict((kind, count) for kind, count in section[key].items() if kind not in _OF_FIRST_SYNC)
     return starting
 
 
