@@ -210,7 +210,7 @@ def _save(host, rules, source, family, program, backend):
 def _read_until_sound(host, rules, command, family, backend):
     """(Completed, [RuleSet], (status, why) or None) of a save. One that looks torn is read again: what two readings in a row show is there."""
     before, begun = None, time.monotonic()
-    for number in range(1, READINGS + 1):
+    for _reading in range(READINGS):
         left = SAVE_SECONDS - (time.monotonic() - begun)
         if left <= 0:
             break
@@ -224,8 +224,8 @@ def _read_until_sound(host, rules, command, family, backend):
         if not signs or signs == before:
             return done, sets, problem
         before = signs
-    return done, sets, (_host.UNPARSED, "the rules change while %s reads them: none of %d readings is sound or like the one before; look again later" % (
-        command[0].rsplit("/", 1)[-1], number))
+    return done, sets, (_host.UNPARSED, "the rules change while %s reads them: no reading is sound or like the one before; look again later" % (
+        command[0].rsplit("/", 1)[-1]))
 
 
 def _signs(sets):
