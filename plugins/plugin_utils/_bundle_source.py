@@ -26,6 +26,7 @@ TOTAL_LIMIT = 4 * 1024 * 1024 * 1024
 _BLOCK = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,10 +132,13 @@ def _of_archive(path, archive):
 
 
 def _item(path, data, executable):
-    """A file that is packed with gzip is what it holds, unless it is known by that name (/proc/config.gz)."""
+    """A file that is packed with gzip is what it holds, unless it is known by that name (/proc/config.gz); UTF-16 is what PowerShell redirects
+    the output of a command to."""
     if data.startswith(_GZIP) and not path.endswith("config.gz"):
         data = _unpacked(data)
         path = path[:-len(".gz")] if path.endswith(".gz") else path
+    if data.startswith(_UTF_16):
+        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     return Item(path, data, None, executable)
 
 

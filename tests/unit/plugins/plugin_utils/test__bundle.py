@@ -88,6 +88,13 @@ def test_a_healthy_dump_passes_in_every_form(tmp_path, name):
     assert ("CHAIN001" in passed) is (name == "save.txt")
 
 
+def test_a_dump_as_powershell_redirects_it(tmp_path):
+    lines = [line for line in SAVE.splitlines() if not (line.startswith("-A PREROUTING ") and line.endswith("-j KUBE-SERVICES"))]
+    (tmp_path / "dump.txt").write_bytes("\r\n".join(lines + [""]).encode("utf-16"))
+    found, _evidence = bundles.judged(tmp_path / "dump.txt", kubernetes_version="1.36")
+    assert bundles.told(found, "fail").keys() == {"CHAIN001"}
+
+
 @pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft.txt", "kube-proxy-1.36.3-nft.json", "kube-proxy-1.36.3-nft-a.txt"])
 def test_nftables_mode(tmp_path, name):
     failed, _unknown, passed, evidence = judged(tmp_path, {name: sample(name)})
