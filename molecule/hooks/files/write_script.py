@@ -21,10 +21,14 @@ VERSION = (1, 34)
 
 
 def rules():
-    """{name: input of iptables-restore}: kube-proxy's first synchronisation, and kubelet's initialisation of both families."""
+    """{name: input of iptables-restore}: kube-proxy's first synchronisation and kubelet's initialisation, each of both families."""
     cluster = kube_cluster.plain_cluster("ipv4", 3, 2)
-    proxy = kube_rules.restore_input(VERSION, "iptables", "ipv4", cluster, with_kubelet=False)
-    return {"kubelet.v4": initialisation("ipv4", cluster), "kubelet.v6": initialisation("ipv6", cluster), "kube-proxy.v4": proxy.text()}
+    return {"kubelet.v4": initialisation("ipv4", cluster), "kubelet.v6": initialisation("ipv6", cluster),
+            "kube-proxy.v4": synchronisation("ipv4", cluster), "kube-proxy.v6": synchronisation("ipv6", kube_cluster.cluster("ipv6", []))}
+
+
+def synchronisation(family, cluster):
+    return kube_rules.restore_input(VERSION, "iptables", family, cluster, with_kubelet=False).text()
 
 
 def initialisation(family, cluster):

@@ -3,9 +3,10 @@
 set -eu
 ipsets | ipset restore
 rules | iptables-nft-restore --noflush
+rules6 | ip6tables-nft-restore --noflush
 virtual_servers | ipvsadm --restore
 ip link add kube-ipvs0 type dummy
 addresses | ip -batch -
 ip address del 10.96.1.1/32 dev kube-ipvs0
 pretend kubelet
-pretend kube-proxy --proxy-mode=ipvs
+pretend_kube_proxy --proxy-mode=ipvs

@@ -10,3 +10,10 @@ PROGRAM
     chmod 0755 "$program"
     systemd-run --quiet --unit="$1" "$@"
 }
+
+# pretend_kube_proxy ARGUMENT...: one that says that it has written its rules.
+pretend_kube_proxy() {
+    metrics > /usr/local/lib/metrics
+    systemd-run --quiet --unit=metrics python3 /usr/local/lib/metrics
+    pretend kube-proxy "$@"
+}

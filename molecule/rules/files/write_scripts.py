@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+METRICS = HERE.parents[1] / "hooks" / "files" / "node" / "metrics"
 sys.path.insert(0, str(HERE.parents[2] / "tests" / "fixtures"))
 
 import kube_cluster
@@ -29,7 +30,7 @@ def small_cluster():
 
 
 def rules(mode, cluster, version=VERSION, **options):
-    return kube_rules.restore_input(version, mode, "ipv4", cluster, **options).text()
+    return kube_rules.restore_input(version, mode, cluster.family, cluster, **options).text()
 
 
 def virtual_servers(cluster):
@@ -45,13 +46,18 @@ def virtual_servers(cluster):
 def texts():
     """{node: {name of the function: what it prints}}"""
     small = small_cluster()
-    return {
+    # kube-proxy makes its chains for both families in a cluster of one family, too.
+    other = kube_cluster.cluster("ipv6", [])
+    nodes = {
         "node61": {"rules": rules("iptables", kube_cluster.every_kind("ipv4")),
                    "old_rules": rules("iptables", small, (1, 30), with_kubelet=False)},
         "node612": {"rules": rules("ipvs", small), "ipsets": kube_ipvs.ipset_input(small), "virtual_servers": virtual_servers(small),
                     "addresses": "".join("address add %s/32 dev kube-ipvs0\n" % service.address for service in small.services)},
-        "node72": {"rules": rules(None, small), "tables": kube_nft.table(small, "1.34").text()},
+        "node72": {"rules": rules(None, small), "tables": kube_nft.table(small, "1.34").text() + kube_nft.table(other, "1.34").text()},
     }
+    for node, mode in (("node61", "iptables"), ("node612", "ipvs"), ("node72", None)):
+        nodes[node].update(rules6=rules(mode, other), metrics=METRICS.read_text())
+    return nodes
 
 
 def script(node, functions):
