@@ -10,6 +10,8 @@ have chains of endpoints.
 
 import re
 
+from .nft_services import name_of
+
 _NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+)$")
 _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
@@ -29,6 +31,11 @@ def judge_service_chains(table):
             yield ("anchor_missing", "", "map %s" % name, "the map %s is empty: %s is dead; %s" % (
                 name, dead, "1 chain of a Service is" if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
             orphans = [orphan for orphan in orphans if orphan not in lost]
+    unguarded = [orphan for orphan in orphans if orphan.startswith("firewall-")]
+    if unguarded:
+        yield "emptied_chain", unguarded[0], "map firewall-ips", "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads to %s" % (
+            _named(unguarded[0]), " and %d more" % (len(unguarded) - 1) if unguarded[1:] else "", "their chains" if unguarded[1:] else "its chain"), len(unguarded)
+        orphans = [orphan for orphan in orphans if orphan not in unguarded]
     for name in orphans:
         if not name.startswith("endpoint-") or _service(name) not in emptied:
             yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
@@ -50,6 +57,13 @@ def _judge(table, name, chain):
                 len(endpoints), ": " + ", ".join(sorted(endpoints)) if endpoints else "", _address_of(name))
         elif not loopback and not _is_its_own(name, chain.endpoints[0]):
             yield "unsound_endpoint", "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name))
+        return
+    if name.startswith("firewall-"):
+        # Of a chain with a Service's name only rules that end a packet have a text, which may be cut before its verdict.
+        # Where firewall-check lost its rule, that is what opens every Service.
+        asking = table.chains.get("firewall-check")
+        if not chain.texts and asking is not None and asking.rules:
+            yield "emptied_chain", "loadBalancerSourceRanges of %s are not enforced: no rule of this chain drops" % _named(name)
         return
     if not chain.rules:
         yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
@@ -76,6 +90,11 @@ def _service(name):
         endpoint = _ENDPOINT.match(base)
         base = endpoint.group(1) if endpoint else ""
     return base if base and not base.endswith("...") else None
+
+
+def _named(name):
+    """How a finding calls the Service of a chain."""
+    return name_of(name) or name
 
 
 def _belongs_to_another(name, target):

@@ -15,7 +15,7 @@ from .services import NODE_PORT, Service, digest
 _PAIRS = (("service-ips", "no-endpoint-services"), ("service-nodeports", "no-endpoint-nodeports"))
 # nft prints the number of a protocol where /etc/protocols is missing.
 _PROTOCOLS = {"6": "tcp", "17": "udp", "132": "sctp"}
-_CHAIN = re.compile(r"^(?:service|local|external)-[A-Z2-7]{8}-([^/]+)/([^/]+)/[a-z]+/([^/]*)$")
+_CHAIN = re.compile(r"^(?:service|local|external|firewall)-[A-Z2-7]{8}-([^/]+)/([^/]+)/[a-z]+/([^/]*)$")
 _PORT = re.compile(r"[0-9]{1,5}\Z")
 _ENDPOINT = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 _NAME_LIMIT = 143
@@ -52,7 +52,7 @@ def _of_table(found, family):
                 if element.target not in reached:
                     reached[element.target] = _reached(table, element.target)
                 endpoints, cluster = reached[element.target] if deep else (None, _direct(element.target))
-                rows.setdefault(key, Service(family, key[0], key[1], key[2], _name(element.target), endpoints,
+                rows.setdefault(key, Service(family, key[0], key[1], key[2], name_of(element.target), endpoints,
                                              bool(endpoints) if deep else True, cluster))
         for element in table.sets[refused].elements if refused in table.sets else ():
             key = _key(element)
@@ -95,8 +95,8 @@ def _reached(table, target):
     return frozenset(found), cluster
 
 
-def _name(target):
-    """namespace/name:port of a chain's name."""
+def name_of(target):
+    """namespace/name:port of a chain's name; empty where it was cut."""
     found = _CHAIN.match(target)
     if not found:
         return ""

@@ -13,6 +13,7 @@ import collections
 import re
 
 from .._parse.nft_kube_tables import NAME, leads_nowhere, lost_addresses
+from .nft_emptied import emptied_chains
 from .nft_layout import layout_of
 from .nft_own_chains import foreign_rules
 from .nft_service_chains import judge_service_chains
@@ -40,7 +41,7 @@ def ask_nftables(found, setting):
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
         # Behind the end of a table that breaks off may stand what the others would miss.
-        for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _dangling, _service_chains, _addresses):
+        for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains, _addresses):
             rows += question(found, family, setting)
     return rows
 
@@ -143,6 +144,11 @@ def _foreign(found, family, _setting):
     for kind, chain, text, detail in foreign_rules(found.tables[family]):
         if not _BARE.match(text):
             yield _seen(kind, family, chain, text, 1, detail)
+
+
+def _emptied(found, family, _setting):
+    for chain, detail in emptied_chains(found.tables[family]):
+        yield _seen("emptied_chain", family, chain, "", 1, detail)
 
 
 def _dangling(found, family, _setting):

@@ -1,0 +1,39 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that kube-proxy's nftables mode always writes into its own chains, and that are gone. PRIVATE to the collection.
+
+Source: kubernetes pkg/proxy/nftables/proxier.go (setupNFTables) 1.30 to 1.36. Later versions write these chains at a full sync only.
+A chain that no rule leads to is told by the jump that is gone, or not in use: mark-for-masquerade stays behind empty for a while where 1.36
+replaces an older version. So that one is judged only where the rules of all chains are known.
+"""
+
+# {chain: (words of a rule it always has, what does not work without it)}
+_ALWAYS = {
+    "service-endpoints-check": ("vmap @no-endpoint-services", "Services without endpoints are not refused"),
+    "nodeport-endpoints-check": ("vmap @no-endpoint-nodeports", "NodePorts without endpoints are not refused"),
+    "firewall-check": ("vmap @firewall-ips", "loadBalancerSourceRanges are not enforced"),
+    "cluster-ips-check": ("@cluster-ips", "ports of ClusterIPs that no Service has are not refused"),
+    "reject-chain": ("reject", "Services without endpoints are not refused"),
+    "mark-for-masquerade": ("", "no packet is marked, so no Service traffic is masqueraded"),
+}
+
+
+def emptied_chains(table):
+    """Yields (chain, detail); C(table) is a nft_listing.Table."""
+    for name in sorted(_ALWAYS):
+        words, effect = _ALWAYS[name]
+        chain = table.chains.get(name)
+        # Of a chain with very many rules only the first are kept.
+        if chain is None or chain.rules is None or chain.rules > len(chain.texts) or any(words in text for text in chain.texts):
+            continue
+        if _is_reached(table, name):
+            yield name, "%s: %s" % (effect, "no rule has %s" % words if chain.rules else "the chain has no rule")
+
+
+def _is_reached(table, name):
+    """Whether a rule leads to a chain, or a map that a rule asks."""
+    if any(name in chain.targets for chain in table.chains.values()):
+        return True
+    asked = set(holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements))
+    return any(text.endswith("vmap @" + holder) for holder in asked for chain in table.chains.values() for text in chain.texts)
