@@ -17,6 +17,10 @@ _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 # The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
 _MAPS = (("service-nodeports", ("external-",), "every NodePort"), ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
+# nft keeps so many characters of an element's comment (libnftnl NFTNL_UDATA_COMMENT_MAXLEN).
+_COMMENT_LIMIT = 127
+# kube-proxy makes this chain only for a Service that has such an address.
+_NOT_EXTERNAL = "no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and external IPs of %s are dead"
 
 
 def judge_service_chains(table):
@@ -35,9 +39,14 @@ def judge_service_chains(table):
     if unguarded:
         yield "emptied_chain", unguarded[0], "map firewall-ips", "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads to %s" % (
             _named(unguarded[0]), " and %d more" % (len(unguarded) - 1) if unguarded[1:] else "", "their chains" if unguarded[1:] else "its chain"), len(unguarded)
-        orphans = [orphan for orphan in orphans if orphan not in unguarded]
+        orphans = [orphan for orphan in orphans if not orphan.startswith("firewall-")]
+    dead = _without_cluster_ip(table)
+    for name in dead:
+        yield "anchor_missing", name, "", "no element of service-ips leads to this chain: the ClusterIP of %s is dead" % _named(name), 1
     for name in orphans:
-        if not name.startswith("endpoint-") or _service(name) not in emptied:
+        if name.startswith("external-"):
+            yield "anchor_missing", name, "", _NOT_EXTERNAL % _named(name), 1
+        elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
             yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
     for name in sorted(table.chains):
         if "/" in name and name in referred:
@@ -69,6 +78,10 @@ def _judge(table, name, chain):
         yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
     elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-") for target in chain.targets):
         yield "empty_service_chain", "a Service leads to this chain, and no rule of it leads to an endpoint"
+    elif name.startswith("external-") and not any(target.startswith(("service-", "local-")) for target in chain.targets):
+        yield "empty_service_chain", "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name)
+    elif name.startswith("external-") and chain.rules == 1 and (chain.otherwise or "").startswith("service-"):
+        yield "emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other nodes bypass this node" % _named(name)
     for target in sorted(set(chain.targets)):
         if target in table.chains and _belongs_to_another(name, target):
             yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
@@ -90,6 +103,26 @@ def _service(name):
         endpoint = _ENDPOINT.match(base)
         base = endpoint.group(1) if endpoint else ""
     return base if base and not base.endswith("...") else None
+
+
+def _without_cluster_ip(table):
+    """[chain] of Services with endpoints whose ClusterIP neither leads to them nor is refused, as one is whose policy finds no endpoint here.
+
+    Only the name in the comment of a refusal tells whose it is, and only the set of ClusterIPs, new in 1.30, which of its addresses is refused.
+    An empty map is told as a whole.
+    """
+    served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
+    if served is None or refused is None or not (served.elements and served.complete and refused.complete):
+        return []
+    kept = set(_service(element.target) for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    addresses = set(element.key[0] for element in table.sets["cluster-ips"].elements) if "cluster-ips" in table.sets else ()
+    names = set(element.comment for element in refused.elements if not addresses or element.key[0] in addresses)
+    chains = {}
+    for name in sorted(table.chains) if None not in names else ():
+        service = _service(name) if name.startswith(("service-", "local-")) and table.chains[name].rules else None
+        if service is not None and service not in kept and _named(name)[:_COMMENT_LIMIT] not in names:
+            chains[service] = name
+    return sorted(chains.values())
 
 
 def _named(name):

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of Services in nftables mode: what balances wrongly, and what leads to a wrong place."""
 
+import random
 import re
 
 import pytest
 
+import kube_audit
 import kube_cluster
 import kube_nft
 from nft_audit import FAMILIES, rows, services, shown, tables
@@ -83,3 +85,61 @@ def test_lost_cluster_ips_are_named():
     made.sets["no-endpoint-services"][2][:] = [element for element in made.sets["no-endpoint-services"][2] if element.split(" ")[0] not in lost]
     detail = [row["detail"] for row in rows([made]) if row["kind"] == "half_repaired"][0]
     assert "2 ClusterIPs" in detail and all(address in detail for address in lost)
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS[1:])
+@pytest.mark.parametrize("name", ["service-ips", "service-nodeports"])
+def test_a_service_whose_element_is_gone_is_named(name, layout):
+    seed = kube_audit.seed()
+    for number in range(12):
+        made = tables(layout, ["ipv4"], seed=number)[0]
+        elements = made.sets[name][2]
+        element = random.Random("%s %s" % (seed, number)).choice(elements)
+        target = element.rpartition(" ")[2]
+        elements.remove(element)
+        # The chain of external traffic that another address leads to does not say that it had one more.
+        others = made.sets["service-ips"][2] + made.sets["service-nodeports"][2] if target.startswith("external-") else []
+        found = [(row["kind"], row["chain"]) for row in rows([made], mode=None) if row["kind"] != "half_repaired"]
+        # Of a ClusterIP whose policy is Local the chain of all endpoints is named, where there is one.
+        chains = [target, target.replace("local-", "service-", 1)]
+        wanted = [[]] if any(other.endswith(" " + target) for other in others) else [[("anchor_missing", shown(chain))] for chain in chains]
+        assert found in wanted, "seed %s, number %d" % (seed, number)
+
+
+def test_a_cluster_ip_that_is_refused_is_not_gone():
+    """internalTrafficPolicy Local without an endpoint on this node: the chain of the Service is there for external traffic."""
+    made = tables("1.36", ["ipv4"])[0]
+    target = next(target for target in services(made, "service-") if "external-" + target[8:] in made.chains)
+    element = next(element for element in made.sets["service-ips"][2] if element.endswith(" " + target))
+    made.sets["service-ips"][2].remove(element)
+    namespace, name, _protocol, port = target.split("-", 2)[2].split("/")
+    title = "%s/%s%s" % (namespace, name, ":" + port if port else "")
+    made.sets["no-endpoint-services"][2].append('%s comment "%s" : drop' % (element.partition(" : ")[0], title))
+    assert rows([made], mode=None) == []
+
+
+def test_a_node_port_that_is_gone_says_what_is_dead():
+    made = tables("1.36", ["ipv4"])[0]
+    targets = [element.rpartition(" ")[2] for element in made.sets["service-ips"][2]]
+    element = next(element for element in made.sets["service-nodeports"][2] if element.rpartition(" ")[2] not in targets)
+    made.sets["service-nodeports"][2].remove(element)
+    row = rows([made], mode=None)[0]
+    namespace, name = element.rpartition(" ")[2].split("-", 2)[2].split("/")[:2]
+    assert row["kind"] == "anchor_missing" and "NodePort" in row["detail"] and "%s/%s" % (namespace, name) in row["detail"]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_external_traffic_that_leads_nowhere_or_is_not_marked(layout):
+    for index, kind in ((-1, "empty_service_chain"), (0, "emptied_chain")):
+        made = tables(layout, ["ipv4"])[0]
+        name = next(name for name in services(made, "external-") if len(made.chains[name][1]) == 2)
+        del made.chains[name][1][index]
+        assert [row[:2] for row in service_rows(made)] == [(kind, shown(name))]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_external_traffic_of_policy_local_has_other_rules(layout):
+    """Without local endpoints nothing leads on what comes from outside; from 1.30 on pods and the node itself still reach all endpoints."""
+    made = tables(layout, ["ipv4"])[0]
+    elsewhere = [name for name in services(made, "external-") if not any(rule.startswith("goto ") for rule in made.chains[name][1])]
+    assert elsewhere and rows([made], mode=None) == []
