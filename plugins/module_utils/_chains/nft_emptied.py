@@ -8,6 +8,8 @@ A chain that no rule leads to is told by the jump that is gone, or not in use: m
 replaces an older version. So that one is judged only where the rules of all chains are known.
 """
 
+import re
+
 # {chain: (words of a rule it always has, what does not work without it)}
 _ALWAYS = {
     "service-endpoints-check": ("vmap @no-endpoint-services", "Services without endpoints are not refused"),
@@ -17,6 +19,7 @@ _ALWAYS = {
     "reject-chain": ("reject", "Services without endpoints are not refused"),
     "mark-for-masquerade": ("", "no packet is marked, so no Service traffic is masqueraded"),
 }
+_ALL = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?masquerade(?: |$)")
 
 
 def emptied_chains(table):
@@ -29,6 +32,27 @@ def emptied_chains(table):
             continue
         if _is_reached(table, name):
             yield name, "%s: %s" % (effect, "no rule has %s" % words if chain.rules else "the chain has no rule")
+
+
+def marked_masquerade(text):
+    """Whether a rule masquerades what carries the mark, as far as its text tells; 1.36 has one more, for endpoints that reach themselves."""
+    return "masquerade" in text and "@hairpin-connections" not in text
+
+
+def masquerades_all(table):
+    """The rule of masquerading that takes every packet since the one before it that returns those without the mark is gone; None without one."""
+    texts = table.chains["masquerading"].texts if "masquerading" in table.chains else ()
+    place = next((index for index, text in enumerate(texts) if _ALL.match(text)), None)
+    return None if place is None or any(text.endswith(" return") for text in texts[:place]) else texts[place]
+
+
+def unlisted_addresses(table):
+    """The ClusterIPs of service-ips where the set of ClusterIPs is empty: kube-proxy puts each into both."""
+    listed, served = table.sets.get("cluster-ips"), table.sets.get("service-ips")
+    if listed is None or served is None or listed.elements or not listed.complete:
+        return set()
+    # External addresses lead to the chain of external traffic.
+    return set(element.key[0] for element in served.elements if (element.target or "").startswith(("service-", "local-")))
 
 
 def _is_reached(table, name):

@@ -17,8 +17,8 @@ _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 # The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
 _MAPS = (("service-nodeports", ("external-",), "every NodePort"), ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
-# nft keeps so many characters of an element's comment (libnftnl NFTNL_UDATA_COMMENT_MAXLEN).
-_COMMENT_LIMIT = 127
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names are compared.
+_COMMENT_LIMIT = 120
 # kube-proxy makes this chain only for a Service that has such an address.
 _NOT_EXTERNAL = "no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and external IPs of %s are dead"
 
@@ -116,9 +116,9 @@ def _without_cluster_ip(table):
         return []
     kept = set(_service(element.target) for element in served.elements if (element.target or "").startswith(("service-", "local-")))
     addresses = set(element.key[0] for element in table.sets["cluster-ips"].elements) if "cluster-ips" in table.sets else ()
-    names = set(element.comment for element in refused.elements if not addresses or element.key[0] in addresses)
+    names = set((element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses)
     chains = {}
-    for name in sorted(table.chains) if None not in names else ():
+    for name in sorted(table.chains) if "" not in names else ():
         service = _service(name) if name.startswith(("service-", "local-")) and table.chains[name].rules else None
         if service is not None and service not in kept and _named(name)[:_COMMENT_LIMIT] not in names:
             chains[service] = name

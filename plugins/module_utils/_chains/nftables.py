@@ -13,7 +13,7 @@ import collections
 import re
 
 from .._parse.nft_kube_tables import NAME, leads_nowhere, lost_addresses
-from .nft_emptied import emptied_chains
+from .nft_emptied import emptied_chains, marked_masquerade, masquerades_all, unlisted_addresses
 from .nft_layout import layout_of
 from .nft_own_chains import foreign_rules
 from .nft_service_chains import judge_service_chains
@@ -101,7 +101,7 @@ def _lost_jumps(table, layout):
         for name in ("service-ips", "service-nodeports"):
             if not any("vmap @%s" % name in text for text in services.texts):
                 yield "services", "@" + name
-    if masquerading is not None and masquerading.rules is not None and not any("masquerade" in text for text in masquerading.texts):
+    if masquerading is not None and masquerading.rules is not None and not any(marked_masquerade(text) for text in masquerading.texts):
         yield "masquerading", "masquerade"
 
 
@@ -111,6 +111,7 @@ def _shadowed(found, family, setting):
     wanted = dict((name, ["jump " + target for target in targets])
                   for name, targets in layout_of(table, setting.kubernetes).jumps.items())
     wanted["services"] = ["vmap @service-ips", "vmap @service-nodeports"]
+    wanted["masquerading"] = ["masquerade"]
     for name in sorted(wanted):
         texts = table.chains[name].texts if name in table.chains else ()
         bare = next((index for index, text in enumerate(texts) if _BARE.match(text)), None)
@@ -149,6 +150,14 @@ def _foreign(found, family, _setting):
 def _emptied(found, family, _setting):
     for chain, detail in emptied_chains(found.tables[family]):
         yield _seen("emptied_chain", family, chain, "", 1, detail)
+    masquerade = masquerades_all(found.tables[family])
+    if masquerade:
+        yield _seen("lost_match", family, "masquerading", masquerade, 1,
+                    "masquerades every packet the node forwards or sends: no rule before it returns packets without the mark")
+    addresses = unlisted_addresses(found.tables[family])
+    if addresses:
+        yield _seen("anchor_missing", family, "", "set cluster-ips", 1, "the set cluster-ips is empty, and service-ips has %s: %s" % (
+            "a ClusterIP" if len(addresses) == 1 else "%d ClusterIPs" % len(addresses), "ports of ClusterIPs that no Service has are not refused"))
 
 
 def _dangling(found, family, _setting):

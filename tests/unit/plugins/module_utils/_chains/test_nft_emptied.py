@@ -79,6 +79,39 @@ def test_many_source_ranges_are_enforced():
     assert ask(made) == []
 
 
+@pytest.mark.parametrize("layout", ["1.29", "1.30", "1.34"])
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_masquerade_that_lost_its_return(layout, deep):
+    made = tables(layout, ["ipv4"])
+    del made[0].chains["masquerading"][1][0]
+    found = ask_nftables(read_kube_tables(kube_nft.answers(*made), deep, 0, True), setting())
+    assert [(row["kind"], row["chain"], row["text"]) for row in found] == [("lost_match", "masquerading", "masquerade fully-random")]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_rule_before_the_masquerade(layout):
+    made = tables(layout, ["ipv4"])
+    made[0].chains["masquerading"][1].insert(0, "return")
+    assert ask(made) == [("anchor_shadowed", "ipv4", "masquerading")]
+
+
+def test_the_masquerade_of_marked_packets_is_gone():
+    made = tables("1.36", ["ipv4"])
+    del made[0].chains["masquerading"][1][0]
+    assert ask(made) == [("anchor_missing", "ipv4", "masquerading")]
+
+
+@pytest.mark.parametrize("layout", NEWER)
+@pytest.mark.parametrize("deep", [False, True])
+def test_an_empty_set_of_cluster_ips(layout, deep):
+    made = tables(layout, ["ipv4"])
+    del made[0].sets["cluster-ips"][2][:]
+    assert ask(made, deep) == [("anchor_missing", "ipv4", "set cluster-ips")]
+    # External addresses are not in it.
+    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2] if "goto external-" in element]
+    assert ask(made, deep=False) == []
+
+
 @needs_root
 @pytest.mark.parametrize("command, chain", [
     (["flush", "chain", "ip", "kube-proxy", "firewall-check"], "firewall-check"), (["flush", "map", "ip", "kube-proxy", "firewall-ips"], "firewall-"),
