@@ -37,8 +37,9 @@ def judge_service_chains(table):
             orphans = [orphan for orphan in orphans if orphan not in lost]
     unguarded = [orphan for orphan in orphans if orphan.startswith("firewall-")]
     if unguarded:
-        yield "emptied_chain", unguarded[0], "map firewall-ips", "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads to %s" % (
-            _named(unguarded[0]), " and %d more" % (len(unguarded) - 1) if unguarded[1:] else "", "their chains" if unguarded[1:] else "its chain"), len(unguarded)
+        more = " and %d more" % (len(unguarded) - 1) if unguarded[1:] else ""
+        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads there" % (_named(unguarded[0]), more)
+        yield "emptied_chain", unguarded[0], "map firewall-ips", detail, len(unguarded)
         orphans = [orphan for orphan in orphans if not orphan.startswith("firewall-")]
     dead = _without_cluster_ip(table)
     for name in dead:
@@ -82,11 +83,37 @@ def _judge(table, name, chain):
         yield "empty_service_chain", "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name)
     elif name.startswith("external-") and chain.rules == 1 and (chain.otherwise or "").startswith("service-"):
         yield "emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other nodes bypass this node" % _named(name)
+    forgotten, noting = _forgotten(table, name, chain)
+    if forgotten:
+        yield "emptied_chain", "sessionAffinity of %s: clients are not led back to %d of its %d endpoints" % (_named(name), forgotten, noting)
     for target in sorted(set(chain.targets)):
         if target in table.chains and _belongs_to_another(name, target):
             yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
     if chain.share is not None and chain.share[0] != chain.share[1]:
         yield "wrong_probability", _share_text(*chain.share)
+
+
+def _forgotten(table, name, chain):
+    """(how many endpoints clients are not led back to, how many there are with a set of clients) of a Service's chain.
+
+    The chain of an endpoint writes the client into a set, and the chain of the Service looks into it before it balances; kube-proxy writes
+    both together. Names of sets and chains may be cut at different places, so that neither tells the other.
+    """
+    asked = set(chain.affinity)
+    endpoints = [target for target in set(chain.targets) if target.startswith("endpoint-")]
+    if not asked and not any(table.chains[target].affinity for target in endpoints if target in table.chains):
+        return 0, 0
+    endpoints = [target for target in endpoints if not _belongs_to_another(name, target)]
+    noted = set().union(*[table.chains[target].affinity for target in endpoints if target in table.chains])
+    # What else is wrong with the chain of an endpoint is told of that one.
+    unwritten = asked - noted if all(_is_sound(table, target) for target in endpoints) else ()
+    return len(noted - asked) + len(unwritten), len(noted | asked)
+
+
+def _is_sound(table, endpoint):
+    """Whether the chain of an endpoint is there and translates to the address in its name."""
+    found = set(table.chains[endpoint].endpoints) if endpoint in table.chains else ()
+    return len(found) == 1 and all(_is_its_own(endpoint, address) for address in found)
 
 
 def _share_text(modulus, elements):
@@ -114,12 +141,14 @@ def _without_cluster_ip(table):
     served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
     if served is None or refused is None or not (served.elements and served.complete and refused.complete):
         return []
-    kept = set(_service(element.target) for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    direct = set(element.target for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    others = [name for name in sorted(table.chains) if name.startswith(("service-", "local-")) and table.chains[name].rules and name not in direct]
+    kept = set(map(_service, direct)) if others else ()
     addresses = set(element.key[0] for element in table.sets["cluster-ips"].elements) if "cluster-ips" in table.sets else ()
     names = set((element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses)
     chains = {}
-    for name in sorted(table.chains) if "" not in names else ():
-        service = _service(name) if name.startswith(("service-", "local-")) and table.chains[name].rules else None
+    for name in others if "" not in names else ():
+        service = _service(name)
         if service is not None and service not in kept and _named(name)[:_COMMENT_LIMIT] not in names:
             chains[service] = name
     return sorted(chains.values())

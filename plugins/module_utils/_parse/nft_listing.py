@@ -34,6 +34,7 @@ EXAMPLES_LIMIT = 5
 EXAMPLE_LENGTH = 200
 
 _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
+_AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
 _OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct \w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
 _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|last|devices)\b")
 
@@ -43,14 +44,15 @@ class Chain(object):
 
     C(targets): names its rules jump or go to. C(otherwise): where a rule without any match goes to. C(endpoints): addresses with port
     its rules translate to. C(share): (modulus, number of elements) of the map that balances, None without one. C(texts): the first rules.
+    C(affinity): names of the sets of clients (sessionAffinity) its rules look into or write to.
     """
 
-    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share", "texts")
+    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share", "texts", "affinity")
 
     def __init__(self, name):
         self.name = name
         self.type = self.hook = self.priority = self.policy = self.rules = self.otherwise = self.share = None
-        self.targets = self.endpoints = self.texts = ()
+        self.targets = self.endpoints = self.texts = self.affinity = ()
 
     @property
     def is_base(self):
@@ -222,6 +224,8 @@ class ListingReader(object):
         # Lists come into being where there is something to put: most chains lead to one thing.
         chain.targets = _extended(chain.targets, targets)
         chain.endpoints = _extended(chain.endpoints, endpoints)
+        if "@affinity-" in plain:
+            chain.affinity = _extended(chain.affinity, tuple(_AFFINITY.findall(plain)))
         if ("/" not in chain.name or _ENDING.search(plain)) and len(chain.texts) < self._texts[0]:
             chain.texts = _extended(chain.texts, (line[:self._texts[1]],))
 

@@ -143,3 +143,15 @@ def test_external_traffic_of_policy_local_has_other_rules(layout):
     made = tables(layout, ["ipv4"])[0]
     elsewhere = [name for name in services(made, "external-") if not any(rule.startswith("goto ") for rule in made.chains[name][1])]
     assert elsewhere and rows([made], mode=None) == []
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_clients_that_are_not_led_back(layout, family):
+    for which, begin in (("service-", "%s saddr @affinity-" % kube_nft.NFT_FAMILY[family]), ("endpoint-", "update @affinity-")):
+        made = tables(layout, [family])[0]
+        name = next(name for name in services(made, which) if any(rule.startswith(begin) for rule in made.chains[name][1]))
+        made.chains[name][1][:] = [rule for rule in made.chains[name][1] if not rule.startswith(begin)]
+        found = [row for row in service_rows(made) if row[0] != "anchor_missing"]
+        assert found and set(row[0] for row in found) == {"emptied_chain"} and all("sessionAffinity of " in row[2] for row in found)
+        assert which == "endpoint-" or [row[1] for row in found] == [shown(name)]
