@@ -36,7 +36,7 @@ class TooMuch(Exception):
 def judge_table(table, services, own=()):
     """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table; C(services) [Service].
 
-    C(own): the addresses of the node. What goes to an endpoint there is not forwarded.
+    C(own): the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
     """
     walk = _Walk(table, services, own)
     for name in sorted(table.chains):
@@ -60,6 +60,7 @@ class _Walk(object):
         self.table, self.rows, self.doubts, self._work = table, [], [], 0
         self._parsed, self._seen = {}, set()
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
+        self._own_known, own = own is not None, own or ()
         services = [service for service in services if _family(service) in families and service.has_endpoints]
         self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False) for service in services]
         ends = sorted(set((_family(service),) + end for service in services for end in service.endpoints or ()))
@@ -91,9 +92,13 @@ class _Walk(object):
     def _rules(self, chain):
         if chain.name not in self._parsed:
             self._parsed[chain.name] = [rule for text in chain.texts for rule in parse_rule(text)]
-            if chain.rules is None or chain.rules > len(chain.texts):
+            if self._cut(chain):
                 self.doubts.append("chain %s has more rules than are read" % chain.name)
         return self._parsed[chain.name]
+
+    @staticmethod
+    def _cut(chain):
+        return chain.rules is None or chain.rules > len(chain.texts)
 
     def _through(self, chain, packets, doubtful, depth):
         """(packets, packets of which it is not known) that come out at the end of a chain."""
@@ -112,14 +117,16 @@ class _Walk(object):
                 out = self._through(target, yes, maybe, depth + 1) if target is not None and depth < _DEPTH else (yes, maybe)
                 if action == "goto":
                     returned, returned_doubtful, packets, doubtful = returned + out[0], returned_doubtful + out[1], no, perhaps
-                elif len(out[0]) + len(out[1]) < len(yes) + len(maybe):
+                elif len(out[0]) < len(yes) or len(out[1]) < len(maybe):
                     kept = set(maybe)
                     packets, doubtful = no + out[0], [packet for packet in perhaps if packet not in kept] + out[1]
                 continue
             if action == "return":
                 returned, returned_doubtful = returned + yes, returned_doubtful + maybe
             packets, doubtful = no, perhaps
-        return packets + returned, doubtful + returned_doubtful
+        packets, doubtful = packets + returned, doubtful + returned_doubtful
+        # Rules that were not read may have taken any of them.
+        return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
 
     def _split(self, rule, packets, doubtful, harms):
         """(met, perhaps met, not met, perhaps not met) of packets, some of which may have ended before."""
@@ -169,6 +176,8 @@ class _Walk(object):
         return True
 
     def _harmed(self, action, chain, text, yes, maybe):
+        if self._may_be_own(yes, text):
+            yes, maybe = [], yes
         if yes:
             others = " and to %d others" % (len(set(yes)) - 1) if len(set(yes)) > 1 else ""
             self._row(_KINDS[action], chain, text, "%s traffic to %s%s (hook %s, priority %d)" % (
@@ -176,6 +185,12 @@ class _Walk(object):
                 self._base.hook, self._base.priority))
         elif maybe:
             self.doubts.append("whether \"%s\" of chain %s meets traffic of Services cannot be judged" % (text[:120], chain.name))
+
+    def _may_be_own(self, packets, text):
+        """One address of a family may be the node's own where those are not known, unless the rule names it."""
+        ends = set((packet.family, str(packet.address)) for packet in packets if packet.translated)
+        alone = len(ends) == len(set(family for family, _address in ends))
+        return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)
 
     def _row(self, kind, chain, text, detail):
         if (chain.name, text) not in self._seen:

@@ -27,8 +27,9 @@ def answer(host, rules, situation, options):
     observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode), situation.used)
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
-        observations = merged(observations + nft_hostports(host, rules, situation.ports)
-                              + native_rows(host, rules, lambda: _routed(host, rules, situation)))
+        observations = observations + nft_hostports(host, rules, situation.ports)
+    if rules.source:
+        observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation)))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []
@@ -59,8 +60,13 @@ def _elsewhere(host, rules, mode):
 
 
 def _routed(host, rules, situation):
-    """[Service] that traffic is judged by, in whatever mode; None where they are not known."""
-    return _elsewhere(host, rules, situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
+    """([Service] that traffic is judged by, in whatever mode, whether these are all)."""
+    if situation.mode == "iptables" and rules.source == "files":
+        # What a form of dump does not print of some rules takes no Service away.
+        known = _lists(rules, situation)
+        return _each_once([listed for listed in known if listed]), bool(known) and None not in known
+    listed = _elsewhere(host, rules, situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
+    return listed or [], listed is not None
 
 
 def _services(rules, situation, options):
@@ -83,10 +89,15 @@ def _listed(rules, situation):
         return list_nft_services(rules.nftables) if rules.nftables else None
     if situation.mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
         return None
-    lists = [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets, situation.used)]
-    if None in lists:
-        return None
-    lists = [listed for listed in lists if listed]
+    lists = _lists(rules, situation)
+    return None if None in lists else _each_once([listed for listed in lists if listed])
+
+
+def _lists(rules, situation):
+    return [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets, situation.used)]
+
+
+def _each_once(lists):
     if len(lists) == 1:
         return lists[0]
     found = {}

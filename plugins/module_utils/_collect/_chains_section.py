@@ -69,7 +69,7 @@ def _section(rules, situation):
 
 def _answers(host, rules, situation, options):
     """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to know it."""
-    if situation.mode is None and not rules.nftables and not rules.unread and not any(found.tables for found in rules.rule_sets):
+    if situation.mode is None and not rules.nftables and not rules.native and not rules.unread and not any(found.tables for found in rules.rule_sets):
         return dict(_NOTHING, digest=dict(_NOTHING["digest"], read_at=rules.read_at))
     from ._chains_answers import answer
     return answer(host, rules, situation, options)

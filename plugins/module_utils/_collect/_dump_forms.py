@@ -7,6 +7,7 @@ They are read a second time, as a whole, because what they are only the whole te
 """
 
 from .. import _host
+from ._nft_native import may_be_judged
 
 TABLE = "kube-proxy"
 NAME_LIMIT = 80
@@ -30,6 +31,7 @@ def read_other_forms(host, path, rules, source):
         rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None, "text": ""})
     if found.nft:
         _take_nft(rules, source, found.nft)
+        _take_native(rules, found.nft)
     return found.rule_sets or ([] if found.nft else None)
 
 
@@ -48,6 +50,14 @@ def _take_nft(rules, source, text):
     # Behind the end of a listing that breaks off may stand the other table.
     found.ipv6 = not found.cut
     rules.nftables = found
+
+
+def _take_native(rules, text):
+    """The listings of tables that are neither kube-proxy's nor those of iptables, to be judged once all Services are known."""
+    from .._parse.nft_ruleset import tables_apart
+    for (family, name), lines in tables_apart(text.split("\n")):
+        if may_be_judged(family, name):
+            rules.native.setdefault((family, name), []).append("\n".join(lines + [""]))
 
 
 def without_repeats(rule_sets):

@@ -32,7 +32,9 @@ class Rules(object):
     """What was read. C(source): live, files or None (nothing runs here); C(collected) {source: status}; C(rule_sets) [RuleSet];
     C(unread) [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell; C(notices) [{source, kind,
     count, line, text}]; C(nf_tables): status of nf_tables in the kernel, None where nobody asked; C(nftables): KubeTables of kube-proxy's nftables mode once
-    they were read (_nftables), else None; C(commands) {source: argv} that gave rules."""
+    they were read (_nftables), else None; C(native) {(family, name): [text]} of listed native nft tables (_nft_native); C(listings)
+    [source] without a table of iptables or kube-proxy; C(of_tree): True where the files around the dumps are of the same node; C(commands) {source: argv}
+    that gave rules."""
 
     def __init__(self, source):
         self.source = source
@@ -42,6 +44,9 @@ class Rules(object):
         self.unread = []
         self.notices = []
         self.nftables = None
+        self.native = {}
+        self.listings = []
+        self.of_tree = False
         self.nf_tables = None
         self.commands = {}
         self.helpers_peak_bytes = 0
@@ -149,8 +154,10 @@ def _read_bundle(host):
     from .._names import BUNDLE_RULES, UNCOLLECTED
     from ._dump_forms import without_repeats
     rules = Rules("files")
+    rules.of_tree = True
     for name in host.list_dir(BUNDLE_RULES)[1]:
         _read_file(host, rules, "%s/%s" % (BUNDLE_RULES, name), name)
+    _miss_tables(rules)
     rules.rule_sets, doubts = without_repeats(rules.rule_sets)
     left = set((found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable)
     rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
@@ -289,7 +296,14 @@ def read_files(host, paths):
     names = [path.rsplit("/", 1)[-1] for path in paths]
     for path, name in zip(paths, names):
         _read_file(host, rules, path, name if names.count(name) == 1 else path)
+    _miss_tables(rules)
     return rules
+
+
+def _miss_tables(rules):
+    """A listing of other tables stands beside the dumps of the node's rules, and does not take their place."""
+    for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
+        rules.miss(source, _host.UNPARSED, "%s holds no table of iptables or of kube-proxy" % source)
 
 
 def _read_file(host, rules, path, source):
@@ -316,6 +330,8 @@ def _read_file(host, rules, path, source):
         if sets is None:
             raise _errors.BadInput(
                 "src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list ruleset printed" % path)
-    if not sets and rules.nftables is None:
+        if not sets:
+            rules.listings.append(source)
+    elif not sets and rules.nftables is None:
         rules.miss(source, _host.UNPARSED, "%s holds no table of an iptables-save dump" % source)
     rules.take(source, sets)

@@ -53,31 +53,37 @@ def _skip(text, at):
 
 
 def listing_of(objects, whole):
-    """The listing of nft; `whole=False` leaves out the closing brace of each table."""
-    tables = {}
+    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does something that is not known that of its own."""
+    tables, torn = {}, set()
     for found in objects:
         if not isinstance(found, dict) or len(found) != 1:
             continue
         kind, what = next(iter(found.items()))
         if isinstance(what, dict) and kind in ("table", "chain", "rule", "set", "map"):
             try:
-                _take(tables, kind, what)
+                key = _word(what.get("family")), _word(what.get("name") if kind == "table" else what.get("table"))
             except _Unknown:
                 whole = False  # Nobody knows which table lacks it.
+                continue
+            try:
+                _take(tables.setdefault(key, ([], {})), kind, what)
+            except _Unknown:
+                torn.add(key)
     lines = []
-    for (family, name), (sets, chains) in tables.items():
+    for (family, name), (blocks, chains) in tables.items():
         lines.append("table %s %s {" % (family, name))
-        for block in sets:
+        for block in blocks:
             lines += block
         for chain in chains.values():
             lines += chain + ["\t}"]
-        lines += ["}"] if whole else []
+        lines += ["}"] if whole and (family, name) not in torn else []
     return "\n".join(lines + [""])
 
 
-def _take(tables, kind, what):
-    table = tables.setdefault((_word(what.get("family")), _word(what.get("name") if kind == "table" else what.get("table"))), ([], {}))
-    if kind in ("set", "map"):
+def _take(table, kind, what):
+    if kind == "table" and what.get("flags"):
+        table[0].append(["\tflags " + ",".join(_flags(what))])
+    elif kind in ("set", "map"):
         table[0].append(_set(kind, what))
     elif kind == "chain":
         name = _word(what.get("name"))
@@ -86,7 +92,9 @@ def _take(tables, kind, what):
             policy = " policy %s;" % _word(what["policy"]) if what.get("policy") else ""
             base = tuple(_word(what.get(key)) for key in ("type", "hook", "prio"))
             table[1][name].append("\t\ttype %s hook %s priority %s;" % base + policy)
-    elif kind == "rule" and _word(what.get("chain")) in table[1]:
+    elif kind == "rule":
+        if _word(what.get("chain")) not in table[1]:
+            raise _Unknown("a rule of no chain")
         table[1][_word(what["chain"])].append("\t\t" + _rule(what))
 
 
@@ -94,10 +102,7 @@ def _set(kind, what):
     lines = ["\t%s %s {" % (kind, _word(what.get("name"))), "\t\ttype unknown"]
     elements = what.get("elem")
     if isinstance(elements, list) and elements:
-        try:
-            lines.append("\t\telements = { %s }" % ", ".join(_element(element) for element in elements))
-        except _Unknown:
-            lines.append("\t\t? elements")
+        lines.append("\t\telements = { %s }" % ", ".join(_element(element) for element in elements))
     return lines + ["\t}"]
 
 
@@ -113,13 +118,18 @@ def _element(element):
 
 
 def _rule(what):
-    try:
-        expressions = what.get("expr")
-        words = [_statement(expression) for expression in expressions] if isinstance(expressions, list) else ["?"]
-    except _Unknown as unknown:
-        return "? %s" % unknown
+    expressions = what.get("expr")
+    words = [_known(expression) for expression in expressions] if isinstance(expressions, list) else ["?"]
     comment = ['comment "%s"' % str(what["comment"]).replace('"', "'")] if what.get("comment") else []
     return " ".join(words + comment)
+
+
+def _known(found):
+    """A statement, or what no reader knows in place of one that is not known here: what stands behind it goes on."""
+    try:
+        return _statement(found)
+    except _Unknown:
+        return "?"
 
 
 def _statement(found):
@@ -174,6 +184,7 @@ _STATEMENTS = {
     "mangle": lambda what: "%s set %s" % (_expression(what.get("key")), _expression(what.get("value"))),
     "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
     "xt": lambda what: 'xt %s "%s"' % (_word(what.get("type")), _word(what.get("name"))),
+    "ct count": lambda what: "ct count %s%s" % ("over " if what.get("inv") else "", _word(what.get("val"))),
     "limit": lambda what: "limit rate %s/%s" % (_word(what.get("rate")), _word(what.get("per"))),
     "reject": _reject, "log": _log, "dnat": _translation("dnat"), "snat": _translation("snat"), "masquerade": _translation("masquerade"),
     "redirect": _translation("redirect"),

@@ -217,6 +217,6 @@ def read_kube_tables(answer, *how):
         if text is None:
             reader.end(OK, 1, "Error: No such file or directory")
             continue
-        reader.feed(text.encode("utf-8", "surrogateescape"))
+        reader.feed(text.encode("utf-8", "backslashreplace"))
         reader.end(OK)
     return reader.close()

@@ -138,6 +138,18 @@ def save_text_of(lines):
     return found
 
 
+def tables_apart(lines):
+    """[((family as nft names it, table), [line])], one for each table that begins in these lines."""
+    found = []
+    for line in lines:
+        opened = OPENED.match(line)
+        if opened:
+            found.append((opened.groups(), []))
+        if found:
+            found[-1][1].append(line)
+    return found
+
+
 def _tables(lines):
     """{(family as nft names it, table): ([(chain, hook, policy, [rule])], its closing brace was there)}."""
     tables, table, chain, depth = {}, None, None, 0
