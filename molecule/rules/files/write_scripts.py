@@ -51,7 +51,8 @@ def texts():
     nodes = {
         "node61": {"rules": rules("iptables", kube_cluster.every_kind("ipv4")),
                    "old_rules": rules("iptables", small, (1, 30), with_kubelet=False)},
-        "node612": {"rules": rules("ipvs", small), "ipsets": kube_ipvs.ipset_input(small) + kube_ipvs.ipset_input(other), "virtual_servers": virtual_servers(small),
+        "node612": {"rules": rules("ipvs", small), "ipsets": kube_ipvs.ipset_input(small) + kube_ipvs.ipset_input(other),
+                    "virtual_servers": virtual_servers(small),
                     "addresses": "".join("address add %s/32 dev kube-ipvs0\n" % service.address for service in small.services)},
         "node72": {"rules": rules(None, small), "tables": kube_nft.table(small, "1.34").text() + kube_nft.table(other, "1.34").text()},
     }
