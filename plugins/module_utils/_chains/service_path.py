@@ -71,8 +71,8 @@ def ask_service_path(rule_set, services, told, mode=None):
     """
     ipvs = mode == "ipvs" and bool(services)
     questions = _questions(rule_set, mode, ipvs)
-    refusing = next(question for question in questions if question.targets == REFUSALS)
-    waiting = itertools.chain([(refusing, place, None, None) for place in refusing.hooks if _drops(rule_set, place)], (
+    refusing = [question for question in questions if question.targets == REFUSALS]
+    waiting = itertools.chain([(question, place, None, None) for question in refusing for place in question.hooks if _drops(rule_set, place)], (
         (question, place, index, rule) for question in questions for place in question.hooks for index, rule in _candidates(rule_set, place, question)))
     first = next(waiting, None)
     if first is None:

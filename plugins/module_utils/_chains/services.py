@@ -10,6 +10,7 @@ import collections
 import functools
 import hashlib
 import itertools
+import math
 
 from .._parse.ruleset import BARE
 from .endpoints import balancing_of, endpoint_of, refuses
@@ -144,7 +145,7 @@ def _effect(chances):
     for chance in chances:
         largest = max(largest, left if chance is None else left * chance)
         left *= 0.0 if chance is None else max(0.0, 1.0 - chance)
-    if left != left:
+    if math.isnan(left):
         return "some connections find no endpoint"
     if left > _TOLERANCE:
         return "%.0f %% of connections find no endpoint" % (100 * left)

@@ -44,7 +44,6 @@ DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_ipt
 READ_ONLY_PORT_OF_FLAGS = 10255
 
 
-
 def parse_kubelet_config(text):
     """C({name of FIELDS: value}) of the fields that are there, None for a value that makes no sense; None if it is no such configuration, or
     one that cannot be read."""

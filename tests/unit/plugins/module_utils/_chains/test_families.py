@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One IP family flushed beside the other, as real kube-proxies leave it; and families that kube-proxy never wrote to."""
 
+import functools
+
 import chain_texts as texts
 import kube_audit
 import pytest
@@ -22,7 +24,8 @@ def setting_by(rule_set, mode="iptables", kubernetes=(1, 30), ipv6=True):
 
 
 def asked(*rule_sets, **known):
-    return [(row["kind"], row["family"], row["table"], row["chain"]) for row in ask_families(rule_sets, lambda rule_set: setting_by(rule_set, **known))]
+    rows = ask_families(rule_sets, functools.partial(setting_by, **known))
+    return [(row["kind"], row["family"], row["table"], row["chain"]) for row in rows]
 
 
 def empty(family="ipv6", backend="nft", source="live"):
