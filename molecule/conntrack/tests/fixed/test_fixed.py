@@ -43,14 +43,15 @@ def test_the_look_changed_nothing(snapshot, part):
 
 
 def test_findings_name_exactly_what_is_wrong(findings, node):
-    assert set(of_connections(findings("broken", "fail"))) == BROKEN[node] | {("CTRACK014", key) for key in UNLOADED[node]}
+    found = set(of_connections(findings("broken", "fail")))
+    # Whether a packet is dropped just during the look at the full table is up to the packets.
+    assert found - ({("CTRACK019", "the table")} if node == "node61" else set()) == BROKEN[node] | {("CTRACK014", key) for key in UNLOADED[node]}
 
 
-def test_a_full_table_keeps_the_version_of_kube_proxy_from_being_known(findings, node):
-    """The kernel drops the question for kube-proxy's version, too, which KMOD015 asks for."""
+def test_a_full_table_makes_nothing_unknown_that_does_not_rest_on_the_version(findings):
+    """The kernel drops the question for kube-proxy's version, too, which matters in ipvs mode only."""
     unknown = findings("broken", "unknown")
-    assert not of_connections(unknown)
-    assert node != "node61" or ("KMOD015", "") in unknown
+    assert not of_connections(unknown) and not [check for check, _subject in unknown if check in ("KMOD015", "IPVS004")]
 
 
 def test_real_connections_filled_the_table_and_were_dropped(findings, node):
