@@ -32,6 +32,8 @@ def write_inventory(path):
 def changelog(results, run, copy, check):
     """Bring the changelog in step with modules, plugins and roles, or see that it is. What a release changed is the fragments' to say."""
     run("antsibull-changelog lint", "antsibull-changelog", "lint", cwd=copy)
+    # Those that wait for their release stay where they are: each writing would add them once more.
+    shutil.rmtree(str(copy / "changelogs" / "fragments"), ignore_errors=True)
     version = yaml.safe_load((copy / "galaxy.yml").read_text(encoding="utf-8"))["version"]
     release = yaml.safe_load((copy / CHANGELOG[0]).read_text(encoding="utf-8"))["releases"].get(version)
     if release is None:

@@ -54,7 +54,7 @@ _FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", 
 
 
 def breakage(table, chain, text):
-    """How far behind in that order a missing anchor is, by the place and the rule that is told of it."""
+    """The rank of a missing anchor in that order, 0 for what breaks most; C(text) is the rule that is missing, or nothing."""
     target = text.rpartition(" -j ")[2] or chain
     known = _NAT if table == "nat" else _FILTER
     return (table == "filter") * 10 + (known.index(target) if target in known else len(known))

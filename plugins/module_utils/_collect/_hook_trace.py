@@ -136,7 +136,7 @@ class Tracer(object):
         else:
             self.shell(way, script.path, script.text, lambda inner: inner, arguments, called)
 
-    def library(self, way, script):
+    def follow_library(self, way, script):
         """Follow the functions of a script that nothing in it calls."""
         reading = self._reading(script.text, None, ()) if script.language != OTHER and not script.is_nft else None
         if reading is not None and reading.uncalled:

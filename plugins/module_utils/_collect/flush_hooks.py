@@ -209,7 +209,7 @@ class _Look(object):
             uses = script.path in tracer.reached
             tracer.script(way, script)
             if not uses:
-                tracer.library(way, script)
+                tracer.follow_library(way, script)
 
     def section(self):
         every = self._rows.all()
