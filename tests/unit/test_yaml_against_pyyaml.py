@@ -3,16 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Our reader of YAML and PyYAML see the same values in what people and programs write."""
 
+import json
 import os
 import random
+import re
 
 import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_flow import LIST, MAP
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml_lines import parse_whole_yaml, parse_yaml
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.parse_yaml import LIST, MAP, NOTHING, Document, parse_yaml, plain_value
 
 TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 
@@ -31,6 +32,17 @@ STYLES = st.fixed_dictionaries({
 PLAIN = {"default_style": None, "default_flow_style": None, "width": 80, "indent": 2, "allow_unicode": True, "explicit_start": False, "line_break": "\n"}
 
 
+class Texts(yaml.SafeLoader):
+    """Scalars stay texts, and merge keys count."""
+
+
+Texts.yaml_implicit_resolvers = {"<": [("tag:yaml.org,2002:merge", re.compile("<<$"))]}
+
+
+def first(text):
+    return (parse_yaml(text) or [Document(NOTHING, None)])[0]
+
+
 def plain(node):
     if node.kind == LIST:
         return [plain(each) for each in node.value]
@@ -45,8 +57,9 @@ def plain(node):
 @given(TREES, STYLES)
 def test_what_a_program_writes(tree, style):
     text = yaml.safe_dump(tree, **style)
-    assert plain(parse_yaml(text)) == yaml.load(text, Loader=yaml.BaseLoader), text
-    assert parse_whole_yaml(text) is not None or "<<" in text or "? " in text, text
+    found = first(text)
+    assert plain(found.root) == yaml.load(text, Loader=Texts), text
+    assert found.problem is None or "? " in text, (found.problem, text)
 
 
 LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "key:", "- 'quoted'", "# comment", "", "- [a, b]", "key: >-", "- - x",
@@ -61,12 +74,12 @@ def test_what_people_write():
         source = random.Random("%s %d" % (seed, number))
         text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(LINES) for _line in range(source.randint(1, 7))) + "\n"
         try:
-            wanted = yaml.load(text, Loader=yaml.BaseLoader)
+            wanted = yaml.load(text, Loader=Texts)
         except yaml.YAMLError:
             parse_yaml(text)
             continue
         taken += 1
-        assert plain(parse_yaml(text)) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
+        assert plain(first(text).root) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
     assert taken > 500, "seed %s" % seed
 
 
@@ -83,12 +96,55 @@ def test_what_is_not_known_is_not_taken_for_something():
     for number in range(LINES_TRIED):
         source = random.Random("%s odd %d" % (seed, number))
         text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(ODD_LINES) for _line in range(source.randint(1, 7))) + "\n"
-        ours = parse_whole_yaml(text)
+        ours = first(text)
         try:
-            wanted = next(iter(yaml.load_all(text, Loader=yaml.BaseLoader)), "")
+            wanted = next(iter(yaml.load_all(text, Loader=Texts)), "")
         except (yaml.YAMLError, ValueError):
             continue
         taken += 1
-        known += ours is not None
-        assert ours is None or plain(ours) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
+        known += not ours.problem
+        assert ours.problem or plain(ours.root) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
     assert known > taken // 4 and taken > 200, "seed %s: %d of %d" % (seed, known, taken)
+
+
+# What kubelet, kube-proxy and k3s are configured with; the types of YAML 1.1 and of yaml.v2 are the same for these.
+FIELDS = st.sampled_from(["kind", "mode", "conntrack", "maxPerCore", "ipvs", "kubelet-arg", "port", "<", "x y", "clusterCIDR"])
+VALUES = st.none() | st.booleans() | st.integers(-10 ** 9, 10 ** 9) | st.sampled_from([
+    "ipvs", "10.244.0.0/16,fd00::/56", "24h0m0s", "0.0.0.0:10249", "[::1]:10249", "true", "", "null", "0", "on", "port=10260", "a: b", "# c", "*", "~"])
+CONFIGURATIONS = st.dictionaries(FIELDS, st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+                                                      max_leaves=10), min_size=1, max_size=5)
+
+
+@pytest.mark.robust(documents=TREES_TRIED)
+@settings(max_examples=TREES_TRIED, deadline=None)
+@given(st.lists(CONFIGURATIONS, min_size=1, max_size=3), STYLES, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_configurations_have_the_same_values_with_their_types(trees, style, indent, marked):
+    shared = dict(trees[0], shared=trees[-1], again=[trees[-1], trees[-1]])  # A program writes an anchor and aliases.
+    style = dict(style, default_style=None)
+    for text in (yaml.safe_dump_all(trees, **style), yaml.safe_dump(shared, **style),
+                 "".join("---\n%s\n" % json.dumps(tree, indent=indent) for tree in trees), json.dumps(trees[0], separators=(",", ":"))):
+        # PyYAML takes no tab ahead of a line in brackets, which JSON has.
+        wanted = list(yaml.safe_load_all(text.replace("\t", " ")))
+        found = parse_yaml((u"\ufeff" if marked else "") + text)
+        assert [each.problem for each in found] == [None] * len(wanted), text
+        assert json.dumps([plain_value(each.root, 9) for each in found]) == json.dumps(wanted), text
+
+
+MERGES = ["a: &a {x: 1, y: 2}", "b: &b", "  y: 3", "  z: 4", "c:", "  <<: *a", "  <<: [*b, *a]", "  x: 5", "d: {<<: *b, y: 6}", "e: {z: 7, <<: *b}", "<<: *a",
+          "f: [*a, {<<: *b}]", "g: *a", "  <<: *gone"]
+
+
+@pytest.mark.robust(documents=LINES_TRIED)
+def test_merge_keys():
+    seed, known = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0
+    for number in range(LINES_TRIED):
+        source = random.Random("%s merge %d" % (seed, number))
+        text = "\n".join(MERGES[:4] + [source.choice(MERGES[4:]) for _line in range(source.randint(1, 5))]) + "\n"
+        try:
+            wanted = yaml.safe_load(text)
+        except yaml.YAMLError:
+            continue
+        ours, = parse_yaml(text)
+        known += not ours.problem
+        assert ours.problem or plain_value(ours.root, 9) == wanted, "seed %s, round %d:\n%s" % (seed, number, text)
+    assert known > LINES_TRIED // 10, "seed %s: %d" % (seed, known)

@@ -3,24 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which networks the node is in, and which range its API server gives Services addresses of. PRIVATE to the collection."""
 
-import re
-
 from .. import _host
 from .._parse.proc_net_route import parse_proc_net_ipv6_route, parse_proc_net_route
 from ._agents import of_this_network
-from ._processes import find_processes
+from ._embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
+from ._processes import find_processes, option_of
 
 NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
 # Some 30,000 routes, as of a node that learns those of all others.
 ROUTES_LIMIT = 4 * 1024 * 1024
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
-# Program that is or contains the API server -> (its flag, files it takes arguments from).
-_API_SERVERS = {
-    "kube-apiserver": ("service-cluster-ip-range", ()),
-    "k3s-server": ("service-cidr", ("/etc/rancher/k3s/config.yaml",)),
-    "kubelite": ("service-cluster-ip-range", ("/var/snap/microk8s/current/args/kube-apiserver",)),
-}
+# Program that is or contains the API server -> its flag.
+_API_SERVERS = {"kube-apiserver": "service-cluster-ip-range", "k3s-server": "service-cidr", "kubelite": "service-cluster-ip-range"}
 
 
 def node_networks(host):
@@ -41,17 +36,19 @@ def node_networks(host):
 def service_ranges(host):
     """([range], what says so or None) of an API server that runs here."""
     for process in of_this_network(host, find_processes(host, _API_SERVERS)[1]):
-        flag, files = _API_SERVERS[process.name]
-        told = [(process.option(flag), "--%s of %s" % (flag, process.name))]
-        told += [(_given(host.read_text(path).text, flag), "%s in %s" % (flag, path)) for path in files]
-        for text, source in told:
+        flag = _API_SERVERS[process.name]
+        for text, source in [(process.option(flag), "--%s of %s" % (flag, process.name))] + _in_files(host, process.name, flag):
             ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
             if ranges:
                 return ranges[:RANGES_LIMIT], source
     return [], None
 
 
-def _given(text, flag):
-    """Value of an argument in a file of them, or of that key of a configuration in YAML; None where there is none."""
-    found = re.search(r"^[ \t]*(?:--)?%s[ \t]*[=: \t][ \t]*[\"']?([0-9a-fA-F.:/, ]+)" % re.escape(flag), text, re.M)
-    return found.group(1) if found else None
+def _in_files(host, program, flag):
+    """[(text or None, what says so)] of the files that a program takes arguments from, none where they cannot be read."""
+    if program == "k3s-server":
+        _status, options = k3s_options(host, (flag,))
+        return [(",".join((options or {}).get(flag, [])), "%s in %s" % (flag, K3S_CONFIG))]
+    if program == "kubelite":
+        return [(option_of(microk8s_arguments(host, "kube-apiserver")[1], flag), "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver"))]
+    return []

@@ -5,21 +5,21 @@
 
 import re
 
+from .. import _host
 from .._parse.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
+from ._embedded_arguments import k3s_options, microk8s_arguments
+from ._processes import option_of, options_of
 
 _SWITCHES = ("conntrack-tcp-be-liberal", "masquerade-all")
-# As arguments of a program, of a list in YAML, or a line of its own in a file of arguments.
-_GIVEN = re.compile(r"(?<![\w-])(?:--)?(%s|cluster-cidr|detect-local-mode|masquerade-all)(?:[=:\s]+)[\"']?([^\s\"',\]]+)" % "|".join(sorted(FLAGS)))
-_COMMENT = re.compile(r"^\s*#.*$", re.M)
+# Options of k3s: what it tells its kube-proxy of pods, and what it passes on as it is.
+_CIDR, _OF_K3S = "cluster-cidr", "kube-proxy-arg"
 
 
 def settings_of_process(process, path, config):
     """C({"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}) of a process of its own; each is None where
     its configuration could not be read."""
     if not path:
-        given = dict((name, process.option(name)) for name in list(FLAGS) + ["cluster-cidr", "detect-local-mode"] if name not in _SWITCHES)
-        given.update((name, _switched(process.arguments, name)) for name in _SWITCHES)
-        return _settings(given, "kube-proxy")
+        return _settings(_given(process.arguments), "kube-proxy")
     if config is None:
         return {}
     given = dict((flag, config["conntrack"].get(field)) for flag, field in FLAGS.items())
@@ -28,12 +28,33 @@ def settings_of_process(process, path, config):
     return _settings(given, "kube-proxy")
 
 
-def settings_of_texts(texts, by):
-    """The same of a program that contains kube-proxy, from the texts that hold its arguments. k3s keeps kube-proxy from setting limits and
-    sets them itself (k3s pkg/agent/syssetup); which range pods have it may know from its server alone."""
-    given = dict(pair for text in texts for pair in _GIVEN.findall(_COMMENT.sub("", text)))
+def embedded_arguments(host, process):
+    """(status, arguments) of the kube-proxy inside another program; None where a file that may hold some cannot be read."""
+    if process.name == "kubelite":
+        status, arguments = microk8s_arguments(host, "kube-proxy")
+        return status, process.arguments + arguments if status in (_host.OK, _host.ABSENT) else None
+    status, options = k3s_options(host, (_CIDR, _OF_K3S))
+    if options is None:
+        return status, None
+    from .._parse.k3s_config import passed_on
+    # What the command line says comes behind the configuration (k3s pkg/configfilearg/parser.go), and what is passed on overrules k3s' own.
+    ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)
+    own = ["--%s=%s" % (_CIDR, ranges[-1])] if ranges[-1] else []
+    return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
+
+
+def settings_of_embedded(arguments, by):
+    """The same of a kube-proxy inside another program. k3s keeps it from setting limits and sets them itself (k3s pkg/agent/syssetup); which
+    range pods have it may know from its server alone."""
+    given = _given(arguments)
     settings = _settings(given, by)
-    return settings if "cluster-cidr" in given else dict(settings, cluster_cidr=None)
+    return settings if given[_CIDR] else dict(settings, cluster_cidr=None)
+
+
+def _given(arguments):
+    given = dict((name, option_of(arguments, name)) for name in list(FLAGS) + [_CIDR, "detect-local-mode"] if name not in _SWITCHES)
+    given.update((name, _switched(arguments, name)) for name in _SWITCHES)
+    return given
 
 
 def _settings(given, by):

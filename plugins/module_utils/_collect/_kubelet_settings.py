@@ -8,7 +8,8 @@ cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to i
 """
 
 from .. import _host
-from .._parse.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FLAGS, parse_kubelet_config
+from .._parse.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FLAGS, flag_value, parse_kubelet_config
+from ._embedded_arguments import k3s_options, microk8s_arguments
 from ._processes import option_of
 
 # kubelet takes files of this ending only.
@@ -16,8 +17,6 @@ DROP_IN_ENDING = ".conf"
 DROP_INS_LIMIT, SHOWN_LIMIT = 50, 10
 # Where k3s lets kubelet look since 1.32.
 K3S_DROP_INS = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
-K3S_CONFIG = "/etc/rancher/k3s/config.yaml"
-MICROK8S_ARGUMENTS = "/var/snap/microk8s/current/args/kubelet"
 _ALONE = "--make-iptables-util-chains"
 
 
@@ -53,20 +52,21 @@ def _arguments(host, process, distribution):
     """(arguments of kubelet, status of the file they come from or None)."""
     if process.name == "kubelet" or distribution not in ("k3s", "microk8s"):
         return process.arguments, None
-    text = host.read_text(K3S_CONFIG if distribution == "k3s" else MICROK8S_ARGUMENTS)
-    if not text.ok:
-        return [], None if text.status == _host.ABSENT else text.status
     if distribution == "microk8s":
-        return text.text.split(), _host.OK
-    from .._parse.k3s_config import parse_k3s_kubelet_arguments
-    return parse_k3s_kubelet_arguments(text.text), _host.OK
+        status, arguments = microk8s_arguments(host, "kubelet")
+        return arguments, None if status == _host.ABSENT else status
+    status, options = k3s_options(host, ("kubelet-arg",))
+    if status != _host.OK:
+        return [], None if status == _host.ABSENT else status
+    from .._parse.k3s_config import passed_on
+    return passed_on(options.get("kubelet-arg", [])), _host.OK
 
 
 def _of_flags(arguments):
     # A bool flag has its value behind C(=) only: alone it means true, whatever comes next (pflag, NoOptDefVal).
     plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
     texts = dict((name, option_of(plain, name.replace("_", "-"))) for name in FIELDS)
-    values = dict((name, FIELDS[name][1](text)) for name, text in texts.items() if text is not None)
+    values = dict((name, flag_value(name, text)) for name, text in texts.items() if text is not None)
     return dict((name, value) for name, value in values.items() if value is not None)
 
 
@@ -77,5 +77,8 @@ def _read(host, process, path):
     text = host.read_text(path)
     if not text.ok:
         return text.status, {}
-    values = parse_kubelet_config(text.text)
-    return (_host.OK, values) if values is not None else (_host.UNPARSED, {})
+    config = parse_kubelet_config(text.text)
+    if config.problem:
+        host.note(path, "cannot be read: %s" % config.problem)
+        return _host.UNPARSED, {}
+    return _host.OK, config.fields

@@ -48,15 +48,17 @@ class Process(object):
 
 def option_of(arguments, *names):
     """Value of the last C(--name=value) or C(--name value) among the arguments, or None."""
-    value = None
+    return next(reversed(options_of(arguments, *names)), None)
+
+
+def options_of(arguments, *names):
+    """Values of all of them, in their order."""
+    values = []
     for index, argument in enumerate(arguments):
         key, equals, given = argument.partition("=")
         if key.lstrip("-") in names and key.startswith("-"):
-            if equals:
-                value = given
-            elif index + 1 < len(arguments):
-                value = arguments[index + 1]
-    return value
+            values += [given] if equals else arguments[index + 1:index + 2]
+    return values
 
 
 def _state_and_start(host, pid):

@@ -7,10 +7,9 @@ import re
 
 from .. import _host, _host_container
 from ._agents import of_this_network
-from ._kube_proxy_settings import settings_of_process, settings_of_texts
+from ._kube_proxy_settings import embedded_arguments, settings_of_embedded, settings_of_process
 from ._kube_proxy_start import starting
-from ._processes import find_processes, uptime_seconds
-from ._unread import status_of_notes
+from ._processes import find_processes, option_of, uptime_seconds
 
 MODES = ("iptables", "ipvs", "nftables")
 # Programs that run kube-proxy inside their own process.
@@ -23,8 +22,6 @@ METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
 BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
 _VERSION = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
 _WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})\Z")
-# Where the embedding programs take the arguments of kube-proxy from.
-EMBEDDED_ARGUMENTS = ("/etc/rancher/k3s/config.yaml", "/var/snap/microk8s/current/args/kube-proxy")
 
 
 def collect_kube_proxy(host, node):
@@ -52,19 +49,22 @@ def collect_kube_proxy(host, node):
 def _of_bundle(host, section):
     """What the bundle holds of its configuration."""
     text = host.read_text(BUNDLE_CONFIG)
-    config = _config_of(text)
+    config = _config_of(host, BUNDLE_CONFIG, text)
     # What one would tell of the mode, the rules tell as well.
     section["collected"]["config"] = _host.OK if config else _host.UNPARSED if text.ok else _host.ABSENT
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
 
 
-def _config_of(text):
-    """What parse_kube_proxy_config() reads of a file; without one, a reader of YAML is not compiled."""
+def _config_of(host, path, text):
+    """The fields parse_kube_proxy_config() reads of a file, or None; without one, a reader of YAML is not compiled."""
     if not text.ok:
         return None
     from .._parse.kube_proxy_config import parse_kube_proxy_config
-    return parse_kube_proxy_config(text.text)
+    config = parse_kube_proxy_config(text.text)
+    if config.problem:
+        host.note(path, "cannot be read: %s" % config.problem)
+    return config.fields
 
 
 def _own_process(host, process, section):
@@ -89,7 +89,7 @@ def _own_process(host, process, section):
     # A file that it was started with and that is gone by now says nothing, and is not "no configuration".
     section["collected"]["config"] = _host.UNPARSED if path and text.status == _host.ABSENT else text.status
     # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
-    config = _config_of(text)
+    config = _config_of(host, path, text)
     _mode_of(process, path, config, section)
     section.update(settings_of_process(process, path, config))
     bound = (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or ""
@@ -140,11 +140,9 @@ def _fill_start(host, process, bound, section):
 def _embedded(host, process, section):
     section["runs_in"] = "embedded"
     _fill_start(host, process, "", section)
-    with host.noting() as notes:
-        texts = [" ".join(process.arguments)] + [host.read_text(path).text for path in EMBEDDED_ARGUMENTS]
-    if notes or process.status != _host.OK:
-        section["collected"]["config"] = status_of_notes(notes) if notes else process.status
-    section.update(settings_of_texts(texts, "kube-proxy" if process.name == "kubelite" else "k3s"))
-    found = [re.search(r"proxy-mode[=\s]+[\"']?([a-z]+)", text) for text in texts]
-    mode = next((match.group(1) for match in found if match), None)
-    _set_mode(section, mode, "proxy-mode among the arguments of %s" % process.name, None)
+    status, arguments = embedded_arguments(host, process) if process.status == _host.OK else (process.status, None)
+    if arguments is None:
+        section["collected"]["config"] = status
+        return
+    section.update(settings_of_embedded(arguments, "kube-proxy" if process.name == "kubelite" else "k3s"))
+    _set_mode(section, option_of(arguments, "proxy-mode"), "proxy-mode among the arguments of %s" % process.name, None)

@@ -18,13 +18,14 @@ script, a text as it is, a list as words in quotes. C(bootcmd) and boothooks run
 """
 
 import collections
+import re
 
 from .cloud_parts import TYPES, Part, from_base64, parse_user_data, unpacked
 from .embedded import BOOT, FIRST_BOOT, command, in_place, shell_words
-from .yaml_flow import BINARY, LIST, MAP, NOTHING, SCALAR
-from .yaml_lines import item, parse_yaml
+from .parse_yaml import BINARY, LIST, MAP, NOTHING, SCALAR, item, parse_yaml
 
 _LISTS = (("bootcmd", BOOT), ("runcmd", FIRST_BOOT))
+_COMMANDS = re.compile(r"\b(?:bootcmd|runcmd|write_files)\b")
 _SCRIPTS = {"script": FIRST_BOOT, "script_per_boot": BOOT, "boothook": BOOT}
 _BASE64 = ("b64", "base64", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
 _GZIP = ("gz", "gzip", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
@@ -53,9 +54,26 @@ def written_files(data, marked=False):
     found = []
     for part in _all_parts(data, marked):
         if part.sort == "config":
-            for entry in _listed(item(parse_yaml(part.text), "write_files")):
+            for entry in _listed(item(_read(part), "write_files")):
                 found.extend(_written(entry, part))
     return found
+
+
+def unread_config(data, marked=False):
+    """The problem of the first part that may hold commands and cannot be read as a whole, with its line in the file; None where there is none.
+    What can be read of it is read all the same."""
+    for part in _all_parts(data, marked):
+        if part.sort == "config" and _COMMANDS.search(part.text):
+            problem = next((document.problem for document in parse_yaml(part.text)[:1]), None)
+            if problem:
+                return problem if part.line == 1 else "the part at line %d: %s" % (part.line, problem)
+    return None
+
+
+def _read(part):
+    """The node of the first document, as far as it can be read; `unread_config` tells whether that is all of it."""
+    documents = parse_yaml(part.text)
+    return documents[0].root if documents else NOTHING
 
 
 def _all_parts(data, marked):
@@ -69,7 +87,7 @@ def _all_parts(data, marked):
 def _of_archive(part):
     """The parts of a C(#cloud-config-archive): texts, or mappings with a type and a content."""
     found = []
-    for entry in _listed(parse_yaml(part.text)):
+    for entry in _listed(_read(part)):
         content = item(entry, "content") if entry.kind == MAP else entry
         if content.kind == SCALAR:
             sort = TYPES.get(item(entry, "type").value)
@@ -79,7 +97,7 @@ def _of_archive(part):
 
 
 def _of_config(part):
-    found, top = [], parse_yaml(part.text)
+    found, top = [], _read(part)
     for key, when in _LISTS:
         pieces = [(node.line, text) for node, text in _shell_texts(item(top, key))]
         if pieces:

@@ -13,28 +13,40 @@ Sample:
 Fields: kubeproxy.config.k8s.io/v1alpha1.
 """
 
-from .component_config import parse_component_config
+from .component_config import ComponentConfig, parse_component_config
+from .kube_proxy_conntrack import TYPES
 
-# (block or empty, key) -> what the value is called here.
+# (block or empty, key) -> what the value is called here, its type.
 FIELDS = {
-    ("", "mode"): "mode", ("ipvs", "scheduler"): "scheduler", ("", "metricsBindAddress"): "metrics",
-    ("", "clusterCIDR"): "cluster_cidr", ("", "detectLocalMode"): "detect_local_mode",
-    ("iptables", "masqueradeAll"): "masquerade_all", ("nftables", "masqueradeAll"): "masquerade_all_nftables",
+    ("", "mode"): ("mode", str), ("ipvs", "scheduler"): ("scheduler", str), ("", "metricsBindAddress"): ("metrics", str),
+    ("", "clusterCIDR"): ("cluster_cidr", str), ("", "detectLocalMode"): ("detect_local_mode", str),
+    ("iptables", "masqueradeAll"): ("masquerade_all", bool), ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool),
 }
 
 
 def parse_kube_proxy_config(text):
-    """The values of FIELDS as texts, empty where the file leaves the default, and those of the block C(conntrack) as C({key: text});
-    None if it is no such configuration, or one that cannot be read."""
-    fields = parse_component_config(text, "KubeProxyConfiguration")
-    if fields is None:
+    """`ComponentConfig` with the values of FIELDS as a flag would have them, empty where the file leaves the default, and those of the block
+    `conntrack` as {key: text}, empty for one of another type."""
+    found = parse_component_config(text, "KubeProxyConfiguration")
+    if found.fields is None:
+        return found
+    blocks = dict((block, {} if found.fields.get(block) is None else found.fields[block]) for block in ("ipvs", "iptables", "nftables", "conntrack"))
+    wrong = [block for block in sorted(blocks) if not isinstance(blocks[block], dict)]
+    if wrong:
+        return ComponentConfig(None, "%s is no mapping" % wrong[0])
+    blocks[""] = found.fields
+    values = {}
+    for (block, key), (name, kind) in sorted(FIELDS.items()):
+        value = blocks[block].get(key)
+        values[name] = "" if value is None else _text(value, kind)
+        if values[name] is None:
+            return ComponentConfig(None, "%s has another type" % ".".join(part for part in (block, key) if part))
+    conntrack = dict((key, _text(value, TYPES[key]) or "") for key, value in blocks["conntrack"].items() if key in TYPES and value is not None)
+    return ComponentConfig(dict(values, conntrack=conntrack), None)
+
+
+def _text(value, kind):
+    """The value as a flag has it; None where it has another type."""
+    if type(value) is not kind:
         return None
-    blocks = dict((block, {} if fields.get(block) is None else fields[block]) for block in ("ipvs", "iptables", "nftables", "conntrack"))
-    if not all(isinstance(block, dict) for block in blocks.values()):
-        return None
-    blocks[""] = fields
-    given = dict((name, blocks[block].get(key)) for (block, key), name in FIELDS.items())
-    values = dict((name, "" if value is None else value) for name, value in given.items())
-    if not all(isinstance(value, str) for value in values.values()):
-        return None
-    return dict(values, conntrack=dict((key, str(value)) for key, value in blocks["conntrack"].items() if value is not None))
+    return str(value).lower() if kind is bool else str(value)

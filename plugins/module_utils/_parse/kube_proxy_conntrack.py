@@ -26,6 +26,8 @@ FIELDS = {
     "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
     "udpTimeout": ("conntrack-udp-timeout", parse_go_duration),
 }
+# What the field is in a configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration, which is a text).
+TYPES = dict((field, {_number: int, _switch: bool}.get(read, str)) for field, (_flag, read) in FIELDS.items())
 FLAGS = dict((FIELDS[field][0], field) for field in FIELDS)
 
 

@@ -12,30 +12,19 @@ Of everything else in it, tokens and paths of keys among them, nothing is kept. 
 
 import re
 
-from .component_config import parse_component_config
+from .component_config import ComponentConfig, parse_component_config
 
 _HAIRPIN = ("promiscuous-bridge", "hairpin-veth", "none")
+# strconv.ParseBool of Go.
+_BOOLEANS = dict([(word, True) for word in ("1", "t", "T", "true", "TRUE", "True")]
+                 + [(word, False) for word in ("0", "f", "F", "false", "FALSE", "False")])
+_LARGEST = 99999
 
-
-def _number(text):
-    return int(text) if re.match(r"[0-9]{1,5}\Z", text) else None
-
-
-def _boolean(text):
-    """What YAML 1.1 and Go's strconv.ParseBool take."""
-    return {"true": True, "yes": True, "on": True, "t": True, "1": True,
-            "false": False, "no": False, "off": False, "f": False, "0": False}.get(text.lower())
-
-
-def _hairpin(text):
-    return text if text in _HAIRPIN else None
-
-
-# Name here, which is the flag's with underscores -> (field, what reads its text).
+# Name here, which is the flag's with underscores -> (field, its type or the words it may be).
 FIELDS = {
-    "port": ("port", _number), "read_only_port": ("readOnlyPort", _number), "healthz_port": ("healthzPort", _number),
-    "make_iptables_util_chains": ("makeIPTablesUtilChains", _boolean), "iptables_masquerade_bit": ("iptablesMasqueradeBit", _number),
-    "iptables_drop_bit": ("iptablesDropBit", _number), "hairpin_mode": ("hairpinMode", _hairpin),
+    "port": ("port", int), "read_only_port": ("readOnlyPort", int), "healthz_port": ("healthzPort", int),
+    "make_iptables_util_chains": ("makeIPTablesUtilChains", bool), "iptables_masquerade_bit": ("iptablesMasqueradeBit", int),
+    "iptables_drop_bit": ("iptablesDropBit", int), "hairpin_mode": ("hairpinMode", _HAIRPIN),
 }
 # What kubelet takes where nothing is said (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
 DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True, "iptables_masquerade_bit": 14,
@@ -45,10 +34,23 @@ READ_ONLY_PORT_OF_FLAGS = 10255
 
 
 def parse_kubelet_config(text):
-    """C({name of FIELDS: value}) of the fields that are there, None for a value that makes no sense; None if it is no such configuration, or
-    one that cannot be read."""
-    fields = parse_component_config(text, "KubeletConfiguration")
-    if fields is None:
-        return None
-    return dict((name, read(fields[field]) if isinstance(fields[field], str) else None)
-                for name, (field, read) in FIELDS.items() if fields.get(field) is not None)
+    """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for a value that makes no sense."""
+    found = parse_component_config(text, "KubeletConfiguration")
+    if found.fields is None:
+        return found
+    values = dict((name, _sensible(kind, found.fields[field])) for name, (field, kind) in FIELDS.items() if found.fields.get(field) is not None)
+    return ComponentConfig(values, None)
+
+
+def flag_value(name, text):
+    """The value of a flag for that name of FIELDS; None where it makes no sense."""
+    kind = FIELDS[name][1]
+    if kind is bool:
+        return _BOOLEANS.get(text)
+    return _sensible(kind, int(text) if kind is int and re.match(r"[0-9]{1,5}\Z", text) else text)
+
+
+def _sensible(kind, value):
+    if kind in (int, bool):
+        return value if type(value) is kind and 0 <= value <= _LARGEST else None
+    return value if isinstance(value, str) and value in kind else None

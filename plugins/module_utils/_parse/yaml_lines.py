@@ -1,80 +1,53 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""YAML as people write configuration in it, with the line of every value. PRIVATE to the collection.
+"""One document of YAML, line by line. PRIVATE to the collection.
 
-Sample:
-    runcmd:
-      - systemctl restart iptables   # a comment
-      - [ sh, -c, "iptables -F" ]
-      - |
-        iptables -X
-The standard library reads no YAML. Read are blocks of lists and mappings, compact ones (C(- a: 1)), flow lists and mappings, plain and
-quoted scalars over several lines, literal and folded ones, comments, tags, anchors and aliases. Only the first document counts. parse_yaml()
-passes over a line that fits nowhere; parse_whole_yaml() takes no text of which anything was passed over. Grammar: YAML 1.2.2, chapters 6 to 9.
+A line that fits nowhere is passed over, and noted as a doubt. Grammar: YAML 1.2.2, chapters 6 to 9.
 """
 
 import re
 
-from .yaml_flow import BINARY, LIST, MAP, NOTHING, SCALAR, Node, parse_flow
-from .yaml_scalars import QUOTES, end_of_quote, folded, unquoted
+from .yaml_flow import parse_flow
+from .yaml_nodes import LIST, MAP, MERGE, NOTHING, SCALAR, Node, Notes, Unreadable
+from .yaml_scalars import QUOTES, end_of_quote, folded, has_odd_escape, unquoted
 
 _DEPTH = 40
 _PROPERTIES = 4
+# Brackets that cannot be read; each may have been followed through many lines.
+_BROKEN_LIMIT = 100
 _BLOCK = re.compile(r"([|>])(?:([+-])?([1-9])?|([1-9])([+-]))(?:[ \t]+#.*|[ \t]*)\Z")
-_PROPERTY = re.compile(r"(!\S*|&[^\s,\[\]{}]+)(?:[ \t]+|\Z)")
+_PROPERTY = re.compile(r"(?:(!\S*)|&([^\s,\[\]{}]+))(?:[ \t]+|\Z)")
 _KEY_END = re.compile(r":(?=[ \t]|\Z)")
 _COMMENT = re.compile(r"[ \t]#")
-# Line breaks that are none here, and a tab where columns are counted.
-_OTHER_BREAK = re.compile(u"\r(?!\n)|[\x85\u2028\u2029]|^ *\t", re.M)
 _TAIL = re.compile(r"[ \t]*\Z|[ \t]+#")
+_BELONGS_NOWHERE = "it belongs to nothing by its indentation"
 
 
-def parse_yaml(text):
-    """The C(Node) of the first document; C(NOTHING) where there is none."""
-    return _Reader(text).document()
-
-
-def parse_whole_yaml(text):
-    """The C(Node) of the first document, or None where this reader does not know all that is written in it: it may mean something else then."""
-    reader = _Reader(text)
-    node = reader.document()
-    return node if reader.sure else None
-
-
-def item(node, key):
-    """The C(Node) of a mapping's key, the last if there are several; C(NOTHING) if it has none or is no mapping."""
-    found = [value for name, value in node.value if name == key] if node.kind == MAP else []
-    return found[-1] if found else NOTHING
+def parse_lines(lines, offset):
+    """(`Node`, what is in doubt or None) of a document, the first of whose lines is that behind line `offset` of the file."""
+    reader = _Reader(lines, offset)
+    return reader.document(), reader.notes.problem
 
 
 class _Reader(object):
 
-    def __init__(self, text):
-        # What follows the last line break is no line of its own where it is empty.
-        self._lines = [line.rstrip("\r") for line in re.sub(r"\n\Z", "", text.lstrip(u"\ufeff")).split("\n")]
-        self._at = 0
-        self._anchors = {}
-        self.sure = not _OTHER_BREAK.search(text)
+    def __init__(self, lines, offset):
+        self._lines, self._offset, self._at = lines, offset, 0
+        self._text, self._starts, self._broken = None, None, 0
+        self.notes = Notes()
 
     def document(self):
-        while self._at < len(self._lines) and (self._is_blank(self._at) or self._lines[self._at].startswith("%")):
-            self._at += 1
-        if self._at < len(self._lines) and re.match(r"---(\s|\Z)", self._lines[self._at]):
-            self._lines[self._at] = self._lines[self._at].replace("---", "   ", 1)
-        for number in range(self._at, len(self._lines)):
-            # An indicator at the first column ends the document even inside of a literal block.
-            if re.match(r"(---|\.\.\.)(\s|\Z)", self._lines[number]):
-                del self._lines[number:]
-                break
-            self._doubt(self._lines[number].startswith("%"))
         node = self._block(0, -1, 0)
-        self._doubt(self._indent() >= 0)
+        self._doubt("something stands behind the end", self._indent() >= 0)
         return node
 
-    def _doubt(self, really=True):
-        """Notes that something means another thing than this reader takes it for, or nothing at all."""
-        self.sure = self.sure and not really
+    def _number(self, at):
+        """The number that a line has in the file."""
+        return self._offset + at + 1
+
+    def _doubt(self, why, really=True, at=None):
+        self.notes.doubt(self._number(self._at if at is None else at), why, really)
 
     def _is_blank(self, number):
         line = self._lines[number].strip(" \t")
@@ -84,13 +57,17 @@ class _Reader(object):
         """Indentation of the next line that says something; -1 at the end."""
         while self._at < len(self._lines) and self._is_blank(self._at):
             self._at += 1
-        return _indent_of(self._lines[self._at]) if self._at < len(self._lines) else -1
+        if self._at >= len(self._lines):
+            return -1
+        indent = _indent_of(self._lines[self._at])
+        self._doubt("a tab stands where columns are counted", self._lines[self._at][indent] == "\t")
+        return indent
 
     def _block(self, least, parent, depth):
-        """What begins on the next line, if that is indented by at least C(least); C(parent) is the indentation of what it belongs to."""
+        """What begins on the next line, if that is indented by at least `least`; `parent` is the indentation of what it belongs to."""
         indent = self._indent()
         if indent < least or depth > _DEPTH:
-            self._doubt(depth > _DEPTH)
+            self._doubt("it is nested deeper than %d levels" % _DEPTH, depth > _DEPTH)
             return NOTHING
         line = self._lines[self._at][indent:]
         if _is_item(line):
@@ -100,11 +77,12 @@ class _Reader(object):
         return self._value(line, parent, depth)
 
     def _list(self, indent, depth):
-        items, first = [], self._at + 1
+        items, first = [], self._at
         while self._indent() == indent and _is_item(self._lines[self._at][indent:]):
             number, rest = self._at, self._lines[self._at][indent + 1:]
             inner = rest.lstrip(" \t")
             if _is_item(inner) or _key_of(inner):
+                self._doubt("a tab stands where columns are counted", "\t" in rest[:len(rest) - len(inner)])
                 # A list or mapping that begins behind the dash goes on at that column.
                 self._lines[number] = self._lines[number][:indent] + " " + rest
                 items.append(self._block(indent + 1, indent, depth + 1))
@@ -112,44 +90,40 @@ class _Reader(object):
                 items.append(self._value(inner, indent, depth + 1))
             self._at += self._at == number
             self._pass_over(indent)
-        return Node(LIST, first, items, False)
+        return Node(LIST, self._number(first), items, False, False)
 
     def _mapping(self, indent, depth):
-        pairs, first = [], self._at + 1
+        pairs, first = [], self._at
         while self._indent() == indent:
             number, found = self._at, _key_of(self._lines[self._at][indent:])
-            self._doubt(not found or found[0] == "<<" or found[0].startswith("? "))
+            self._doubt("a mapping goes on without a key", not found or found[0] is not MERGE and found[0].startswith("? "))
             if found:
                 key, rest = found
                 # The items of a list may stand at the column of its key.
                 pairs.append((key, self._value(rest, indent, depth + 1, least=indent)))
             self._at += self._at == number
             self._pass_over(indent)
-        return Node(MAP, first, pairs, False)
+        return Node(MAP, self._number(first), self.notes.merged(pairs, self._number(first)), False, False)
 
     def _pass_over(self, indent):
         """Lines that are indented deeper than what they stand in belong to nothing."""
         while self._indent() > indent:
-            self._doubt()
+            self._doubt(_BELONGS_NOWHERE)
             self._at += 1
 
     def _value(self, text, indent, depth, least=None):
-        """What C(text), the rest of the present line, begins; its further lines are indented by more than C(indent)."""
-        properties = []
+        """What `text`, the rest of the present line, begins; its further lines are indented by more than `indent`."""
+        line, tags, anchors = self._number(self._at), [], []
         for _number in range(_PROPERTIES):
             found = _PROPERTY.match(text)
             if found:
-                properties.append(found.group(1))
+                tags += [found.group(1)] if found.group(1) else []
+                anchors += [found.group(2)] if found.group(2) else []
                 text = text[found.end():]
-        node = self._plain_value(text, indent, depth, least)
-        if node.kind == SCALAR and "!!binary" in properties:
-            node = node._replace(kind=BINARY)
-        # A tag may make a number of a text, or nothing of it.
-        self._doubt(any(each[0] == "!" for each in properties))
-        self._anchors.update((each[1:], node) for each in properties if each[0] == "&")
-        return node
+        node = self._without_properties(text, indent, depth, least)
+        return self.notes.with_properties(node, line, tags, anchors)
 
-    def _plain_value(self, text, indent, depth, least):
+    def _without_properties(self, text, indent, depth, least):
         if not text or text[0] == "#":
             self._at += 1
             following = self._indent()
@@ -157,17 +131,18 @@ class _Reader(object):
                 return NOTHING
             return self._block(indent + 1 if least is None else least, indent, depth)
         if text[0] == "*":
-            self._at += 1
             name, _blank, rest = text[1:].partition(" ")
-            self._doubt(name not in self._anchors or bool(rest.strip() and rest.lstrip()[0] != "#"))
-            return self._anchors.get(name.strip(), NOTHING)
+            self._doubt("something stands behind an alias", bool(rest.strip() and rest.lstrip()[0] != "#"))
+            node = self.notes.anchored(name.strip(), self._number(self._at))
+            self._at += 1
+            return node
         block = _BLOCK.match(text)
         if block:
             return self._literal(indent, block.group(1), block.group(2) or block.group(5), block.group(3) or block.group(4))
         if text[0] in QUOTES:
             return self._quoted(text, indent)
-        if text[0] in "[{":
-            return self._flow(text, indent)
+        if text[0] in "[{" and self._broken < _BROKEN_LIMIT:
+            return self._flow(text)
         return self._plain(text, indent)
 
     def _literal(self, indent, style, chomping, given):
@@ -190,7 +165,7 @@ class _Reader(object):
             blanks += 1
         text = "\n".join(lines) if style == "|" else folded(lines)
         ends = {"-": 0, "+": blanks + bool(lines)}.get(chomping, bool(lines))
-        return Node(SCALAR, first + 1, text + "\n" * ends, style == "|")
+        return Node(SCALAR, self._number(first), text + "\n" * ends, style == "|", False)
 
     def _quoted(self, text, indent):
         number, quote = self._at, text[0]
@@ -199,22 +174,34 @@ class _Reader(object):
         while end < 0:
             if self._at >= len(self._lines) or (self._lines[self._at].strip() and _indent_of(self._lines[self._at]) <= indent):
                 self._at = number + 1
-                self._doubt()
-                return Node(SCALAR, number + 1, text, False)
+                self._doubt("a quote is not closed", at=number)
+                return Node(SCALAR, self._number(number), text, False, False)
             pieces.append(self._lines[self._at])
             end = end_of_quote(pieces[-1], quote)
             self._at += 1
-        self._doubt(not _TAIL.match(pieces[-1][end + 1:]))
-        return Node(SCALAR, number + 1, unquoted("\n".join(pieces[:-1] + [pieces[-1][:end]]), quote), False)
+        self._doubt("something stands behind a closing quote", not _TAIL.match(pieces[-1][end + 1:]), self._at - 1)
+        inner = "\n".join(pieces[:-1] + [pieces[-1][:end]])
+        self._doubt("an escape is not known", quote == '"' and "\\" in inner and has_odd_escape(inner), number)
+        return Node(SCALAR, self._number(number), unquoted(inner, quote), False, False)
 
-    def _flow(self, text, indent):
-        number, end = self._at, self._at + 1
-        while end < len(self._lines) and (not self._lines[end].strip() or _indent_of(self._lines[end]) > indent):
-            end += 1
-        node, count, sure = parse_flow("\n".join([text] + self._lines[number + 1:end]), number + 1)
-        self._doubt(not sure)
-        self._at += count or 1
-        return node or Node(SCALAR, number + 1, text, False)
+    def _flow(self, text):
+        """What begins with a bracket; it ends where the bracket is closed, however its lines are indented."""
+        if self._text is None:
+            self._text, self._starts, start = "\n".join(self._lines), [], 0
+            for line in self._lines:
+                self._starts.append(start)
+                start += len(line) + 1
+        number = self._at
+        at = self._starts[number] + len(self._lines[number]) - len(text)
+        try:
+            found = parse_flow(self._text, at, self._number(number), self.notes)
+        except Unreadable as error:
+            self.notes.doubt(*error.args)
+            self._broken += 1
+            self._at += 1
+            return Node(SCALAR, self._number(number), text, False, False)
+        self._at = found.line - self._offset
+        return found.node
 
     def _plain(self, text, indent):
         number, pieces = self._at, [_without_comment(text)]
@@ -226,6 +213,7 @@ class _Reader(object):
             if line.strip(" \t"):
                 if _indent_of(line) <= indent or line.lstrip(" \t")[0] == "#":
                     break
+                self._doubt("a tab stands where columns are counted", line[_indent_of(line)] == "\t")
                 plain = _without_comment(line.strip(" \t"))
                 commented = plain != line.strip(" \t")
                 pieces.append("\n" * blanks + plain if blanks else " " + plain)
@@ -233,8 +221,9 @@ class _Reader(object):
             else:
                 blanks += 1
             self._at += 1
-        self._doubt(text[0] in "?%@`,]}-" and text[1:2] in ("", " ") or any(_KEY_END.search(piece) for piece in pieces))
-        return Node(SCALAR, number + 1, "".join(pieces), len(pieces) == 1)
+        odd = text[0] in "%@`,]}&!|>" or text[0] in "?-" and text[1:2] in ("", " ", "\t") or any(_KEY_END.search(piece) for piece in pieces)
+        self._doubt("it is no plain text and not in quotes", odd, number)
+        return Node(SCALAR, self._number(number), "".join(pieces), len(pieces) == 1, True)
 
 
 def _indent_of(line):
@@ -255,7 +244,7 @@ def _key_of(line):
         return None
     end = _KEY_END.search(line)
     key = line[:end.start()].rstrip(" \t") if end else ""
-    return (key, line[end.end():].lstrip(" \t")) if key and not _COMMENT.search(key) else None
+    return (MERGE if key == "<<" else key, line[end.end():].lstrip(" \t")) if key and not _COMMENT.search(key) else None
 
 
 def _without_comment(text):

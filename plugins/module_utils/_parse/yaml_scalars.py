@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scalars of YAML in quotes and in folded blocks. PRIVATE to the collection.
+"""Scalars of YAML: in quotes, in folded blocks, and the types of plain ones. PRIVATE to the collection.
 
 Grammar: YAML 1.2.2, 5.7 (escapes), 6.5 (line folding), 7.3 (quoted), 8.1.3 (folded).
 """
@@ -9,14 +9,41 @@ Grammar: YAML 1.2.2, 5.7 (escapes), 6.5 (line folding), 7.3 (quoted), 8.1.3 (fol
 import re
 
 # What stands before the quote that ends a scalar; nothing in it can be read in two ways.
-_INSIDE = {'"': re.compile(r'(?:[^"\\]|\\.)*\\?'), "'": re.compile(r"(?:[^']|'')*")}
+_INSIDE = {'"': re.compile(r'[^"\\]*(?:\\.[^"\\]*)*\\?', re.DOTALL), "'": re.compile(r"[^']*(?:''[^']*)*")}
 QUOTES = tuple(_INSIDE)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}|\n|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v", "N": "\x85", "_": "\xa0"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v", "N": "\x85", "_": "\xa0",
+            "L": u"\u2028", "P": u"\u2029"}
+_THEMSELVES = tuple(" \"/\\\t\n")
+# kubelet, kube-proxy and k3s read YAML with yaml.v2, which has the types of YAML 1.1 with its own rules (resolve.go of gopkg.in/yaml.v2, which
+# sigs.k8s.io/yaml uses): y and n are booleans too, and there is no number to the base of 60.
+_WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
+_WORDS.update((form, value) for value, words in ((True, "y yes true on"), (False, "n no false off"))
+              for word in words.split() for form in (word, word.capitalize(), word.upper()))
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
+_DIGITS = 300  # No number of a configuration has more of them; int() takes its time for many.
+
+
+def typed(text):
+    """What a plain scalar is: None, a boolean, a number or the text itself."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789" or len(text) > _DIGITS:
+        return text
+    compact = text.replace("_", "")
+    found = _INTEGER.match(compact)
+    if found:
+        sign, sixteen, two, eight, ten = found.groups()
+        return (-1 if sign == "-" else 1) * next(int(digits, base) for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)) if digits)
+    if _NO_NUMBER.match(text):
+        return float(text.replace(".", ""))
+    return float(compact) if _FLOAT.match(compact) else text
 
 
 def end_of_quote(line, quote, start=0):
-    """Where in C(line) the quote ends that is open at C(start), as the place of the closing mark; -1 if it goes on in the next line."""
+    """Where in `line` the quote ends that is open at `start`, as the place of the closing mark; -1 if it goes on in the next line."""
     end = _INSIDE[quote].match(line, start).end()
     return end if end < len(line) else -1
 
@@ -26,6 +53,18 @@ def unquoted(inner, quote):
     if quote == "'":
         return "".join(_folded_lines(inner.split("\n"), False)).replace("''", "'")
     return _ESCAPE.sub(_escaped, "".join(_folded_lines(inner.split("\n"), True)))
+
+
+def has_odd_escape(inner):
+    """Whether readers of YAML do not agree on what a backslash means in what stands between double quotes: half a pair of UTF-16, which only
+    JSON knows, and what no escape is."""
+    for match in _ESCAPE.finditer(inner):
+        what = match.group(1)
+        if len(what) == 1 and what not in _ESCAPES and what not in _THEMSELVES:
+            return True
+        if len(what) > 1 and not _is_character(int(what[1:], 16)):
+            return True
+    return False
 
 
 def folded(lines):
@@ -48,14 +87,14 @@ def folded(lines):
 
 
 def _folded_lines(lines, escapes):
-    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are C(escapes), a backslash at the
+    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are `escapes`, a backslash at the
     end joins without.
     """
     yield lines[0] if len(lines) == 1 else lines[0].rstrip(" \t")
     before, blanks = lines[0], 0
-    for line in lines[1:]:
-        stripped = line.strip(" \t") if line is not lines[-1] else line.lstrip(" \t")
-        if not stripped and line is not lines[-1]:
+    for left, line in zip(range(len(lines) - 2, -1, -1), lines[1:]):
+        stripped = line.strip(" \t") if left else line.lstrip(" \t")
+        if left and not stripped:
             blanks += 1
             continue
         joined = escapes and (len(before) - len(before.rstrip("\\"))) % 2
@@ -68,5 +107,9 @@ def _escaped(match):
     what = match.group(1)
     if what[0] in "xuU" and len(what) > 1:
         number = int(what[1:], 16)
-        return chr(number) if number < 0x110000 else ""
+        return chr(number) if _is_character(number) else ""
     return "" if what == "\n" else _ESCAPES.get(what, what)
+
+
+def _is_character(number):
+    return number < 0x110000 and not 0xd800 <= number < 0xe000

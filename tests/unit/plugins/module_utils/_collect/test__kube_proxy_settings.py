@@ -42,6 +42,10 @@ def test_a_configuration_that_cannot_be_read(tmp_path):
     ("k3s-server", {}, {}, "k3s"),
     ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=iptables\n--conntrack-min=5\n"}, {"min": 5}, "kube-proxy"),
     ("k3s-agent", {"etc/rancher/k3s/config.yaml": 'token: x\n#  - "conntrack-min=9"\nkube-proxy-arg: ["conntrack-min=5", conntrack-max-per-core=0]\n'},
-     {"min": 5, "maxPerCore": 0}, "k3s")])
+     {"min": 5, "maxPerCore": 0}, "k3s"),
+    # What other components are told is nothing to kube-proxy.
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "kubelet-arg: conntrack-min=9\n'kube-proxy-arg': [conntrack-min=5]\n",
+                   "etc/rancher/k3s/config.yaml.d/a.yaml": "kube-proxy-arg+: [conntrack-tcp-be-liberal]\n"}, {"min": 5, "tcpBeLiberal": 1}, "k3s"),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "kube-proxy-arg: [conntrack-min=5]\n<<: 1\n"}, None, None)])
 def test_inside_another_program(comm, more, conntrack, by, tmp_path):
     assert told(tmp_path, process(500, comm, [comm]), more) == (conntrack, by)

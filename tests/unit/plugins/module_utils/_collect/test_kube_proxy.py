@@ -77,7 +77,9 @@ def test_a_configuration_that_cannot_be_read(content, status, tmp_path):
     ("{kind: KubeProxyConfiguration, mode: ipvs, conntrack: {min: 7}}\n", "ipvs", {"min": 7}, "ok"),
     ("kind: KubeProxyConfiguration\n'mode': \"nftables\"\nconntrack: {'maxPerCore': 0}\n", "nftables", {"maxPerCore": 0}, "ok"),
     ("a: &mode ipvs\nkind: KubeProxyConfiguration\nmode: *mode\n", "ipvs", {}, "ok"),
-    ("a: &all\n  mode: ipvs\nkind: KubeProxyConfiguration\n<<: *all\n", None, None, "unparsed"),
+    ("a: &all\n  mode: ipvs\nkind: KubeProxyConfiguration\n<<: *all\n", "ipvs", {}, "ok"),
+    ("a: &all\n  mode: ipvs\nmode: ''\nkind: KubeProxyConfiguration\n<<: *all\n", None, None, "unparsed"),
+    ("kind: KubeProxyConfiguration\nconntrack: {min: '7'}\n", "iptables", None, "ok"),
 ])
 def test_a_configuration_in_other_styles(content, mode, conntrack, status, tmp_path):
     section = look(merged(proxy("--config=/c"), {"c": content}), tmp_path)
@@ -98,12 +100,20 @@ def test_a_container_of_a_tree_is_not_entered(tmp_path):
 @pytest.mark.parametrize("comm, extra, mode", [
     ("k3s-server", {}, "iptables"),
     ("k3s-server", {"etc/rancher/k3s/config.yaml": 'kube-proxy-arg:\n  - "proxy-mode=ipvs"\n'}, "ipvs"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": b"\xff\x00"}, "iptables"),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": b"\xff\x00"}, None),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "token: proxy-mode=ipvs\nkube-controller-manager-arg: [proxy-mode=nftables]\n"}, "iptables"),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": '"kube-proxy-arg": {proxy-mode: ipvs}\n'}, None),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "'kube-proxy-arg': &x [\n proxy-mode=ipvs ]\n"}, "ipvs"),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yaml": "kube-proxy-arg: proxy-mode=nftables\n",
+                   "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, "nftables"),
+    ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yml": "kube-proxy-arg: !x proxy-mode=nftables\n",
+                   "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, None),
     ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=nftables\n"}, "nftables"),
 ])
 def test_inside_another_program(comm, extra, mode, tmp_path):
     section = look(merged(process(500, comm, [comm]), extra), tmp_path)
     assert (section["running"], section["runs_in"], section["mode"]) == (True, "embedded", mode)
+    assert (section["collected"]["config"] == "unparsed", section["conntrack"] is None) == (mode is None, mode is None)
 
 
 def test_none_runs(tmp_path):

@@ -164,7 +164,7 @@ def test_a_program_of_somebody_who_calls_himself_kubelet_is_not_run(exe, tmp_pat
     (("--config=/c", "--make-iptables-util-chains=false", "--iptables-masquerade-bit=20"), {"c": CONFIG + "makeIPTablesUtilChains: true\n"},
      {"make_iptables_util_chains": False, "iptables_masquerade_bit": 20}),
     (("--config=/c",), {"c": "{kind: KubeletConfiguration, 'makeIPTablesUtilChains': false}\n"}, {"make_iptables_util_chains": False, "port": 10250}),
-    (("--config=/c",), {"c": CONFIG + "port: 0x2814\n"}, {"port": None, "make_iptables_util_chains": True}),
+    (("--config=/c",), {"c": CONFIG + "port: '10260'\n"}, {"port": None, "make_iptables_util_chains": True}),
     # A bool flag alone: what stands behind it is the next one.
     (("--make-iptables-util-chains", "--port=1", "--config=/c"), {"c": CONFIG + "makeIPTablesUtilChains: false\n"},
      {"make_iptables_util_chains": True, "port": 1}),
@@ -177,7 +177,7 @@ def test_settings(arguments, files, expected, tmp_path):
 
 @pytest.mark.parametrize("files, status", [
     ({}, "absent"), ({"c": "no configuration"}, "unparsed"), ({"c": node_tree.FIFO}, "unparsed"),
-    ({"c": CONFIG + "port: 10260\n", "d/a.conf": "kind: Other\n"}, "unparsed"), ({"c": "a: &a {port: 1}\n" + CONFIG + "<<: *a\n"}, "unparsed"),
+    ({"c": CONFIG + "port: 10260\n", "d/a.conf": "kind: Other\n"}, "unparsed"), ({"c": "a: &a {port: 1}\nport: 2\n" + CONFIG + "<<: *a\n"}, "unparsed"),
     ({"c": node_tree.sparse(10 ** 10)}, "unparsed")])
 def test_what_a_configuration_that_cannot_be_read_may_say_is_not_guessed(files, status, tmp_path):
     section = live(tmp_path, runs(arguments=("--config=/c", "--config-dir=/d", "--healthz-port=10300")), rules(), {"d": node_tree.DIRECTORY}, files)
@@ -194,6 +194,12 @@ def test_a_configuration_inside_of_a_container_is_not_read_here(tmp_path):
     ("k3s-server", {}, {"port": 10250, "read_only_port": 0}),
     ("k3s-server", {"etc/rancher/k3s/config.yaml": "token: a\nkubelet-arg:\n  - port=10260\n  - config=/c\n", "c": CONFIG + "readOnlyPort: 5\n"},
      {"port": 10260, "read_only_port": 5}),
+    ("k3s-server", {"etc/rancher/k3s/config.yaml": "kubelet-arg: [port=10260, make-iptables-util-chains]\n",
+                    "etc/rancher/k3s/config.yaml.d/1.yaml": "kubelet-arg+: [healthz-port=10300]\n",
+                    "etc/rancher/k3s/config.yaml.d/2.txt": "kubelet-arg: [port=1]\n"},
+     {"port": 10260, "healthz_port": 10300, "make_iptables_util_chains": True}),
+    ("k3s-server", {"etc/rancher/k3s/config.yaml": "kubelet-arg: [port=10260]\n", "etc/rancher/k3s/config.yaml.d/1.yaml": "kubelet-arg: [a\n"},
+     {"port": None, "healthz_port": None}),
     ("k3s-agent", {"var/lib/rancher/k3s/agent/etc/kubelet.conf.d/50-a.conf": CONFIG + "port: 10261\n"}, {"port": 10261}),
     ("kubelite", {"var/snap/microk8s/current/args/kubelet": "--port=10262\n--make-iptables-util-chains=false\n"},
      {"port": 10262, "make_iptables_util_chains": False}),

@@ -27,10 +27,11 @@ HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfigurati
     (HEAD + "ipvs: {scheduler: 'sh'}\n'mode': ipvs\n", "ipvs", "sh"),
     (HEAD + "\"mode\" : &mode ipvs\nipvs: &ipvs\n    \"scheduler\": wrr\n", "ipvs", "wrr"),
     ("unused: &ipvs\n  scheduler: wrr\n" + HEAD + "mode:\n  nftables\nipvs: *ipvs\n", "nftables", "wrr"),
+    ("unused: &all\n  mode: ipvs\n" + HEAD + "<<: *all\nipvs: {\n  scheduler: wrr\n}\n", "ipvs", "wrr"),
     ("kind: ClusterConfiguration\nmode: none\n---\n" + HEAD + "mode: ipvs\n", "ipvs", ""),
 ])
 def test_mode_and_scheduler(text, mode, scheduler):
-    fields = parse_kube_proxy_config(text)
+    fields, _problem = parse_kube_proxy_config(text)
     assert (fields.pop("mode"), fields.pop("scheduler")) == (mode, scheduler) and not any(fields.values())
 
 
@@ -44,7 +45,7 @@ def test_mode_and_scheduler(text, mode, scheduler):
      "10.244.0.0/16", "", "true", "false"),
 ])
 def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptables, nftables):
-    fields = parse_kube_proxy_config(text)
+    fields, _problem = parse_kube_proxy_config(text)
     assert (fields["cluster_cidr"], fields["detect_local_mode"]) == (cidr, local)
     assert (fields["masquerade_all"], fields["masquerade_all_nftables"]) == (iptables, nftables)
 
@@ -58,7 +59,7 @@ def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptab
     ('{"kind": "KubeProxyConfiguration", "conntrack": {"maxPerCore": 0, "min": null, "tcpBeLiberal": true}}', {"maxPerCore": "0", "tcpBeLiberal": "true"}),
 ])
 def test_connection_tracking(text, conntrack):
-    assert parse_kube_proxy_config(text)["conntrack"] == conntrack
+    assert parse_kube_proxy_config(text).fields["conntrack"] == conntrack
 
 
 @pytest.mark.parametrize("text, metrics", [
@@ -67,32 +68,34 @@ def test_connection_tracking(text, conntrack):
     ('{"kind": "KubeProxyConfiguration", "metricsBindAddress": "127.0.0.1:20249"}', "127.0.0.1:20249"),
 ])
 def test_where_metrics_are_offered(text, metrics):
-    assert parse_kube_proxy_config(text)["metrics"] == metrics
+    assert parse_kube_proxy_config(text).fields["metrics"] == metrics
 
 
 # What is not read as a whole is not taken for a configuration that says nothing.
-UNREAD = ["metricsBindAddress: [::1]:10249\n", "x: &x\n  mode: ipvs\n<<: *x\n", "? mode\n: ipvs\n", "mode: !!str ipvs\n", "mode: *gone\n", "mode: [ipvs]\n",
+UNREAD = ["metricsBindAddress: [::1]:10249\n", "mode: ''\nx: &x\n  mode: ipvs\n<<: *x\n", "mode: 1\n", "mode: on\n",
+          "iptables: {masqueradeAll: 'true'}\n", "? mode\n: ipvs\n", "mode: !!str ipvs\n", "mode: *gone\n", "mode: [ipvs]\n",
           "conntrack: {maxPerCore: *gone}\n", "conntrack: [1]\n", "mode: ipvs\n   min: 1\n", "mode: 'ipvs\n", "conntrack: {min: 1\nmode: ipvs\n"]
 
 
 @pytest.mark.parametrize("text", UNREAD)
 def test_what_cannot_be_read_is_none(text):
-    assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') is None
-    assert parse_kube_proxy_config(HEAD) is not None and parse_kube_proxy_config(HEAD + text) is None
+    assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') == (None, "ipvs is no mapping")
+    fields, problem = parse_kube_proxy_config(HEAD + text)
+    assert parse_kube_proxy_config(HEAD).fields is not None and fields is None and 0 < len(problem) < 100
 
 
 def test_aliases_that_grow():
     layers = ["a0: &a0 {x: y}"] + ["a%d: &a%d\n%s" % (layer, layer, "\n".join("- *a%d" % (layer - 1) for _each in range(9))) for layer in range(1, 40)]
-    assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n")["mode"] == "ipvs"
+    assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n").fields["mode"] == "ipvs"
 
 
 @pytest.mark.parametrize("text", ["", "kind: KubeletConfiguration\nmode: ipvs\n", '{"kind": "KubeProxyConfiguration"', "\x7fELF"])
 def test_something_else_is_none(text):
-    assert parse_kube_proxy_config(text) is None
+    assert parse_kube_proxy_config(text).fields is None
 
 
 def test_nesting_without_end():
-    assert parse_kube_proxy_config('{"KubeProxyConfiguration":' + "[" * 100000) is None
+    assert parse_kube_proxy_config('{"KubeProxyConfiguration":' + "[" * 100000) == (None, "line 1: it is nested deeper than 40 levels")
 
 
 @given(st.text() | st.dictionaries(st.sampled_from(["mode", "ipvs", "kind"]), st.none() | st.text() | st.integers()
@@ -100,6 +103,6 @@ def test_nesting_without_end():
 @example('{"ipvs": 1}')
 def test_any_text_is_read_without_an_exception(text):
     for whole in (text, HEAD + text, '{"KubeProxyConfiguration": 1, ' + text[1:]):
-        answer = parse_kube_proxy_config(whole)
+        answer = parse_kube_proxy_config(whole).fields
         conntrack = answer.pop("conntrack") if answer else {}
         assert answer is None or all(isinstance(value, str) for value in list(answer.values()) + list(conntrack.values()))

@@ -1,0 +1,80 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a document of YAML consists of, its anchors and merge keys, and what of it is in doubt. PRIVATE to the collection."""
+
+import collections
+
+SCALAR, LIST, MAP = "scalar", "list", "map"
+BINARY = "binary"  # A scalar in base64: `!!binary`.
+# `value`: a text, [Node] or [(key, Node)]. `exact`: line N of the text is line `line + N - 1` of the file. `plain`: a text that is not in quotes
+# and no block, which may be a number as well.
+Node = collections.namedtuple("Node", "kind line value exact plain")
+NOTHING = Node(SCALAR, 0, "", False, True)
+MERGE = object()  # Stands where a merge key stood: https://yaml.org/type/merge.html.
+# Keys that merges of one document may bring: aliases make little text into much.
+MERGED_LIMIT = 2000
+_TAG_OF_BINARY = "!!binary"
+
+
+class Unreadable(Exception):
+    """A text that is no YAML this reader knows; `args` are its line and why."""
+
+
+class Notes(object):
+    """What is noted while a document is read: its anchors, and the first thing that may mean something else than this reader takes it for."""
+
+    def __init__(self):
+        self.problem = None
+        self._anchors = {}
+        self._merged = 0
+
+    def doubt(self, line, why, really=True):
+        if really and self.problem is None:
+            self.problem = "line %d: %s" % (line, why)
+
+    def anchored(self, name, line):
+        """The node an alias stands for."""
+        self.doubt(line, "an alias has no anchor", name not in self._anchors)
+        return self._anchors.get(name, NOTHING)
+
+    def with_properties(self, node, line, tags, anchors):
+        """The node with its tags taken into account, and known by its anchors."""
+        if node.kind == SCALAR and _TAG_OF_BINARY in tags:
+            node = node._replace(kind=BINARY)
+        # A tag may make a number of a text, or nothing of it.
+        self.doubt(line, "a tag is not known", any(tag != _TAG_OF_BINARY for tag in tags))
+        self._anchors.update((name, node) for name in anchors)
+        return node
+
+    def merged(self, pairs, line):
+        """The pairs of a mapping with what its merge keys bring ahead of its own, which count before them."""
+        if not any(key is MERGE for key, _value in pairs):
+            return pairs
+        brought, own, before = [], [], set()
+        for key, value in pairs:
+            if key is not MERGE:
+                own.append((key, value))
+                before.add(key)
+                continue
+            found = self._of_merge(value, line)
+            # yaml.v2 lets a merge key overrule what stands ahead of it, other readers do not.
+            self.doubt(line, "a merge key follows a key that it brings as well", any(name in before for name, _node in found))
+            brought += found
+        return brought + own
+
+    def _of_merge(self, value, line):
+        maps = value.value if value.kind == LIST else [value]
+        if any(node.kind != MAP for node in maps):
+            self.doubt(line, "a merge key does not name a mapping")
+            return []
+        self._merged += sum(len(node.value) for node in maps)
+        if self._merged > MERGED_LIMIT:
+            self.doubt(line, "merge keys bring more than %d keys" % MERGED_LIMIT)
+            return []
+        return [pair for node in reversed(maps) for pair in node.value]
+
+
+def merge_or_key(node):
+    """What the key of a mapping is: its text, or MERGE."""
+    return MERGE if node.plain and node.value == "<<" else node.value
