@@ -61,6 +61,17 @@ def _cloud_config(marked):
     return read
 
 
+def unread_part(place, data):
+    """Why commands in the file of a place may not have been found, or None."""
+    if place.read not in (_CLOUD_CFG, _USER_DATA):
+        return None
+    from .._parse.cloud_config import unread_config
+    return unread_config(data, place.read is _USER_DATA)
+
+
+_CLOUD_CFG, _USER_DATA = _cloud_config(False), _cloud_config(True)
+
+
 def _in_written(written):
     place = place_of(written.path)
     if place:
@@ -113,10 +124,10 @@ PLACES = (
     Place("cron", "cron", ("/etc/anacrontab",), (), 0, _anacron, live.anacron_table),
     Place("cron", "cron", (), _each("/etc/cron.%s", *_PERIODS) + _each("/etc/periodic/%s", "15min", *_PERIODS), 0, _script(embedded.TIMER),
           live.periodic_script),
-    Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _cloud_config(False), live.cloud_init),
+    Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _CLOUD_CFG, live.cloud_init),
     Place("cloud_init", "cloud_init", ("/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instance/vendor-data.txt",
                                        "/var/lib/cloud/instance/vendor-data2.txt", "/var/lib/cloud/seed/nocloud/user-data",
-                                       "/var/lib/cloud/seed/nocloud-net/user-data"), (), 0, _cloud_config(True), live.cloud_init),
+                                       "/var/lib/cloud/seed/nocloud-net/user-data"), (), 0, _USER_DATA, live.cloud_init),
     Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/scripts/per-boot",), 0, _script(embedded.BOOT), live.cloud_script),
     Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/instance/boothooks",), 0, _script(embedded.BOOT), live.cloud_script),
     Place("cloud_init", "cloud_init", (), (

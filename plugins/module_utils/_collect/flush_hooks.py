@@ -17,7 +17,7 @@ from .._parse.search_directories import checked_directories
 from . import _hook_files, _hook_order
 from ._hook_live import has_unit, unit_of_script
 from ._hook_owner import Owners
-from ._hook_places import PLACES, SOURCES
+from ._hook_places import PLACES, SOURCES, unread_part
 from ._hook_rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, SETTINGS, START, STOP, TIMER, Rows, Way
 from ._hook_saved import SavedSets
 from ._hook_scripts import OTHER, Scripts, language_of
@@ -185,6 +185,9 @@ class _Look(object):
         # The name of a link decides whether it is run, what it leads to is the script.
         path = self.host.tree_path(found.path) or found.path
         tracer.reached.update((found.path, path))
+        problem = unread_part(place, found.data)
+        if problem:
+            self.host.note(found.path, "cannot be read: %s" % problem)
         for command in place.read(found.data, found.path):
             live, because = place.runs(self, found.path, found.mode, command.when)
             way = Way(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))

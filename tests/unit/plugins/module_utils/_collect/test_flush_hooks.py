@@ -203,6 +203,22 @@ def test_what_runs_once_for_an_instance(place, sem, live, tmp_path):
     assert [(row["triggers"], row["live"]) for row in found] == [(["boot"], live)]
 
 
+@pytest.mark.parametrize("path, text, reasons", [
+    ("etc/cloud/cloud.cfg.d/9.cfg", "a: 1\nbootcmd: !x [iptables -F]\n", ["cannot be read: line 2: a tag is not known"]),
+    ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nx: [\nruncmd: [a]\n", ["cannot be read: line 2: a bracket is not closed"]),
+    ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nruncmd: [iptables, -F]\n", []),
+    # Where no command can be, it does not matter; nor in what counts only with its mark.
+    ("etc/cloud/cloud.cfg.d/9.cfg", "a: !x [iptables -F]\n", []), ("var/lib/cloud/instance/user-data.txt", "runcmd: !x [iptables -F]\n", []),
+])
+def test_a_configuration_of_cloud_init_that_cannot_be_read(path, text, reasons, tmp_path):
+    section = look(merged(hook_nodes.SYSTEMD, {"usr/bin/cloud-init": hook_nodes.ELF, path: text}), tmp_path)
+    found = section["scanned"]["skipped"]
+    assert [(row["source"], row["path"]) for row in found] == [("cloud_init", "/" + path)] * len(reasons)
+    assert section["collected"]["cloud_init"] == ("unparsed" if reasons else "ok")
+    assert [row["reason"].replace("/" + path + " ", "") for row in found] == reasons
+
+
+
 def test_a_script_is_followed_to_its_end(tmp_path):
     files = {"etc/cron.d/fw": "*/5 * * * * root /opt/a.sh\n", "opt/a.sh": executable("#!/bin/sh\n. /opt/lib/b\n"),
              "opt/lib/b": "sh /opt/c.sh\n/opt/a.sh\n", "opt/c.sh": "true\niptables -F\n"}
