@@ -11,7 +11,10 @@ ARGS ?=
 SMOKE ?=
 QUICK ?=
 CHECK ?=
-export INVENTORY LIMIT
+# Asked for on the command line alone: names as short as these may be in anybody's environment.
+T =
+K =
+export INVENTORY LIMIT T K
 
 TOOLS := tests/tools
 RUN := .venv/bin/python
@@ -27,9 +30,13 @@ preflight: venv ## Judge this machine, or the nodes of INVENTORY=... (LIMIT=...,
 test: venv-dev ## Run all tests; installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
-unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores
+unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores; T=path K=word: some of them, on one Python, in seconds
+ifneq ($(T)$(K),)
+	@$(RUN) $(TOOLS)/unit_some.py
+else
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/unit.py
+endif
 
 robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack

@@ -1,0 +1,88 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which unit tests belong to a file: tests/unit mirrors plugins."""
+
+import ast
+import functools
+import pathlib
+
+from results import TOP
+
+UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
+PACKAGE = "ansible_collections.kubenode.netfilter."
+
+
+def is_test(path):
+    """Return whether pytest takes a file for tests."""
+    return path.name.startswith("test_") and path.suffix == ".py"
+
+
+def tests_of(path, top=TOP):
+    """Return the files of tests, relative to `top`, that belong to a Python file: a test to itself, a source to its mirror.
+
+    A source without a mirror has the tests that import it, and without those the tests of the sources that import it.
+    """
+    path = pathlib.PurePath(path)
+    if is_test(path):
+        return [str(path)]
+    if path.suffix != ".py" or path.parts[0] != str(PLUGINS):
+        return []
+    seen, wave = {path}, [path]
+    while wave:
+        found = sorted({str(test) for source in wave for test in mirror_of(source, top)})
+        if found:
+            return found
+        users = {user for source in wave for user in imported_by(top).get(source, ())} - seen
+        tests = sorted(str(user) for user in users if is_test(user))
+        if tests:
+            return tests
+        seen |= users
+        wave = sorted(users)
+    return []
+
+
+def mirror_of(path, top):
+    """Return the tests that have the name of a source, or the one file of tests that is there for its folder."""
+    folder = top / UNIT / path.parent
+    here = sorted(folder.glob("test_*.py"))
+    found = [test for test in here if _owner(test, top / path.parent) == path.stem]
+    of_folder = folder.parent / ("test_%s.py" % folder.name)
+    if not found:
+        found = [of_folder] if of_folder.exists() else here if len(here) == 1 else []
+    return [test.relative_to(top) for test in found]
+
+
+def _owner(test, sources):
+    """The longest name of a source that the name of a test begins with: test__host_walk_links.py belongs to _host_walk.py, not to _host.py."""
+    words = test.stem[len("test_"):].split("_")
+    names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
+    return next((name for name in names if (sources / (name + ".py")).exists()), None)
+
+
+@functools.lru_cache(maxsize=None)
+def imported_by(top):
+    """Return {file: files that import it}, sources and tests, relative to `top`."""
+    users = {}
+    for folder in (PLUGINS, UNIT):
+        for path in sorted((top / folder).rglob("*.py")):
+            user = pathlib.PurePath(str(path.relative_to(top)))
+            for used in _imports(user, path.read_text(encoding="utf-8"), top):
+                users.setdefault(used, set()).add(user)
+    return users
+
+
+def _imports(user, text, top):
+    """Yield the files of the collection that a file imports."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
+            base = user.parents[node.level - 1] / (node.module or "").replace(".", "/")
+        elif (node.module + ".").startswith(PACKAGE):
+            base = pathlib.PurePath(node.module[len(PACKAGE):].replace(".", "/"))
+        else:
+            continue
+        for name in [base.with_suffix(".py"), *(base / (alias.name + ".py") for alias in node.names)]:
+            if (top / name).exists():
+                yield name
