@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit robust damage lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit check robust damage lint sanity molecule bench docs build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -14,7 +14,8 @@ CHECK ?=
 # Asked for on the command line alone: names as short as these may be in anybody's environment.
 T =
 K =
-export INVENTORY LIMIT T K
+ID =
+export INVENTORY LIMIT T K ID
 
 TOOLS := tests/tools
 RUN := .venv/bin/python
@@ -37,6 +38,9 @@ else
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
 	@$(RUN) $(TOOLS)/unit.py
 endif
+
+check: venv-dev link ## One check, ID=CTRACK015: its cases, and what a user reads of each
+	@$(RUN) $(TOOLS)/check.py
 
 robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack

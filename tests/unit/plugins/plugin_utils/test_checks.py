@@ -3,21 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every check against its table in tests/checks: evidence in, finding out."""
 
-import pathlib
-
 import pytest
-import yaml
-from healthy import healthy
+from cases import TABLES, case_of, table
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding
 
-TABLES = pathlib.Path(__file__).resolve().parents[3] / "checks"
 KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count", "remediation"}
 
 
 def rows():
     for path in sorted(TABLES.glob("*.yml")):
-        for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+        for row in table(path.stem):
             yield pytest.param(path.stem, row, id="%s: %s" % (path.stem, row["name"]))
 
 
@@ -27,20 +23,16 @@ def test_every_check_has_its_table():
 
 @pytest.mark.parametrize("check_id", sorted(_catalogue.catalogue()))
 def test_every_table_shows_pass_fail_and_unknown(check_id):
-    table = yaml.safe_load((TABLES / (check_id + ".yml")).read_text(encoding="utf-8"))
-    assert {"pass", "fail", "unknown"} <= {row["expect"] for row in table}
+    cases = table(check_id)
+    assert {"pass", "fail", "unknown"} <= {row["expect"] for row in cases}
     # A look-alike: besides the plain pass at least one more row where the check stays silent.
-    assert len([row for row in table if row["expect"] in ("pass", "skip")]) >= 2
-    assert all(set(row) <= KEYS for row in table)
+    assert len([row for row in cases if row["expect"] in ("pass", "skip")]) >= 2
+    assert all(set(row) <= KEYS for row in cases)
 
 
 @pytest.mark.parametrize("check_id, row", list(rows()))
 def test_check(check_id, row):
-    policy = _policy.policy_of(row.get("policy") or {})
-    evidence = healthy(policy.module_names, row.get("modules"), row.get("evidence"))
-    for key, field in (("state", "state"), ("boot", "at_boot"), ("persisted", "persisted")):
-        for name, value in (row.get(key) or {}).items():
-            next(module for module in evidence["node_kernel_modules"]["modules"] if module["name"] == name)[field] = value
+    evidence, policy = case_of(row)
     # What a table shows has to be what a node may answer at all.
     assert _evidence.checked_sections(evidence)[1] == {}
     found, _requirements = _assess.judged(evidence, policy, [_catalogue.catalogue()[check_id]])

@@ -1,0 +1,57 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One check: what a user reads of each case in its table, and whether all end as the table says. ID is a check or a pattern of checks."""
+
+import os
+import shutil
+import sys
+
+import unit_some
+from results import BUILD, TOP
+
+sys.path[:0] = [str(BUILD), str(TOP / "tests" / "checks")]
+
+import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _fleet, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
+
+TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
+# The report only counts these; here their reason is shown, too.
+SILENT = (_finding.PASS, _finding.SKIP)
+
+
+def shown(check, row, width, color):
+    """What a user reads of a case."""
+    evidence, policy = cases.case_of(row)
+    report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]), _assess.exported(evidence, policy, [check], None))
+    report["summary"].update(os=None, kernel=None, needs=None)  # Each case is the same healthy node.
+    silent = ["  %s  %s  %s" % (each["status"], each["check"], each["reason"] or each["title"])
+              for each in report["findings"] if each["status"] in SILENT]
+    return "\n".join([render_node(report, width, color), *silent])
+
+
+def main():
+    asked = os.environ.get("ID", "")
+    try:
+        _selection.refuse_unknown_checks("ID", [asked] if asked else [])
+        chosen = _selection.chosen_checks(checks=[asked])
+    except BadInput as error:
+        return str(error)
+    if not chosen:
+        return "ID is missing: make check ID=CTRACK015, or a pattern such as ID='CTRACK*'; known: %s" % (
+            ", ".join(section + "*" for section in _selection.known_sections()))
+    without = [check.id for check in chosen if not (cases.TABLES / (check.id + ".yml")).exists()]
+    if without:
+        return "%s has no cases: write tests/checks/%s.yml (docs/adding-a-check.md)" % (without[0], without[0])
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for check in chosen:
+        for row in cases.table(check.id):
+            print(shown(check, row, shutil.get_terminal_size((120, 0)).columns, color) + "\n", flush=True)
+    return unit_some.run([TEST], "-k", " or ".join(check.id for check in chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
