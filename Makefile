@@ -11,6 +11,7 @@ ARGS ?=
 SMOKE ?=
 QUICK ?=
 CHECK ?=
+SITE ?=
 # Asked for on the command line alone: names as short as these may be in anybody's environment.
 T =
 K =
@@ -62,8 +63,8 @@ molecule: link ## Real nodes: virtual machines, kernels and reboots
 bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
 	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke)
 
-docs: venv-dev link ## Write docs/checks.md (CHECK=1: compare); prove that ansible-doc renders every page
-	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check)
+docs: venv-dev link ## Write docs/checks.md and the changelog (CHECK=1: compare), render every page (SITE=1: build the site, too; two minutes)
+	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check) $(if $(SITE),--site)
 
 build: venv-dev ## Build the tarball, look into it, install it and use it
 	@$(RUN) $(TOOLS)/build.py

@@ -1,8 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection renders."""
+"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection renders.
 
+With --site it also builds the documentation site, which takes minutes.
+"""
+
+import concurrent.futures
 import re
 import subprocess
 import sys
@@ -38,8 +42,17 @@ def problems_with(kind, names):
     return {name: problem for name, problem in ((name, problem_with(kind, [name])) for name in names) if problem}
 
 
-def main(check):
-    results = Results("docs")
+def render(results, kind, pattern):
+    """Prove that the pages of one type render."""
+    start = time.monotonic()
+    names = [name_of(kind, path) for path in sorted(TOP.glob(pattern))]
+    problems = problems_with(kind, names)
+    results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems), seconds=time.monotonic() - start)
+    for name, problem in problems.items():
+        print("    %s: %s" % (name, problem))
+
+
+def write_checks_page(results, check):
     page = checks_page.render_page()
     if check:
         fresh = checks_page.PAGE.exists() and checks_page.PAGE.read_text(encoding="utf-8") == page
@@ -47,17 +60,22 @@ def main(check):
     else:
         checks_page.PAGE.write_text(page, encoding="utf-8")
         print("  wrote %s" % checks_page.PAGE.relative_to(TOP))
-    for kind, pattern in PAGES:
-        start = time.monotonic()
-        names = [name_of(kind, path) for path in sorted(TOP.glob(pattern))]
-        problems = problems_with(kind, names)
-        results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems),
-                    seconds=time.monotonic() - start)
-        for name, problem in problems.items():
-            print("    %s: %s" % (name, problem))
-    docsite.build(results, check)
+
+
+def main(check, site):
+    results = Results("docs")
+    write_checks_page(results, check)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]
+        tools = docsite.prepared(results)
+        if tools:
+            docsite.changelog(results, *tools, check)
+        for job in jobs:
+            job.result()
+    if tools and site:
+        docsite.site(*tools)
     return results.exit_code()
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    sys.exit(main("--check" in sys.argv[1:], "--site" in sys.argv[1:]))

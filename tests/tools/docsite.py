@@ -72,16 +72,16 @@ def site(run, copy):
         run("sphinx-build -W", "sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "-c", place, place / "rst", place / "html")
 
 
-def build(results, check):
+def prepared(results):
+    """Return (a function that runs a tool as one row, a copy of the collection), or None where the tools cannot be had."""
     venv = make_venv("docsite", sys.executable, *REQUIREMENTS, "-r", str(TOP / "requirements.txt"))
     if venv is None:
         results.add("docs site: no virtual environment", 0, 1)
-        return
+        return None
     path, copy = copy_collection("docs")
     env = clean_env(PATH="%s:/usr/bin:/bin" % (venv / "bin"), HOME=str(path), ANSIBLE_COLLECTIONS_PATH=str(path))
 
     def run(what, program, *arguments, cwd=BUILD):
         return results.run(what, [venv / "bin" / program, *arguments], cwd=cwd, env=env)
 
-    changelog(results, run, copy, check)
-    site(run, copy)
+    return run, copy

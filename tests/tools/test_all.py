@@ -23,7 +23,7 @@ GIVE_WAY = ["nice", "-n", "5"]
 # A machine that ends runs by itself sets this and gets the summary; for people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1"]}
+SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1", "SITE=1"]}
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
