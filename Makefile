@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit check robust damage lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit check quick robust damage lint sanity molecule bench docs build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -16,7 +16,8 @@ SITE ?=
 T =
 K =
 ID =
-export INVENTORY LIMIT T K ID
+BASE =
+export INVENTORY LIMIT T K ID BASE
 
 TOOLS := tests/tools
 RUN := .venv/bin/python
@@ -42,6 +43,9 @@ endif
 
 check: venv-dev link ## One check, ID=CTRACK015: its cases, and what a user reads of each
 	@$(RUN) $(TOOLS)/check.py
+
+quick: venv-dev link ## Tests of what changed against main (BASE=branch), and the linters: below two minutes
+	@$(RUN) $(TOOLS)/quick.py
 
 robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack

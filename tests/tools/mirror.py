@@ -11,6 +11,8 @@ from results import TOP
 
 UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
 PACKAGE = "ansible_collections.kubenode.netfilter."
+# Folders of which tests and tools import files by their bare name.
+HELPERS = tuple(pathlib.PurePath("tests") / name for name in ("tools", "checks", "fixtures", "unit"))
 
 
 def is_test(path):
@@ -21,20 +23,20 @@ def is_test(path):
 def tests_of(path, top=TOP):
     """Return the files of tests, relative to `top`, that belong to a Python file: a test to itself, a source to its mirror.
 
-    A source without a mirror has the tests that import it, and without those the tests of the sources that import it.
+    A source without a mirror, or a helper of tests, has the tests that import it, and without those the tests of the files that import it.
     """
     path = pathlib.PurePath(path)
-    if is_test(path):
-        return [str(path)]
-    if path.suffix != ".py" or path.parts[0] != str(PLUGINS):
+    if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
         return []
+    if is_test(path) and UNIT in path.parents:
+        return [str(path)]
     seen, wave = {path}, [path]
     while wave:
         found = sorted({str(test) for source in wave for test in mirror_of(source, top)})
         if found:
             return found
         users = {user for source in wave for user in imported_by(top).get(source, ())} - seen
-        tests = sorted(str(user) for user in users if is_test(user))
+        tests = sorted(str(user) for user in users if is_test(user) and UNIT in user.parents)
         if tests:
             return tests
         seen |= users
@@ -64,7 +66,7 @@ def _owner(test, sources):
 def imported_by(top):
     """Return {file: files that import it}, sources and tests, relative to `top`."""
     users = {}
-    for folder in (PLUGINS, UNIT):
+    for folder in (PLUGINS, *HELPERS):
         for path in sorted((top / folder).rglob("*.py")):
             user = pathlib.PurePath(str(path.relative_to(top)))
             for used in _imports(user, path.read_text(encoding="utf-8"), top):
@@ -75,14 +77,14 @@ def imported_by(top):
 def _imports(user, text, top):
     """Yield the files of the collection that a file imports."""
     for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.Import):
+            names = [folder / (alias.name + ".py") for alias in node.names for folder in HELPERS]
+        elif not isinstance(node, ast.ImportFrom):
             continue
-        if node.level:
-            base = user.parents[node.level - 1] / (node.module or "").replace(".", "/")
-        elif (node.module + ".").startswith(PACKAGE):
-            base = pathlib.PurePath(node.module[len(PACKAGE):].replace(".", "/"))
+        elif not node.level and not node.module.startswith(PACKAGE):
+            names = [folder / (node.module + ".py") for folder in HELPERS]
         else:
-            continue
-        for name in [base.with_suffix(".py"), *(base / (alias.name + ".py") for alias in node.names)]:
-            if (top / name).exists():
-                yield name
+            base = user.parents[node.level - 1] / (node.module or "").replace(".", "/") if node.level else (
+                pathlib.PurePath(node.module[len(PACKAGE):].replace(".", "/")))
+            names = [base.with_suffix(".py"), *(base / (alias.name + ".py") for alias in node.names)]
+        yield from (name for name in names if (top / name).exists())

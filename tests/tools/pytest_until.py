@@ -1,0 +1,26 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""pytest until a number of seconds is over: tests whose turn comes later are skipped, with that as the reason. Usage: pytest_until.py SECONDS ARGUMENT..."""
+
+import sys
+import time
+
+import pytest
+
+
+class Until:
+    """Lets no test begin after the end but the first: a run without any says nothing."""
+
+    def __init__(self, seconds):
+        self.seconds, self.end, self.began = seconds, time.monotonic() + seconds, False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item):
+        if self.began and time.monotonic() >= self.end:
+            pytest.skip("not begun within %d seconds" % self.seconds)
+        self.began = True
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main(sys.argv[2:], plugins=[Until(int(sys.argv[1]))]))
