@@ -66,7 +66,9 @@ ansible_facts:
             - V(timeout) means that there was more than one look reads.
           type: dict
           returned: always
-          sample: {cron: ok, systemd: ok, udev: ok, cloud_init: absent, directories: ok, saved_rules: absent}
+          sample:
+            {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok, network_manager: absent,
+             networkd_dispatcher: absent, package_hooks: ok, rc_local: absent, saved_rules: absent, systemd: ok, udev: ok}
         hooks:
           description: One row for each command. What is live comes first, and what runs by itself before what is asked for.
           type: list

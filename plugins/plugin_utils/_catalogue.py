@@ -6,23 +6,18 @@
 import dataclasses
 import functools
 import importlib
-import pathlib
 import re
 import types
 
-import yaml
-
 from ..module_utils._errors import BadInput
-from . import _finding
+from . import _entry, _finding
 from ._expressions import compiled
 from ._options import unknown_name
+from ._role_data import ROLES, load_yaml
 
-ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
 FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 _FIX_KEYS = ("role", "class", "manual", "safety")
-# libyaml is ten times faster and not in every build of PyYAML.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,14 +50,8 @@ class Check:
         return self.id.rstrip("0123456789")
 
 
-def load_yaml(path):
-    """The document in a file of the collection."""
-    with open(path, encoding="utf-8") as stream:
-        return yaml.load(stream, Loader=LOADER)
-
-
 def judge_of(kind):
-    """The judge C(judge_<kind>) of the file of that name in C(_kinds), which is found by name and listed nowhere."""
+    """The judge C(judge_<kind>) of the file of that name in C(_kinds), which is found by name and listed nowhere, and the types that its want may have."""
     module = importlib.import_module("%s._kinds.%s" % (__package__, kind))
     return getattr(module, "judge_%s" % kind), module.WANT
 
@@ -106,9 +95,12 @@ def _check_of(where, entry):
         _judge, wants = judge_of(check.kind)
     except ImportError:
         raise BadInput("%s: there is no kind %s" % (where, check.kind)) from None
-    if wants != ("want" in entry):
+    if bool(wants) != ("want" in entry):
         raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if wants else "takes no"))
-    for name in ("select", "unknown", "left_out", "applies_when"):
+    _entry.refuse_wrong_want(where, check, wants)
+    _entry.refuse_wrong_needs(where, check)
+    for name in _entry.EXPRESSIONS:
         if getattr(check, name) is not None:
             compiled(getattr(check, name), "%s: %s" % (where, name))
+    _entry.refuse_wrong_fields(where, entry, wants)
     return check

@@ -4,16 +4,14 @@
 """Checks and evidence to findings. Knows kinds, never a check. PRIVATE to the collection."""
 
 import functools
-import re
 
-from . import _bundle, _catalogue, _finding, _requirements
+from . import _bundle, _catalogue, _entry, _finding, _requirements
 from ._expressions import search
 from ._render.text import escaped_lines
 
 # A source with one of these was not read: nothing that rests on it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
 _BUNDLE = "bundle"
-_FIELD = re.compile(r"\{([a-z_]+)\}")
 # Characters of one text of a finding; a list of a node may be long.
 _TEXT_LIMIT = 2000
 
@@ -179,4 +177,4 @@ def _text(template, row):
             return ", ".join(str(item) for item in value)
         return "unknown" if value is None else str(value)
 
-    return one_line(_FIELD.sub(field, template))
+    return one_line(_entry.FIELD.sub(field, template))

@@ -18,6 +18,7 @@ from . import _catalogue, _cluster_ranges, _conntrack_need, _finding, _selection
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
+from ._role_data import ROLES, defaults, load_yaml
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
@@ -66,31 +67,22 @@ def alternatives(module):
     return module.get("any_of") or [module["name"]]
 
 
-@functools.lru_cache(maxsize=1)
-def defaults():
-    """The defaults of roles/node_policy by full name."""
-    values = {}
-    for path in sorted((_catalogue.ROLES / "node_policy" / "defaults" / "main").glob("*.yml")):
-        values.update(_catalogue.load_yaml(path))
-    return values
-
-
 @functools.lru_cache(maxsize=None)
 def options_of(role):
     """The options of a role's main entry point, as its argument_specs state them."""
-    return _catalogue.load_yaml(_catalogue.ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
+    return load_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
 
 
 @functools.lru_cache(maxsize=None)
 def role_defaults(role):
     """The defaults of a role other than node_policy."""
-    return _catalogue.load_yaml(_catalogue.ROLES / role / "defaults" / "main.yml")
+    return load_yaml(ROLES / role / "defaults" / "main.yml")
 
 
 @functools.lru_cache(maxsize=1)
 def tunable_roles():
     """The roles with options of their own; node_policy is apart, its names are all checked."""
-    return sorted(path.name for path in _catalogue.ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
+    return sorted(path.name for path in ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
 
 
 def policy_of(overrides):

@@ -11,7 +11,7 @@ import re
 
 import yaml
 
-from ._catalogue import LOADER
+from ._role_data import LOADER
 
 _MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
 # A section that another module documents to the leaf.
@@ -19,8 +19,8 @@ _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.
 
 # One documented value. `type` is str, int, float, bool, dict, list or raw; `always` whether it is never left out; `contains` is {key: Shape} of a
 # dict, None where its keys are free; `element` is the Shape of each element of a list; `nullable` whether null may stand for it: for a scalar
-# always, since that is what could not be told, for a list or dict where its description says null.
-Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element", "nullable"))
+# always, since that is what could not be told, for a list or dict where its description says null. `sampled` are the keys that the sample of a dict shows.
+Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element", "nullable", "sampled"), defaults=((),))
 
 
 @functools.lru_cache(maxsize=None)
@@ -46,7 +46,7 @@ def _shape(entry):
     contains = {key: _shape(part) for key, part in entry["contains"].items()} if "contains" in entry else None
     nullable = entry["type"] not in ("dict", "list") or "null" in description
     if entry["type"] != "list":
-        return Shape(entry["type"], always, contains, None, nullable)
+        return Shape(entry["type"], always, contains, None, nullable, tuple(entry["sample"]) if isinstance(entry.get("sample"), dict) else ())
     return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None, False), nullable)
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge at_most: the selected number must not be above the wanted one. PRIVATE to the collection."""
 
-WANT = True
+WANT = (int, float)
 
 
 def judge_at_most(selected, want):

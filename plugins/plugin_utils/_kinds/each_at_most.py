@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge each_at_most: the C(value) of no selected row may be above the wanted one. PRIVATE to the collection."""
 
-WANT = True
+WANT = (int, float)
 
 
 def judge_each_at_most(selected, want):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge equals: the selected value must be the wanted one. PRIVATE to the collection."""
 
-WANT = True
+WANT = (object,)
 
 
 def judge_equals(selected, want):

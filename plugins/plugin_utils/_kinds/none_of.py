@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge none_of: nothing may be selected; whatever is, offends. PRIVATE to the collection."""
 
-WANT = False
+WANT = ()
 
 
 def judge_none_of(selected, _want):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge none_outside: every selected row must be in a C(place) of the wanted list. PRIVATE to the collection."""
 
-WANT = True
+WANT = (list,)
 
 
 def judge_none_outside(selected, want):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge one_of: the selected value must be among the wanted ones. PRIVATE to the collection."""
 
-WANT = True
+WANT = (list,)
 
 
 def judge_one_of(selected, want):

@@ -7,14 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _evaluate, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _evaluate, _finding, _policy, _schema
 
 BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows", "needs": ["node_x"], "why": "w",
         "fix": {"role": None, "class": None, "manual": "do {subject}", "safety": "s"}, "sources": ["x"], "subject": "{name}"}
 
 
+OTHER_KINDS = {"subject": "it", "fix": dict(BASE["fix"], manual="do it")}
+COLLECTED = _schema.Shape("dict", True, None, None, False, ("file", "other"))
+SECTION = _schema.Shape("dict", True, {"collected": COLLECTED}, None, False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def documented():
+    """A section for these tests, of which nothing but its sources is documented."""
+    known = dict(_schema.sections(), node_x=SECTION)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_schema, "sections", lambda: known)
+        yield
+
+
 def judge(evidence, **change):
-    check = _catalogue.checks_of([("test", dict(BASE, **change))])["KMOD999"]
+    # Only none_of takes a row of the select for the offender: other kinds have no {name} and no {subject}.
+    check = _catalogue.checks_of([("test", dict(BASE, **(OTHER_KINDS if "kind" in change else {}), **change))])["KMOD999"]
     return _evaluate.evaluate([check], evidence, _policy.default_policy())
 
 

@@ -6,7 +6,7 @@
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -152,7 +152,7 @@ def test_what_others_call_their_variables_and_our_facts_is_no_mistake():
 @pytest.mark.parametrize("role", _policy.tunable_roles())
 def test_defaults_of_roles_are_what_their_argument_specs_state(role):
     stated = _policy.options_of(role)
-    defaults = _catalogue.load_yaml(_catalogue.ROLES / role / "defaults" / "main.yml")
+    defaults = _role_data.load_yaml(_role_data.ROLES / role / "defaults" / "main.yml")
     assert set(defaults) == set(stated)
     # ansible-doc shows what argument_specs tell, and null where they do not.
     assert {name: spec["default"] for name, spec in stated.items() if "default" in spec}.items() <= defaults.items()

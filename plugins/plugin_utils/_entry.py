@@ -1,0 +1,67 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an entry of the catalogue names that is not there: refused when it is loaded, not met when it fails on a node. PRIVATE to the collection."""
+
+import re
+
+from ..module_utils._errors import BadInput
+from . import _role_data, _row_shapes, _schema
+from ._options import close_to
+
+# A field of a text that findings fill in.
+FIELD = re.compile(r"\{([a-z_]+)\}")
+# Keys of an entry that are JMESPath.
+EXPRESSIONS = ("select", "unknown", "left_out", "applies_when")
+# Kinds whose offenders are rows of the select; the others make a row of their own.
+_SELECTING = ("none_of", "none_outside", "each_at_most")
+_DERIVED = "requirements"
+_PREFIX = "node_policy_"
+_POLICY_VALUE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+\Z")
+_TYPES = {int: "a number", float: "a number", list: "a list"}
+
+
+def refuse_wrong_want(where, check, types):
+    """Raises BadInput for a want that looks like a policy value and is none, or that the kind cannot compare with; `types` are those it can."""
+    names = [name[len(_PREFIX):] for name in _role_data.defaults()]
+    want = check.want
+    if isinstance(want, str) and want in names:
+        want = _role_data.defaults()[_PREFIX + want]
+    elif isinstance(want, str) and _POLICY_VALUE.match(want):
+        raise _unknown("%s: want names the policy value %s, which does not exist" % (where, want), want, names)
+    if types and (not isinstance(want, types) or isinstance(want, bool) and object not in types):
+        raise BadInput("%s: want is %r, but kind %s compares with %s" % (
+            where, check.want, check.kind, " or ".join(dict.fromkeys(_TYPES[each] for each in types))))
+
+
+def refuse_wrong_needs(where, check):
+    """Raises BadInput for a section or a source that no module documents in its RETURN."""
+    sections = _schema.sections()
+    for need in check.needs:
+        section, dot, source = need.partition(".")
+        if section not in sections and need != _DERIVED:
+            raise _unknown("%s: needs names %s, but no module returns a section %s" % (where, need, section), section, [*sections, _DERIVED])
+        if dot:
+            known = [*sections[section].contains["collected"].sampled, *sections[section].contains]
+            if source not in known:
+                raise _unknown("%s: needs names %s, but RETURN of %s documents no %s" % (where, need, section, source), source, known)
+
+
+def refuse_wrong_fields(where, entry, wants):
+    """Raises BadInput for a field in a text of the entry that no row has which its select yields; what nobody can know is let pass."""
+    fields = _row_shapes.fields_of(entry["select"]) if entry["kind"] in _SELECTING else {"value"}
+    if fields is None:
+        return
+    known = (fields or {"subject", "value"}) | ({"want"} if wants else set())
+    texts = [(name, text) for name, text in entry.items() if isinstance(text, str) and name not in EXPRESSIONS]
+    texts.append(("fix.manual", str(entry["fix"]["manual"])))
+    for name, text in texts:
+        for field in FIELD.findall(text):
+            if field not in known:
+                raise _unknown("%s: %s has the field {%s}, which no row of select has" % (where, name, field), field, known, "{%s}")
+
+
+def _unknown(sentence, name, known, form="%s"):
+    near = close_to(name, known)
+    return BadInput("%s%s; there is: %s" % (
+        sentence, "; did you mean %s?" % (form % near) if near else "", ", ".join(form % each for each in sorted(set(known)))))
