@@ -1,0 +1,33 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The index of docs/adding-a-check.md names every kind, source and word of a case."""
+
+import pathlib
+import re
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+WORDS = re.compile(r"`([\w.]+)`")
+
+
+def rows_below(heading):
+    """The rows of the table below a heading, as lists of cells."""
+    text = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").partition("### %s\n" % heading)[2].partition("\n#")[0]
+    return [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
+
+
+def test_every_kind():
+    kinds = [path.stem for path in (TOP / "plugins/plugin_utils/_kinds").glob("*.py")]
+    assert sorted(WORDS.findall(row[0])[0] for row in rows_below("Kinds")) == sorted(kinds)
+
+
+def test_every_source():
+    told = {WORDS.findall(row[0])[0]: WORDS.findall(row[1]) for row in rows_below("Sources")}
+    assert told == {name: sorted(shape.contains["collected"].sampled) for name, shape in _schema.sections().items()}
+
+
+def test_every_word_of_a_case():
+    keys = re.search(r"^KEYS = \{(.*)\}$", (TOP / "tests/unit/plugins/plugin_utils/test_checks.py").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    assert sorted(word for row in rows_below("Words of a case") for word in WORDS.findall(row[0])) == sorted(re.findall(r"\w+", keys))
