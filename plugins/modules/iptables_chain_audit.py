@@ -50,9 +50,10 @@ options:
     default: 0
   deep:
     description:
-      - Read the whole tables of kube-proxy's nftables mode on a big node too, and not only their chains, maps and main rules. That takes
-        memory and time, so tables above a limit of size are left at that.
-      - Tables of up to 1000 chains, as of some hundred Services, are always read as a whole.
+      - Read the whole tables of kube-proxy's nftables mode on a very big node too, and not only their chains, maps and main rules. That takes
+        memory and time.
+      - Tables of up to 40000 chains in both families together, of which 7000 in each balance, are always read as a whole, as of 5000 Services
+        with two endpoints. Of a larger one V(unjudged_table) tells that what is inside the chains of Services is not judged.
     type: bool
     default: false
   max_offenders:
@@ -192,7 +193,7 @@ ansible_facts:
                   V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
                   V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
                   V(emptied_chain), V(mark_mismatch), V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump), V(masquerade_missing)
-                  or V(unjudged_table) (a native nft table of which C(detail) tells what could not be judged).
+                  or V(unjudged_table) (a native nft table or one of kube-proxy, of which C(detail) tells what could not be judged).
               type: str
               returned: always
               sample: lost_match

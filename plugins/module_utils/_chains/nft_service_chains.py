@@ -50,7 +50,8 @@ def judge_service_chains(table):
         elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
             yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
     for name in sorted(table.chains):
-        if "/" in name and name in referred:
+        # The rules of a chain that came while the table was listed are not known.
+        if "/" in name and name in referred and table.chains[name].rules is not None:
             for row in _judge(table, name, table.chains[name]):
                 yield row[0], name, "", row[1], 1
 

@@ -40,6 +40,7 @@ def ask_nftables(found, setting):
             rows.append(_seen("other_mode", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), len(found.tables[family].chains),
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
+        rows += _unjudged(found, family)
         # Behind the end of a table that breaks off may stand what the others would miss.
         for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains, _addresses):
             rows += question(found, family, setting)
@@ -171,6 +172,13 @@ def _service_chains(found, family, _setting):
         return
     for kind, chain, text, detail, count in judge_service_chains(found.tables[family]):
         yield _seen(kind, family, chain, text, count, detail)
+
+
+def _unjudged(found, family):
+    """unjudged_table: of a table that is not known as a whole nothing is said of what is inside the chains of Services."""
+    reason = found.deep.get(family) if family not in found.cut else None
+    if reason is not None:
+        yield _seen("unjudged_table", family, "", "", 1, "the rules inside the chains of Services are not judged: %s" % reason)
 
 
 def _addresses(found, family, _setting):

@@ -55,17 +55,43 @@ def _asked_of_kernel(reader, arguments):
     return status == _host.OK
 
 
+class _Early(object):
+    """The second of two large tables, listed while nft still collects the first: most of the time of either is the kernel's."""
+
+    def __init__(self, host, reader):
+        self._host, self._reader = host, reader
+        self._arguments, self._done, self._chunks = None, None, []
+        self.peak_bytes = 0
+
+    def ask(self):
+        """List it now."""
+        self._arguments = self._reader.next_table()
+        if self._arguments is not None:
+            self._done = self._host.stream(["nft"] + self._arguments, self._chunks.append, LIST_SECONDS, LIST_LIMIT)
+            self.peak_bytes = self._done.peak_bytes
+
+    def taken(self, arguments):
+        """The `Completed` of a table that was listed, whose output the reader gets; None where it was not."""
+        if arguments != self._arguments:
+            return None
+        for chunk in self._chunks:
+            self._reader.feed(chunk)
+        self._chunks = []
+        return self._done
+
+
 def _list(host, rules, deep):
     # Compiled only on nodes that have, or may have, such tables.
     from .._parse.nft_kube_tables import KubeTablesReader
     single = host.commands and host.root == "/"
     reader = KubeTablesReader(deep, single=single)
+    early = _Early(host, reader)
     for arguments in reader.commands():
         if single and arguments[1] == "chain" and _asked_of_kernel(reader, arguments):
             continue
-        done = host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT)
+        done = early.taken(arguments) or host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT, early.ask)
         reader.end(done.status, done.rc, done.err)
-        rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
+        rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes + early.peak_bytes)
     found = reader.close()
     # What kube-proxy looks at too, before it makes a table for IPv6.
     found.ipv6 = {_host.OK: True, _host.ABSENT: False}.get(host.presence("/proc/net/if_inet6"))

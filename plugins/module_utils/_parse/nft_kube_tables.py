@@ -11,9 +11,10 @@
 
 Each C(arguments) is a list without the program; what comes next depends on what was read before. Only for a node where nf_tables
 is in the kernel already: nft loads it otherwise. C(nft list ruleset) and C(list tables) are not among them: they read everything
-of everybody. Measured with nft 1.0.6 and 5000 Services of 3 endpoints: C(list chains) 0.1 s and 25 MB, C(list map) 0.1 s and 13 MB,
-C(list chain) 0.7 s and 33 MB (nft fetches the elements of all sets to show one), C(list table) 1.7 s and 150 MB; with 1000 chains
-C(list chain) 0.05 s and 12 MB, C(list table) 0.15 s and 16 MB. Rules of a chain that the caller has over netlink (_host_netlink.py) may
+of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of 1.30 or 5000 of 1.36: C(list chains) 0.05 s
+and 20 MB, C(list map) 0.07 s and 13 MB, C(list table) 1.2 s and 120 MB or 0.9 s and 52 MB, with C(-j) 1.8 s and 265 MB or 1.0 s and 102 MB.
+Of C(list table) 0.7 s are the kernel's, which looks for the map of each Service in a list of all maps; it does so for two tables at the
+same time on two processors (next_table()). Rules of a chain that the caller has over netlink (_host_netlink.py) may
 take the place of C(list chain): feed() the listing without the line of the base chain.
 """
 
@@ -32,11 +33,15 @@ LOST_IN = 3
 PROBES = ("nat-prerouting", "services")
 # Above this number of chains the probes are left to C(deep), or to C(single).
 PROBED_CHAINS = 25000
-# Up to this number the whole table is always read: nft takes half a second for each family.
-WHOLE_CHAINS = 3000
+# Whole tables are always read up to so many chains, of both families together: 5000 Services of two endpoints in both have 30,000.
+WHOLE_CHAINS = 40000
+# And up to so many chains of a table that balance: the kernel looks for the map of each in a list of all maps (net/netfilter/nf_tables_api.c
+# nft_set_lookup()), so that time grows with their square: 5000 take one second, 7000 two.
+WHOLE_BALANCING = 7000
+BALANCING = ("service-", "local-")
 # Of so many chains single ones are read at most; kube-proxy has 20 of its own.
 SINGLE_CHAINS = 100
-NOT_DEEP = "the table is large, and the whole of it was not asked for (deep)"
+NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which is more than is read without deep"
 
 OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "timeout"
 
@@ -62,23 +67,26 @@ class KubeTables(object):
 class KubeTablesReader(object):
     """See above. One C(feed)* and C(end) for each of C(commands()), then C(close()).
 
-    Tables of up to C(whole_chains) chains are read as with C(deep). C(single): asking for one chain costs next to nothing.
+    Tables of up to C(whole_chains) chains together are read as with C(deep). C(single): asking for one chain costs next to nothing.
     """
 
     def __init__(self, deep=False, whole_chains=WHOLE_CHAINS, single=False):
         self._deep, self._whole_chains, self._single = deep, whole_chains, single
         self._found = KubeTables()
         self._listing = self._arguments = None
+        self._waiting = []
 
     def commands(self):
         """Yields the arguments of nft."""
         yield self._begin(FIRST)
+        whole_families = self._read_whole()
+        self._waiting = [["list", "table", name, NAME] for name in whole_families]
         for name in sorted(set(FAMILIES) & set(self._families())):
             family = FAMILIES[name]
             chains = self._found.tables[family].chains
-            whole = self._deep or len(chains) <= self._whole_chains
+            whole = name in whole_families
             if whole:
-                yield self._begin(["list", "table", name, NAME])
+                yield self._begin(self._waiting.pop(0))
             if self._found.deep[family] is None:
                 continue
             for kind, of_set in SETS:
@@ -91,6 +99,23 @@ class KubeTablesReader(object):
         if any(leads_nowhere(table) for table in self._found.tables.values()):
             # kube-proxy may have added the chain together with the element since: several listings are not one look.
             yield self._begin(FIRST)
+
+    def next_table(self):
+        """The arguments that list the next whole table, so that it can be asked for meanwhile; None where no other one will be."""
+        return self._waiting[0] if self._waiting else None
+
+    def _read_whole(self):
+        """Sorted families, as nft names them, whose table is read as a whole: the smaller first where both together are too many."""
+        whole, left = [], self._whole_chains
+        for name in sorted(self._families(), key=lambda name: len(self._found.tables[FAMILIES[name]].chains)):
+            chains = self._found.tables[FAMILIES[name]].chains
+            balancing = sum(chain.startswith(BALANCING) for chain in chains)
+            if self._deep or (len(chains) <= left and balancing <= WHOLE_BALANCING):
+                whole.append(name)
+                left -= len(chains)
+            else:
+                self._found.deep[FAMILIES[name]] = NOT_DEEP % (len(chains), balancing)
+        return sorted(whole)
 
     def _probes(self, chains):
         if self._single:
@@ -147,6 +172,7 @@ class KubeTablesReader(object):
         if found.looked:
             # The second time: new chains only; rules, where they are known, stay.
             for (name, _table), table in _kube_only(tables):
+                found.deep.setdefault(FAMILIES[name], "the table was made while it was looked at")
                 mine = found.tables.setdefault(FAMILIES[name], table).chains
                 mine.update((chain, table.chains[chain]) for chain in table.chains if chain not in mine)
             return
@@ -155,7 +181,6 @@ class KubeTablesReader(object):
             return
         for (name, _table), table in _kube_only(tables):
             found.tables[FAMILIES[name]] = table
-            found.deep[FAMILIES[name]] = NOT_DEEP
         found.others = set(tables) - set(key for key, _table in _kube_only(tables))
 
     @staticmethod

@@ -23,7 +23,7 @@ is kept, so that a table of 100,000 rules needs little memory.
 import re
 
 from .nft_elements import ElementReader
-from .nft_rules import base_chain, leads_to, share_of, without_quoted
+from .nft_rules import balances, base_chain, leads_to, share_of, without_quoted
 
 LINE_LIMIT = 4 * 1024 * 1024
 # So many lines a rule may take.
@@ -35,6 +35,12 @@ EXAMPLE_LENGTH = 200
 
 _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
 _AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
+# What comes before it is nothing but addresses and a port. A map with anything else in it is left to who reads all forms of rules.
+_COMMON = re.compile(
+    r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)"
+    r"|meta l4proto \w+ dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)"
+    r"|(?:meta l4proto \w+ dnat ip6? to )?numgen random mod (\d+) v?map \{ (\d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+)"
+    r"(?:, \d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+))*) \})\Z")
 _OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct \w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
 _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|last|devices)\b")
 
@@ -100,19 +106,22 @@ class ListingReader(object):
         self._whole, self._rules, self._texts = whole, rules, texts
         self._rest, self._skipping, self._number = b"", False, 0
         self._table, self._keep, self._block, self._depth = None, False, None, 0
+        # What takes the next line: where in a listing it stands.
+        self._take = self._outside
         self._open_rule, self._open_braces, self._elements = [], 0, None
 
     def feed(self, chunk):
-        lines = (self._rest + chunk).split(b"\n")
-        self._rest = lines.pop()
-        for line in lines:
+        lines, _newline, self._rest = (self._rest + chunk).rpartition(b"\n")
+        for line in lines.decode("utf-8", "replace").split("\n") if _newline else ():
             self._number += 1
             if self._skipping:
                 self._skipping = False
             elif len(line) > LINE_LIMIT:
                 self._notice("oversized_line", line)
             else:
-                self._line(line.decode("utf-8", "replace").strip())
+                line = line.strip()
+                if line and line[0] != "#":
+                    self._take(line)
         if len(self._rest) > LINE_LIMIT:
             if not self._skipping:
                 self._notice("oversized_line", self._rest)
@@ -133,22 +142,6 @@ class ListingReader(object):
             text = line[:EXAMPLE_LENGTH].decode("utf-8", "replace") if isinstance(line, bytes) else line[:EXAMPLE_LENGTH]
             self.examples.append((kind, self._number, text))
 
-    def _line(self, line):
-        if self._elements is not None:
-            self._more_elements(line)
-        elif not line or line.startswith("#"):
-            pass
-        elif self._depth:
-            self._pass_over(line)
-        elif isinstance(self._block, Chain):
-            self._in_chain(line)
-        elif isinstance(self._block, Set):
-            self._in_set(line)
-        elif self._table is not None:
-            self._in_table(line)
-        else:
-            self._outside(line)
-
     def _outside(self, line):
         opened = _OPENED.match(line)
         words = opened.group(2).split(None, 1) if opened and opened.group(1) == "table" else ()
@@ -157,22 +150,24 @@ class ListingReader(object):
             return
         self._keep = self._whole(*words)
         self._table = self.tables.setdefault(tuple(words), Table(*words))
+        self._take = self._in_table
 
     def _in_table(self, line):
         opened = _OPENED.match(line)
         if line == "}":
             self._table.complete, self._table = True, None
+            self._take = self._outside
         elif opened and opened.group(1) == "chain":
-            self._block = Chain(opened.group(2))
+            self._block, self._take = Chain(opened.group(2)), self._in_chain
             self._block.rules = 0 if self._rules else None
             if self._keep:
                 self._table.chains[self._block.name] = self._block
         elif opened and opened.group(1) in ("set", "map"):
-            self._block = Set(*opened.groups())
+            self._block, self._take = Set(*opened.groups()), self._in_set
             if self._keep:
                 self._table.sets[self._block.name] = self._block
         elif opened and opened.group(1) != "table":
-            self._depth = 1
+            self._depth, self._take = 1, self._pass_over
         elif line.startswith("flags "):
             self._table.flags = tuple(line[6:].rstrip(";").replace(",", " ").split())
         elif not line.startswith("comment "):
@@ -181,11 +176,13 @@ class ListingReader(object):
     def _pass_over(self, line):
         """Counters, flow tables and the like: what they hold is of no interest here."""
         self._depth += 1 if line.endswith("{") else -1 if line == "}" else 0
+        if not self._depth:
+            self._take = self._in_table
 
     def _in_chain(self, line):
         if not self._open_rule:
             if line == "}":
-                self._block = None
+                self._block, self._take = None, self._in_table
                 return
             if line.startswith(("type ", "comment ")):
                 self._header(line)
@@ -195,6 +192,9 @@ class ListingReader(object):
 
     def _rule_part(self, line):
         """A line of a rule: all of it, unless a set that was opened goes on."""
+        if "{" not in line and not self._open_rule:
+            self._rule(line)
+            return
         plain = without_quoted(line)
         self._open_braces += plain.count("{") - plain.count("}")
         if self._open_rule or self._open_braces > 0:
@@ -217,6 +217,8 @@ class ListingReader(object):
     def _rule(self, line):
         chain, plain = self._block, without_quoted(line)
         chain.rules += 1
+        if "/" in chain.name and _take_common(chain, line):
+            return
         targets, endpoints = leads_to(plain)
         if plain.startswith("goto ") and targets:
             chain.otherwise = targets[0]
@@ -231,9 +233,9 @@ class ListingReader(object):
 
     def _in_set(self, line):
         if line == "}":
-            self._block.complete, self._block = True, None
+            self._block.complete, self._block, self._take = True, None, self._in_table
         elif line.startswith("elements = {"):
-            self._elements = ElementReader(self._block.elements.append if self._keep else lambda element: None)
+            self._elements, self._take = ElementReader(self._block.elements.append if self._keep else lambda element: None), self._more_elements
             self._more_elements(line[len("elements = {"):])
         elif not _PROPERTY.match(line):
             self._notice("unreadable_line", line)
@@ -242,7 +244,26 @@ class ListingReader(object):
         for text in self._elements.line(line):
             self._notice("unreadable_element", text)
         if self._elements.done:
-            self._elements = None
+            self._elements, self._take = None, self._in_set
+
+
+def _take_common(chain, line):
+    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which C(chain) has all then."""
+    found = _COMMON.match(line)
+    if not found:
+        return False
+    target, endpoint, modulus, elements = found.groups()
+    if target:
+        chain.targets = _extended(chain.targets, (target,))
+        if line.startswith("goto "):
+            chain.otherwise = target
+    elif endpoint:
+        chain.endpoints = _extended(chain.endpoints, (endpoint,))
+    else:
+        targets, endpoints = balances(elements)
+        chain.targets, chain.endpoints = _extended(chain.targets, targets), _extended(chain.endpoints, endpoints)
+        chain.share = int(modulus), len(targets) + len(endpoints)
+    return True
 
 
 def _extended(some, more):

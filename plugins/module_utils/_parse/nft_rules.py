@@ -55,6 +55,11 @@ def leads_to(plain):
     return targets, (one.group(1),) if one else ()
 
 
+def balances(elements):
+    """As leads_to(), of what stands between the braces of a map that balances."""
+    return tuple(_TARGET.findall(elements)), tuple(_with_port(*pair) for pair in _MANY.findall(elements))
+
+
 def share_of(plain):
     """(modulus, number of elements) of the map by which a rule without quoted parts balances, None of any other rule."""
     shared = _SHARED.search(plain) if "numgen " in plain else None

@@ -6,7 +6,7 @@
 import pytest
 
 import kube_nft
-from nft_audit import FAMILIES, ask, rows, services, setting, shown, tables
+from nft_audit import FAMILIES, ask, judged, rows, services, setting, shown, tables
 from node_processes import needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.nftables import ask_nftables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft_kube_tables import read_kube_tables
@@ -27,9 +27,9 @@ def test_each_emptied_chain_is_seen(layout, name, family):
 @pytest.mark.parametrize("name", CHECKS)
 def test_single_chains_of_a_big_table_are_enough(name):
     made = tables("1.34", ["ipv4"])
-    assert ask_nftables(read_kube_tables(kube_nft.answers(*made), False, 0, True), setting()) == []
+    assert judged(read_kube_tables(kube_nft.answers(*made), False, 0, True)) == []
     del made[0].chains[name][1][:]
-    found = ask_nftables(read_kube_tables(kube_nft.answers(*made), False, 0, True), setting())
+    found = judged(read_kube_tables(kube_nft.answers(*made), False, 0, True))
     assert [(row["kind"], row["chain"]) for row in found] == [("emptied_chain", name)]
 
 
@@ -84,7 +84,7 @@ def test_many_source_ranges_are_enforced():
 def test_a_masquerade_that_lost_its_return(layout, deep):
     made = tables(layout, ["ipv4"])
     del made[0].chains["masquerading"][1][0]
-    found = ask_nftables(read_kube_tables(kube_nft.answers(*made), deep, 0, True), setting())
+    found = judged(read_kube_tables(kube_nft.answers(*made), deep, 0, True))
     assert [(row["kind"], row["chain"], row["text"]) for row in found] == [("lost_match", "masquerading", "masquerade fully-random")]
 
 

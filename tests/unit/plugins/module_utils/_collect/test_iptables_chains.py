@@ -21,6 +21,7 @@ from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
 from node_manifests import merged
 from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._chains.observation import NAME_LIMIT, cut
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._chains_fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import DEFAULTS, collect_iptables_chains
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import iptables_save_lines, nft_kube_tables
@@ -240,6 +241,8 @@ LOOK = """\
 import json, os, subprocess, sys
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import nft_kube_tables
+nft_kube_tables.WHOLE_BALANCING = int(sys.argv[3])
 subprocess.check_call(["nft", "-f", sys.argv[1]])
 node = {"place": "live", "kernel_release": os.uname()[2]}
 options = json.loads(sys.argv[2])
@@ -247,21 +250,23 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=dee
 """
 
 
-def looks(tmp_path, text, **options):
-    """[section, section with deep] of a node with these nft rules, and none of this machine's processes."""
+def looks(tmp_path, text, balancing=nft_kube_tables.WHOLE_BALANCING, **options):
+    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; C(balancing): of a table with more
+    chains that balance only parts are read without deep."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
-    arguments = [str(tmp_path / "rules"), json.dumps(options)]
+    arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]
     out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments, stdout=subprocess.PIPE,
                            env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
     return json.loads(out.decode("utf-8"))
 
 
 @needs_root
-@pytest.mark.parametrize("services, whole", [(30, True), (nft_kube_tables.WHOLE_CHAINS, False)])
-def test_nftables_mode_means_the_same_as_iptables_mode(services, whole, tmp_path):
+@pytest.mark.parametrize("services, balancing, whole", [(30, 7000, True), (3100, 7000, True), (300, 200, False)])
+def test_nftables_mode_means_the_same_as_iptables_mode(services, balancing, whole, tmp_path):
     cluster = kube_cluster.plain_cluster("ipv4", services, 3)
-    quick, deep = looks(tmp_path, kube_nft.table(cluster).text() + kube_nft.table(kube_cluster.cluster("ipv6", [])).text())
-    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", {}, services)
+    quick, deep = looks(tmp_path, kube_nft.table(cluster).text() + kube_nft.table(kube_cluster.cluster("ipv6", [])).text(), balancing)
+    observed = {} if whole else {"unjudged_table": 1}
+    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", observed, services)
     iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
     assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
     assert (quick["digest"]["endpoints"], deep["digest"]["endpoints"]) == (iptables["endpoints"] if whole else None, iptables["endpoints"])
@@ -294,13 +299,28 @@ def test_a_table_that_somebody_deleted(command, gone, tmp_path):
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
     """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's own chains alone."""
-    cluster = kube_cluster.plain_cluster("ipv6", nft_kube_tables.WHOLE_CHAINS, 1)
+    cluster = kube_cluster.plain_cluster("ipv6", 300, 1)
     text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
     damage = "insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain ip6 kube-proxy masquerading\n"
-    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy filter-input ct state new accept\n" + damage)
+    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy filter-input ct state new accept\n" + damage, 200)
     assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
-    assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) <= set(kinds(deep))
-    assert looks(tmp_path, text)[0]["observed"] == {}
+    assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) - {("unjudged_table", "ipv6", "")} <= set(kinds(deep))
+    assert looks(tmp_path, text, 200)[0]["observed"] == {"unjudged_table": 1}
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
+    """More than 3000 chains in each, asked for beside each other: what is inside the chains of Services is known without deep."""
+    made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout) for family in kube_dumps.FAMILIES]
+    text = "".join(table.text() for table in made)
+    healthy = looks(tmp_path, text)[0]
+    assert (healthy["observed"], healthy["unread"], healthy["notices"]) == ({}, [], [])
+    damaged = [next(name for name in reversed(table.chains) if name.startswith("service-")) for table in made]
+    flushes = "".join("flush chain %s kube-proxy %s\n" % (table.family, name) for table, name in zip(made, damaged))
+    found = looks(tmp_path, text + flushes)[0]["observations"]
+    assert [(row["family"], row["chain"]) for row in found if row["kind"] == "empty_service_chain"] == [
+        (family, cut(name, NAME_LIMIT)) for family, name in zip(kube_dumps.FAMILIES, damaged)]
 
 
 def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import kube_cluster
 import kube_nft
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse import nft_kube_tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft_kube_tables import (
-    FIRST, NOT_DEEP, SETS, WHOLE_CHAINS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
+    BALANCING, FIRST, NOT_DEEP, SETS, WHOLE_CHAINS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
 
 CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
 SET_COMMANDS = [["list", kind, "ip", "kube-proxy", name] for kind, name in SETS]
@@ -33,6 +33,10 @@ def asked(answer, deep=False, whole_chains=0):
     return read_kube_tables(noted, deep, whole_chains), commands
 
 
+def not_deep(table):
+    return NOT_DEEP % (len(table.chains), sum(name.startswith(BALANCING) for name in table.chains))
+
+
 def content(found):
     """All that was found but the order of elements, which is the kernel's."""
     return dict((family, (
@@ -51,7 +55,7 @@ def test_a_node_without_such_tables_costs_one_command():
 def test_only_tables_that_are_there_are_asked_for():
     found, commands = asked(kube_nft.answers(small()))
     assert commands == [FIRST] + SET_COMMANDS + [["list", "chain", "ip", "kube-proxy", name] for name in ("nat-prerouting", "services")]
-    assert (found.status, sorted(found.tables), found.deep, found.unread) == ("ok", ["ipv4"], {"ipv4": NOT_DEEP}, {})
+    assert (found.status, sorted(found.tables), found.deep, found.unread) == ("ok", ["ipv4"], {"ipv4": not_deep(small())}, {})
     table = found.tables["ipv4"]
     assert table.chains["services"].rules == 3 and table.chains["masquerading"].rules is None
 
@@ -109,7 +113,7 @@ def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status, how):
         reader.feed((given(text) if arguments[1] == "table" else text).encode())
         reader.end(status if arguments[1] == "table" else "ok")
     found = reader.close()
-    assert found.deep["ipv4"] and found.deep["ipv4"] != NOT_DEEP
+    assert found.deep["ipv4"] and found.deep["ipv4"] != not_deep(table)
     assert found.tables["ipv4"].chains["masquerading"].rules is None and found.tables["ipv4"].sets["service-ips"].elements
 
 
@@ -120,7 +124,34 @@ def test_a_small_table_is_read_as_a_whole(family):
     assert commands == [FIRST, ["list", "table", table.family, "kube-proxy"]] and found.deep == {family: None}
     assert content(found) == content(asked(kube_nft.answers(table), True)[0])
     assert asked(kube_nft.answers(table), False, len(table.chains))[1] == commands
-    assert asked(kube_nft.answers(table), False, len(table.chains) - 1)[0].deep == {family: NOT_DEEP}
+    assert asked(kube_nft.answers(table), False, len(table.chains) - 1)[0].deep == {family: not_deep(table)}
+
+
+def test_both_families_together_have_one_bound():
+    """The smaller table is read as a whole where both together are too many, and the other one says why it is not."""
+    big, tiny = small(), kube_nft.table(kube_cluster.cluster("ipv6", []))
+    total = len(big.chains) + len(tiny.chains)
+    assert asked(kube_nft.answers(big, tiny), False, total)[0].deep == {"ipv4": None, "ipv6": None}
+    found, commands = asked(kube_nft.answers(big, tiny), False, total - 1)
+    assert found.deep == {"ipv4": not_deep(big), "ipv6": None}
+    assert [arguments[2] for arguments in commands if arguments[1] == "table"] == ["ip6"]
+
+
+def test_so_many_maps_that_nft_would_take_long_are_too_many(monkeypatch):
+    monkeypatch.setattr(nft_kube_tables, "WHOLE_BALANCING", 5)
+    table = small()
+    assert asked(kube_nft.answers(table), False, WHOLE_CHAINS)[0].deep == {"ipv4": not_deep(table)}
+    assert asked(kube_nft.answers(table), True, WHOLE_CHAINS)[0].deep == {"ipv4": None}
+
+
+def test_the_second_table_is_known_before_the_first_was_read():
+    reader, ahead = KubeTablesReader(), []
+    tables = [small("ipv4"), small("ipv6")]
+    for arguments in reader.commands():
+        ahead.append((arguments[1:3], reader.next_table()))
+        reader.feed((kube_nft.answers(*tables)(arguments) or "").encode())
+        reader.end("ok")
+    assert ahead == [(["chains"], None), (["table", "ip"], ["list", "table", "ip6", "kube-proxy"]), (["table", "ip6"], None)]
 
 
 def test_too_many_chains_are_not_probed(monkeypatch):
@@ -187,12 +218,14 @@ def words(text):
 @NEEDS_ROOT
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_5000_services_of_the_real_nft(layout):
-    cluster = kube_cluster.plain_cluster("ipv4", 5000, 2)
+    made = kube_nft.table(kube_cluster.plain_cluster("ipv4", 5000, 2), layout)
     with kube_nft.RealNft() as real:
-        real.load(kube_nft.table(cluster, layout).text())
+        real.load(made.text())
         found = read_kube_tables(real.answer)
         deep = read_kube_tables(real.answer, True)
-    assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == {"ipv4": None} and found.deep == {"ipv4": NOT_DEEP}
+        parts = read_kube_tables(real.answer, False, 0)
+    assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == found.deep == {"ipv4": None}
+    assert content(found) == content(deep) and parts.deep == {"ipv4": not_deep(made)} and leads_nowhere(parts.tables["ipv4"]) == {}
     assert len(found.tables["ipv4"].sets["service-ips"].elements) == len(found.tables["ipv4"].sets["cluster-ips"].elements) == 5000
     assert leads_nowhere(found.tables["ipv4"]) == leads_nowhere(deep.tables["ipv4"]) == {}
 
