@@ -24,7 +24,8 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 def answer(host, rules, situation, options):
     """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
-    observations, more = ask(_askable(rules), situation.of, _elsewhere(host, rules, situation.mode), situation.used)
+    elsewhere = _elsewhere(host, rules, situation.mode)
+    observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
         observations = observations + nft_hostports(host, rules, situation.ports)
@@ -47,7 +48,8 @@ def answer(host, rules, situation, options):
         observed[place[0]] = observed.get(place[0], 0) + count
         left_out[place[0]] = left_out.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
-    return dict(_services(rules, situation, options), observations=examples, observed=observed, left_out=left_out, owners=owners)
+    services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
+    return dict(_services(rules, situation, options, services), observations=examples, observed=observed, left_out=left_out, owners=owners)
 
 
 def _elsewhere(host, rules, mode):
@@ -69,9 +71,8 @@ def _routed(host, rules, situation):
     return listed or [], listed is not None
 
 
-def _services(rules, situation, options):
+def _services(rules, situation, options, services):
     """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
-    services = _listed(rules, situation)
     told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
         service.family or "", service.address, service.port, service.protocol))
@@ -84,9 +85,7 @@ def _services(rules, situation, options):
 
 
 def _listed(rules, situation):
-    """[Service], each (family, address, port, protocol) once, or None."""
-    if situation.mode == "nftables":
-        return list_nft_services(rules.nftables) if rules.nftables else None
+    """[Service] of iptables mode, each (family, address, port, protocol) once, or None."""
     if situation.mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
         return None
     lists = _lists(rules, situation)
