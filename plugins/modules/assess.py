@@ -141,7 +141,9 @@ ansible_facts:
       contains:
         check: {description: Id of the check., type: str, returned: always, sample: KMOD003}
         subject: {description: What it is about; empty where a check speaks of the node., type: str, returned: always, sample: nf_conntrack}
-        title: {description: What the check makes sure of., type: str, returned: always}
+        title: {description: What the check makes sure of., type: str, returned: always, sample: The node forwards packets}
+        problem: {description: 'What is wrong, in one sentence; null where nothing fails or is waived, and where the check has no such sentence.', type: str,
+                  returned: always, sample: 'The node does not forward packets: net.ipv4.ip_forward is 0, must be 1'}
         status: {description: 'One of pass, fail, skip, unknown, waived.', type: str, returned: always, sample: fail}
         severity: {description: 'One of info, low, medium, high.', type: str, returned: always, sample: high}
         observed: {description: What was found., type: str, returned: always}

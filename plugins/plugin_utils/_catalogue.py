@@ -22,8 +22,8 @@ _FIX_KEYS = ("role", "class", "manual", "safety")
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One entry. C(needs) names evidence sections, or single sources of one as C(section.source), that must have been read; C(left_out)
-    yields how many offenders the node did not name."""
+    """One entry. C(problem) says of an offender what is wrong with it; without one the title is printed. C(needs) names evidence sections, or
+    single sources of one as C(section.source), that must have been read; C(left_out) yields how many offenders the node did not name."""
 
     id: str
     title: str
@@ -34,6 +34,7 @@ class Check:
     why: str
     fix: dict
     sources: tuple
+    problem: str = None
     want: object = None
     applies_when: str = None
     skipped: str = "does not apply"

@@ -128,12 +128,14 @@ def _failures(check, offenders, evidence, policy):
         row.setdefault("want", want)
         found.append(_finding.finding(
             check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row), expected=_text(check.expected, row),
-            reason=_text(check.reason, row) if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence)))
+            reason=_text(check.reason, row) if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence),
+            problem=_text(check.problem, row) if check.problem else None))
     more = max(0, len(offenders) - limit) + (_left_out(check, evidence) if offenders else 0)
     if more:
         found.append(_finding.finding(
             check, _finding.FAIL, subject="and %d more" % more, observed="%d in all" % (min(len(offenders), limit) + more),
-            expected=check.title, reason=one_line(check.why), remediation="As for those that are named one by one."))
+            expected=check.title, reason=one_line(check.why), remediation="Fix them like the subjects that are listed.",
+            problem="%d more of %d fail like the subjects that are listed" % (more, min(len(offenders), limit) + more) if check.problem else None))
     return found
 
 

@@ -3,23 +3,37 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The one constructor of a finding, and the order of its two axes. PRIVATE to the collection."""
 
+import re
+
 PASS, FAIL, SKIP, UNKNOWN, WAIVED = "pass", "fail", "skip", "unknown", "waived"
 STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
-KEYS = ("check", "subject", "title", "status", "severity", "observed", "expected", "reason", "remediation", "waiver")
+KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation", "waiver")
 
 
-def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None):
+def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None):
     """A flat dict with always the same keys; C(check) and C(subject) together name it for ever."""
     return {
-        "check": check.id, "subject": subject, "title": check.title, "status": status, "severity": check.severity,
+        "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status, "severity": check.severity,
         "observed": observed, "expected": expected, "reason": reason, "remediation": remediation, "waiver": waiver,
     }
 
 
 def is_finding(row):
-    """Whether a row with the types of a finding has a status and a severity, and no text is null but the waiver's."""
-    return row["status"] in STATUSES and row["severity"] in SEVERITIES and all(row[key] is not None for key in KEYS if key != "waiver")
+    """Whether a row with the types of a finding has a status and a severity, and no text is null but the waiver's and the problem's."""
+    return row["status"] in STATUSES and row["severity"] in SEVERITIES and all(row[key] is not None for key in KEYS if key not in ("waiver", "problem"))
+
+
+def problem_of(row):
+    """What is wrong, in one line: the problem (or the title and the subject), and what was found and is wanted as far as it does not name them."""
+    return "; ".join([row["problem"] or "%s: %s" % (row["title"], row["subject"])] + ["%s: %s" % part for part in unsaid(row)])
+
+
+def unsaid(row):
+    """[(word, text)]: what was found and what is wanted where the problem does not name it as whole words; of subjects that are only counted the
+    title is what is wanted, which is no news."""
+    return [(word, row[key]) for word, key in (("found", "observed"), ("wanted", "expected")) if row[key] not in ("", row["title"])
+            and not re.search(r"(?<!\w)%s(?!\w)" % re.escape(row[key]), row["problem"] or "")]
 
 
 def at_least(severity, threshold):

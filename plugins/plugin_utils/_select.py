@@ -70,7 +70,7 @@ def blocking(facts, severity, unknown, unreached, level):
         if not _finding.at_least(row["severity"], severity):
             continue
         if row["status"] == _finding.FAIL and level == "fail":
-            reasons.append("%s (%s) %s: %s" % (row["check"], row["severity"], row["subject"], row["observed"]))
+            reasons.append("%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)))
         elif row["status"] == _finding.UNKNOWN and unknown == level:
             reasons.append("%s (%s) is unknown: %s" % (row["check"], row["severity"], row["reason"]))
     return reasons

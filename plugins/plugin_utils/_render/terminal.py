@@ -55,11 +55,7 @@ def _block(rows, width, paint):
     first = rows[0]
     tone = first["severity"] if first["status"] == _finding.FAIL else "dim" if first["status"] == _finding.WAIVED else "unknown"
     head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], _ID_WIDTH))
-    said = [first["title"]]
-    observed = {}
-    for row in rows:
-        observed.setdefault(row["observed"], []).append(row["subject"])
-    said += [": ".join(filter(None, (", ".join(filter(None, subjects)), text))) for text, subjects in observed.items()]
+    said = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
         said += _of_subjects("why", rows, "reason")
     if first["status"] == _finding.FAIL:
@@ -67,6 +63,24 @@ def _block(rows, width, paint):
     said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
     lines = [line for text in said if text for line in wrapped(escaped(text), max(width - len(head), 24))]
     return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
+
+
+def _titled(rows):
+    """The title, and what was found of which subjects."""
+    observed = {}
+    for row in rows:
+        observed.setdefault(row["observed"], []).append(row["subject"])
+    return [rows[0]["title"]] + [": ".join(filter(None, (", ".join(filter(None, subjects)), text))) for text, subjects in observed.items()]
+
+
+def _problems(rows):
+    """What is wrong, once for all subjects with the same problem, and what is wanted where no problem names it."""
+    alike = {}
+    for row in rows:
+        text = _finding.problem_of(dict(row, expected=""))
+        alike.setdefault(text.replace(row["subject"], "\0", 1), []).append((text, row["subject"]))
+    said = [same[0][0] + ("; the same for %s" % ", ".join(subject for _text, subject in same[1:]) if same[1:] else "") for same in alike.values()]
+    return said + _of_subjects("wanted", [row for row in rows if "wanted" in dict(_finding.unsaid(row))], "expected")
 
 
 def _of_subjects(word, rows, key):

@@ -24,7 +24,8 @@ def judged(arguments, **modules):
 
 def test_what_fails_blocks():
     result = judged({}, xt_comment="absent", xt_mark="unknown")
-    assert result["failed"] and result["blocked"] and result["msg"][0].startswith("KMOD001 (high) xt_comment")
+    assert result["failed"] and result["blocked"] and result["msg"][0].startswith("KMOD001 (high) xt_comment is not available for the kernel: absent on ")
+    assert result["msg"][0].endswith("; wanted: loaded, built in or loadable")
     assert any("is unknown" in text for text in result["msg"][1:]), "warnings follow what blocks"
 
 

@@ -72,6 +72,15 @@ def test_status(evidence, change, status):
     assert all(list(row) == list(_finding.KEYS) for row in found)
 
 
+def test_a_problem_is_filled_bounded_and_written_out_like_what_was_found():
+    limit = _policy.default_policy().values["max_offenders"]
+    rows = [{"name": "a\x1b[2J\nb", "value": "x" * 9000}] + [{"name": "n%d" % index, "value": 1} for index in range(limit)]
+    found = judge(section(rows=rows), problem="{name} is {value}")
+    assert found[0]["problem"].startswith("a\\x1b[2J b is xxx") and len(found[0]["problem"]) == 2000
+    assert found[1]["problem"] == "n0 is 1" and found[-1]["problem"] == "1 more of %d fail like the subjects that are listed" % len(rows)
+    assert {row["problem"] for row in judge(section(rows=rows))} == {None}, "without a problem the title is printed"
+
+
 def test_failures_stand_beside_what_is_unknown():
     found = judge(section(rows=[{"name": "a"}], collected={"file": "denied"}))
     assert [row["status"] for row in found] == ["fail", "unknown"]

@@ -28,8 +28,8 @@ def report(rows, host="web-1", reached=True, digest=None):
                                      "node_iptables_chains": dict(chains, digest=dict(chains["digest"], **digest or {}))})
 
 
-def failing(subject="xt_comment", observed="absent", status="fail", waiver=None):
-    return _finding.finding(CHECK, status, subject, observed, "there", "a reason", "a fix", waiver)
+def failing(subject="xt_comment", observed="absent", status="fail", waiver=None, problem=None):
+    return _finding.finding(CHECK, status, subject, observed, "there", "a reason", "a fix", waiver, problem)
 
 
 def test_a_healthy_node_is_two_lines():
@@ -49,6 +49,29 @@ def test_reasons_and_fixes_that_differ_name_whom_they_are_for():
     text = render_node(report(rows), 100, False)
     assert "why, for a and 4 more: a reason" in text and "why, for f and 1 more: another" in text
     assert "fix, for a: load a" in text and "fix, for c: load c" in text and "load d" not in text and "and 3 more" in text
+
+
+@pytest.mark.parametrize("status", ["fail", "waived"])
+def test_a_problem_stands_in_place_of_the_title_with_what_it_does_not_name(status):
+    lines = render_node(report([failing("a", "0", status, problem="a is 0, not there")]), 100, False).splitlines()
+    assert lines[1].endswith("KMOD001    a is 0, not there") and not any("found:" in line or "wanted:" in line for line in lines)
+    text = render_node(report([failing("a", "10", status, problem="a is 0, elsewhere")]), 100, False)
+    assert "a is 0, elsewhere; found: 10" in text and "wanted: there" in text and CHECK.title not in text
+
+
+def test_a_problem_of_many_subjects_stands_once():
+    rows = [failing(name, problem="%s is absent" % name) for name in "abc"] + [failing("d", "gone", problem="d is gone")]
+    text = render_node(report(rows), 100, False)
+    assert "a is absent; the same for b, c" in text and "d is gone" in text and text.count("wanted: there") == 1
+
+
+@pytest.mark.parametrize("problem, expected", [
+    ("net.ipv4.ip_forward is 0, must be 1", "net.ipv4.ip_forward is 0, must be 1"),
+    ("net.ipv4.ip_forward is off", "net.ipv4.ip_forward is off; found: 0; wanted: 1"),
+    (None, CHECK.title + ": net.ipv4.ip_forward; found: 0; wanted: 1"),
+])
+def test_a_sentence_says_what_was_found_and_is_wanted_once(problem, expected):
+    assert _finding.problem_of(dict(failing("net.ipv4.ip_forward", "0", problem=problem), expected="1")) == expected
 
 
 def test_titles_begin_in_one_column_whatever_the_id():
@@ -148,7 +171,7 @@ def test_escaped(text, expected):
 
 @given(st.text())
 def test_nothing_speaks_to_the_terminal(text):
-    rows = [_finding.finding(CHECK, status, text, text, text, text, text, text) for status in ("fail", "unknown", "waived")]
+    rows = [_finding.finding(CHECK, status, text, text, text, text, text, text, text) for status in ("fail", "unknown", "waived")]
     shown = render_node(report(rows, text), 80, False)
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert render_json(report(rows, text)).isascii()

@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every check against its table in tests/checks: evidence in, finding out."""
 
+import re
+
 import pytest
 from cases import TABLES, case_of, table
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding
 
+FIELD = re.compile(r"\{\w+\}")
 KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count", "remediation"}
 
 
@@ -30,6 +33,26 @@ def test_every_table_shows_pass_fail_and_unknown(check_id):
     assert all(set(row) <= KEYS for row in cases)
 
 
+@pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
+def test_a_title_says_what_holds_and_a_problem_what_is_wrong(check):
+    assert not re.match(r"(No|Nothing|Nobody|None)\b", check.title)
+    assert check.problem and check.problem != check.title
+    assert not check.title.endswith(".") and not check.problem.endswith(".")
+
+
+def assert_problem(finding, check):
+    """The sentence that is printed beside FAIL; pytest shows it with -s."""
+    print(" | ".join(finding[key] for key in ("problem", "observed", "expected")))
+    assert finding["problem"] not in ("", finding["title"]) and ". " not in check.problem
+    if finding["subject"].startswith("and "):
+        return
+    told = set(re.findall(r"\w+", finding["problem"].lower()))
+    assert set(re.findall(r"\w+", finding["subject"].lower())) <= told, "the subject is named"
+    # A field that the select does not give reads as unknown; so does what the node does not know, but then elsewhere too.
+    elsewhere = " ".join(finding[key] for key in ("subject", "observed", "expected"))
+    assert not FIELD.search(finding["problem"]) and ("unknown" not in told or "unknown" in elsewhere)
+
+
 @pytest.mark.parametrize("check_id, row", list(rows()))
 def test_check(check_id, row):
     evidence, policy = case_of(row)
@@ -48,4 +71,6 @@ def test_check(check_id, row):
         assert "{" not in "".join(str(value) for value in finding.values())
         assert all(finding[key] for key in ("subject", "observed", "expected", "reason", "remediation"))
         assert row.get("remediation", "") in finding["remediation"]
+        assert_problem(finding, _catalogue.catalogue()[check_id])
+    assert all(finding["problem"] is None for finding in found if finding["status"] != "fail")
     assert all(finding["reason"] for finding in found if finding["status"] in ("skip", "unknown"))
