@@ -10,6 +10,7 @@ from cases import TABLES, case_of, table
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding
 
+BANNED = re.compile(r"\b(%s)\b" % "|".join((TABLES.parent / "fixtures" / "banned_words.txt").read_text(encoding="utf-8").split("\n")[:-1]), re.IGNORECASE)
 FIELD = re.compile(r"\{\w+\}")
 KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count", "remediation"}
 
@@ -38,6 +39,20 @@ def test_a_title_says_what_holds_and_a_problem_what_is_wrong(check):
     assert not re.match(r"(No|Nothing|Nobody|None)\b", check.title)
     assert check.problem and check.problem != check.title
     assert not check.title.endswith(".") and not check.problem.endswith(".")
+
+
+def texts(check):
+    """Titles, problems, reasons and fixes: all that people read of a check besides what was found and what is wanted."""
+    return [check.title, check.problem, check.why, check.reason, check.skipped, check.unknown or "", check.fix["manual"] or "", check.fix["safety"] or ""]
+
+
+@pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
+def test_no_text_of_a_check_has_a_banned_word(check):
+    assert [match.group() for text in texts(check) for match in BANNED.finditer(" ".join(text.split()))] == []
+
+
+def test_banned_words_are_found_as_whole_words():
+    assert BANNED.search("Nobody reads it") and BANNED.search("see what is meant") and not BANNED.search("a gateway, elsewhere")
 
 
 def assert_problem(finding, check):
