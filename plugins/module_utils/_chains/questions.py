@@ -5,6 +5,7 @@
 
 from .affinity import ask_affinity
 from .anchors import ask_anchors, ask_hint, ask_presence
+from .chain_names import ask_chain_names
 from .drops import ask_drops
 from .duplicates import ask_duplicates
 from .emptied import ask_emptied
@@ -25,7 +26,7 @@ from .repaired import ask_repaired
 from .services import ask_services
 from .structure import ask_structure
 
-_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade, ask_foreign)
+_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade, ask_foreign)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # What a flush of nat leads to by itself.
@@ -62,12 +63,14 @@ def _asked(rule_sets, setting_by, services, used):
 def _without_consequences(rows, more):
     """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or leads on. Nor is
     what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
-    with any where its own is not known). A Service that nothing leads to is told as that alone."""
+    with any where its own is not known). A Service that nothing leads to is told as that alone, and where its rule leads instead, that."""
     places = [place_of(row) for row in rows] + list(more)
     repaired = set(place[1:3] for place in places if place[0] == "half_repaired")
     emptied = set(place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS)
     unreached = set(place[1:5] for place in places if place[0] == "anchor_missing")
-    broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4]))
+    misled = set(place[1:5] for place in places if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4]))
+    foreign = set(place[1:5] for place in places if _is_foreign(place))
+    broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4])) | foreign
 
     def follows(place):
         kind, table, chain = place[0], place[3], place[4]
@@ -75,6 +78,8 @@ def _without_consequences(rows, more):
             (kind in _OF_EMPTY_CHAINS and table == "nat" and place[1:3] in repaired)
             or (_follows_from_empty(place) and place[1:3] in emptied)
             or (kind == "orphan_chain" and place[1:5] in unreached)
+            or (kind == "anchor_missing" and not place[5] and place[1:5] in misled)
+            or (kind == "emptied_chain" and place[1:5] in foreign)
             or (_is_share(place) and place[1:5] in broken)
             or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
     return [row for row in rows if not follows(place_of(row))], dict((place, count) for place, count in more.items() if not follows(place))
@@ -84,6 +89,11 @@ def _follows_from_empty(place):
     """True for what is told of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
     return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and (
         place[4] == "KUBE-SERVICES" or SERVICE_CHAIN.match(place[4])))
+
+
+def _is_foreign(place):
+    """True for what wrong_targets.py tells of a Service that leads to the endpoint of another one."""
+    return place[0] == "unsound_endpoint" and bool(place[5])
 
 
 def _is_share(place):

@@ -9,8 +9,11 @@ its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SE
 
 import re
 
+from .chain_names import PROTOCOLS, chain_hash
+
 _CHAIN = re.compile(r"\bKUBE-(?:SVC|SVL|EXT|FW|XLB|SEP)-([A-Z2-7]{16})\b")
 _NAME_LIMIT = 143
+_NAMES = 10
 
 
 def with_names(rows, rule_sets):
@@ -40,4 +43,7 @@ def _name(table, found):
         ending = leading[-len(ending):]
     comments = [jump[5] for jump in services.jumps if jump[5] and jump[4].endswith(ending)]
     comments += [title for name, title in services.titles.items() if name.endswith(ending)]
-    return comments[0].partition(" ")[0] if comments else None
+    names = sorted(set(comment.partition(" ")[0] for comment in comments))
+    # A rule may lead to the chain of another Service: the name of the chain proves which one it is.
+    proven = [name for name in names[:_NAMES] for protocol in PROTOCOLS if names[1:] and chain_hash(name, protocol) == ending]
+    return next(iter(proven + names), None)

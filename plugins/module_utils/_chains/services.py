@@ -83,7 +83,7 @@ def rules_per_service(rule_sets, services):
         nat = rule_set.tables.get("nat")
         if nat is not None:
             rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(PER_SERVICE)])
-            rules += nat.services.in_services + nat.services.in_nodeports + sum(1 for _jump in _other_jumps(nat))
+            rules += nat.services.in_services + nat.services.in_nodeports + sum(1 for _jump in other_jumps(nat))
     return round(float(rules) / len(services), 1) if services else None
 
 
@@ -154,10 +154,10 @@ def _effect(chances):
 
 def addressed_jumps(nat):
     """(chain, address or None, protocol, port, target, comment) of all rules that send an address to its Service."""
-    return itertools.chain(nat.services.jumps, _other_jumps(nat))
+    return itertools.chain(nat.services.jumps, other_jumps(nat))
 
 
-def _other_jumps(nat):
+def other_jumps(nat):
     """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in nat.chains[chain].rules if chain in nat.chains else ():

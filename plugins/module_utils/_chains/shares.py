@@ -4,13 +4,10 @@
 """Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the collection.
 
 Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the one that was forgotten tells.
-Whose it is, its name proves (kubernetes pkg/proxy/iptables/proxier.go servicePortEndpointChainName()), or the Service's chain for
-endpoints of this node, which leads to it still.
+Whose it is, its name proves (chain_names.py), or the Service's chain for endpoints of this node, which leads to it still.
 """
 
-import base64
-import hashlib
-
+from .chain_names import chain_hash, endpoint_text
 from .endpoints import balancing_of, endpoint_of
 from .observation import observe
 
@@ -27,7 +24,7 @@ def ask_shares(rule_set, table, unreached, local):
     owners = _owners(table) if sound else {}
     for name, endpoint in sound:
         if endpoint is not None:
-            service = next((service for service in owners if name == "KUBE-SEP-" + _hash(service[0], service[1], _text(endpoint))), None)
+            service = next((service for service in owners if name == "KUBE-SEP-" + chain_hash(service[0], service[1], endpoint_text(endpoint))), None)
             if service is None:
                 found.append(observe("orphan_chain", rule_set, "nat", name, detail="a sound endpoint that no rule leads to"))
             elif owners[service]:
@@ -58,29 +55,20 @@ def _only_local(rule_set, table, local):
         lost = [name for name in mine if name not in led]
         if not lost or len(lost) == len(mine):
             continue
-        first = min([_text(endpoint) for endpoint in [endpoint_of(table, name)[0] for name in led] if endpoint] or [""])
+        first = min([endpoint_text(endpoint) for endpoint in [endpoint_of(table, name)[0] for name in led] if endpoint] or [""])
         for name, endpoint in [(name, endpoint_of(table, name)[0]) for name in lost]:
-            if endpoint is not None and _text(endpoint) < first:
+            if endpoint is not None and endpoint_text(endpoint) < first:
                 yield _share(rule_set, everybody, name, endpoint)
 
 
 def _share(rule_set, chain, name, endpoint):
-    return observe("wrong_probability", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, _DETAIL % _text(endpoint))
+    return observe("wrong_probability", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, _DETAIL % endpoint_text(endpoint))
 
 
 def _owners(table):
     """{(namespace/name:port, protocol): the chain that balances, None if it is not there} of the Services whose names comments tell."""
     owners = {}
     for name, protocol in set([((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps]):
-        chains = [prefix + _hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]
+        chains = [prefix + chain_hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]
         owners[name, protocol] = next((chain for chain in chains if chain in table.chains), None)
     return owners
-
-
-def _hash(*words):
-    return base64.b32encode(hashlib.sha256("".join(words).encode("utf-8", "backslashreplace")).digest()).decode("ascii")[:16]
-
-
-def _text(endpoint):
-    address, port = endpoint[:2]
-    return ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)

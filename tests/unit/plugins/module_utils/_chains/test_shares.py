@@ -102,5 +102,5 @@ def test_local_endpoints_that_are_none_of_all_clients():
     # None of this node's is ready any more: those that terminate serve.
     assert told(node(*(FORGOTTEN + local(GONE)))) == []
     # Topology hints leave out one that is not the first.
-    last = "KUBE-SEP-CCCCCCCCCCCCCCCC"
+    last = "KUBE-SEP-EIXAW3UET5NOOHSP"
     assert told(node(*(endpoint(last, "10.244.1.13") + local(LEFT, last)))) == []
