@@ -37,5 +37,20 @@ def test_rules_of_affinity_that_are_gone(name, form):
     assert found(texts.without(text, mine[0])) == [("emptied_chain", chain, detail % (1, len(mine)))]
 
 
+@pytest.mark.parametrize("form", [str, unfolded])
+@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv6"])
+def test_endpoints_that_no_longer_note_their_clients(name, form):
+    text = kube_audit.sample(name)
+    mine = [RETURNING.match(line).group(1) for line in text.split("\n") if RETURNING.match(line)]
+    count = len([chain for chain in mine if chain == mine[0]])
+    detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none"
+    noting = re.compile(r"-m recent --set --name \S+ --mask \S+ --rsource ")
+    told = [("emptied_chain", chain, detail % (mine.count(chain), mine.count(chain))) for chain in sorted(set(mine))]
+    assert sorted(found(form(noting.sub("", text)))) == told
+    endpoint = re.search(r"-A %s .*--rcheck .*-j (\S+)" % mine[0], text).group(1)
+    one = re.sub(r"(-A %s .*)-m recent --set --name \S+ --mask \S+ --rsource " % endpoint, r"\1", text)
+    assert found(form(one)) == [("emptied_chain", mine[0], detail % (1, count))]
+
+
 def test_endpoints_that_note_nobody():
     assert found(texts.healthy()) == [], "without sessionAffinity there is no such rule"

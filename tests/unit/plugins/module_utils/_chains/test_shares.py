@@ -74,7 +74,8 @@ def returning(*names):
     """Client affinity to these chains of both endpoints; only the second is balanced to."""
     lines = ["-A %s -m recent --rcheck --seconds 10800 --reap --name %s --mask 255.255.255.255 --rsource -j %s" % (SVC, name, name) for name in names]
     balanced = "-A %s -j %s" % (SVC, LEFT)
-    return texts.instead(node(*endpoint(GONE, "10.244.1.11", True)), balanced, "\n".join(lines + [balanced]))
+    noting = texts.instead(node(*endpoint(GONE, "10.244.1.11", True)), endpoint(LEFT, "10.244.1.12")[2], endpoint(LEFT, "10.244.1.12", True)[2])
+    return texts.instead(noting, balanced, "\n".join(lines + [balanced]))
 
 
 def test_an_endpoint_that_only_returning_clients_get_to():
