@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of kubenode.netfilter.gate: fail a host whose findings do not pass."""
 
-from ..plugin_utils import _finding, _select
+import os
+
+from ..plugin_utils import _finding, _store, _verdict
 from ..plugin_utils._action import Action
+from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
-_WEIGHT = {"type": "str", "choices": ["fail", "warn", "ignore"]}
+_WEIGHT = {"type": "str", "choices": list(_verdict.LEVELS)}
 DEFAULTS = {"mode": "fail", "severity": "medium", "unknown": "warn", "unreached": "fail"}
 
 
@@ -20,17 +23,27 @@ class ActionModule(Action):
         "severity": {"type": "str", "choices": list(_finding.SEVERITIES)},
         "unknown": _WEIGHT,
         "unreached": _WEIGHT,
+        "folder": {"type": "str"},
     }
 
     def work(self, arguments, task_vars):
         options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
-        settings = [options[name] for name in ("severity", "unknown", "unreached")]
-        blocking, warned = (_select.blocking(task_vars.get("ansible_facts") or {}, *settings, level=level) for level in ("fail", "warn"))
-        messages = [] if options["mode"] == "never" else [escaped(text) for text in blocking + warned]
-        result = {"changed": False, "blocked": bool(blocking), "msg": messages}
-        if blocking and options["mode"] == "fail":
-            result["failed"] = True
-        if messages:
-            # As debug does: what the gate has to say is shown without -v, too.
-            result["_ansible_verbose_always"] = True
+        host = plain(task_vars.get("inventory_hostname"))
+        levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"], options["unreached"])
+        blocked = any(levels["fail"])
+        sentence = _verdict.not_fit(levels["fail"], _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
+        result = {"changed": False, "blocked": blocked, "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
+                  "msg": "" if options["mode"] == "never" else escaped(sentence)}
+        if blocked and options["mode"] == "fail":
+            # Only what blocks is listed: whoever is to mend it reads no warning beside it.
+            return dict(result, failed=True)
+        result["warned"] = [escaped(text) for text in _verdict.sentences(levels["warn"])]
+        if options["mode"] != "never":
+            result["warnings"] = ["%s: %s" % (escaped(host), text) for text in [result["msg"]] * blocked + result["warned"]]
         return result
+
+
+def _report_of(folder, host):
+    """The file of the host in a report folder, or None where there is no folder or no file."""
+    path = _store.node_path(folder, host) if folder else None
+    return path if path and os.path.isfile(path) else None

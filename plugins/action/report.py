@@ -46,6 +46,8 @@ class ActionModule(Action):
             folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
             files, problems, complete = _written(folder, reports if once else {name: reports[name] for name in mine}, fleet, once)
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
+        if files:
+            result["folder"] = os.path.dirname(files[0])
         if problems:
             result["warnings"] = problems
         if "terminal" in formats:

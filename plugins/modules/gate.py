@@ -17,7 +17,7 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   mode:
-    description: V(fail) fails a host that does not pass, V(warn) only says why it does not pass, V(never) does neither.
+    description: V(fail) fails a host that does not pass, V(warn) only prints a warning that says why, V(never) does neither.
     type: str
     choices: [fail, warn, never]
     default: fail
@@ -36,6 +36,9 @@ options:
     type: str
     choices: [fail, warn, ignore]
     default: fail
+  folder:
+    description: Folder of the report of this run. The message of a host that does not pass names the host's file in it.
+    type: str
 seealso:
   - module: kubenode.netfilter.assess
   - module: kubenode.netfilter.rollout
@@ -54,10 +57,21 @@ blocked:
   returned: always
   type: bool
   sample: true
-msg:
-  description: One sentence for each reason that blocks or is a warning, the reasons that block first; empty where O(mode) is V(never).
+blocking:
+  description: One sentence for each reason why the host does not pass, what is worst first.
   returned: always
   type: list
   elements: str
   sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
+msg:
+  description: Why the host does not pass, or that it does, in one sentence, which is the same on every ansible-core; empty where O(mode) is V(never).
+  returned: always
+  type: str
+  sample: "Not fit for traffic: 1 finding blocks (KMOD001). Report: /srv/audit/nodes/web-1.json"
+warned:
+  description: One sentence for each warning.
+  returned: where the host is not failed
+  type: list
+  elements: str
+  sample: ["CTRACK014 (high) is unknown: /proc/slabinfo is not readable as user 'ops'; run with become"]
 """

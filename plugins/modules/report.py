@@ -58,6 +58,11 @@ files:
   type: list
   elements: str
   sample: [/srv/audit/fleet.json, /srv/audit/nodes/web-1.json]
+folder:
+  description: The folder that they are in, as an absolute path.
+  returned: when O(formats) contains V(json)
+  type: str
+  sample: /srv/audit
 totals:
   description:
     - How many hosts are in which state. On a C(healthy) host nothing fails and nothing is unknown, on one that is C(unclear)

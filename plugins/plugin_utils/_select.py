@@ -15,7 +15,6 @@ MODULES_ROLE = "harden_kernel_modules"
 HOOKS_ROLE = "harden_flush_hooks"
 _CONNTRACK = "CTRACK"
 _EVERYTHING = ["/"]
-_LEVELS = ("fail", "warn", "ignore")
 
 
 def fixable(findings, fix, role=None, place=None):
@@ -47,33 +46,6 @@ def assessed(facts, section=None):
             _run.section_of(facts, "node_conntrack"), _run.section_of(facts, "node_kernel_modules")):
         return False  # Modules were loaded since, and with them came what is to be judged.
     return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
-
-
-def blocking(facts, severity, unknown, unreached, level):
-    """Sentences: what fails at C(severity) or above, and what is unknown, as far as the two settings make it C(level)."""
-    checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
-    checked("unknown", unknown, {"type": "str", "choices": _LEVELS})
-    checked("unreached", unreached, {"type": "str", "choices": _LEVELS})
-    checked("level", level, {"type": "str", "choices": _LEVELS[:2]})
-    summary = _run.summary_of(facts_of(facts))
-    if not summary:
-        return ["this run has not assessed the node"] if unreached == level else []
-    if not summary["reached"]:
-        return ["nothing is known of the node: %s" % summary["reason"]] if unreached == level else []
-    findings = _run.findings_of(facts)
-    if not findings:
-        return ["no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"] if unreached == level else []
-    reasons = []
-    if not summary["fail"] and not summary["unknown"]:
-        return reasons
-    for row in _finding.by_urgency(findings):
-        if not _finding.at_least(row["severity"], severity):
-            continue
-        if row["status"] == _finding.FAIL and level == "fail":
-            reasons.append("%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)))
-        elif row["status"] == _finding.UNKNOWN and unknown == level:
-            reasons.append("%s (%s) is unknown: %s" % (row["check"], row["severity"], row["reason"]))
-    return reasons
 
 
 def modules_to_load(facts, extra, unblock, file):

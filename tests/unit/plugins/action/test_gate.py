@@ -19,25 +19,57 @@ def judged(arguments, **modules):
     task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
     plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
                                shared_loader_obj=None)
-    return plugin.run(task_vars={"ansible_facts": facts})
+    return plugin.run(task_vars={"ansible_facts": facts, "inventory_hostname": "web-1"})
 
 
-def test_what_fails_blocks():
+def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
     result = judged({}, xt_comment="absent", xt_mark="unknown")
-    assert result["failed"] and result["blocked"] and result["msg"][0].startswith("KMOD001 (high) xt_comment is not available for the kernel: absent on ")
-    assert result["msg"][0].endswith("; wanted: loaded, built in or loadable")
-    assert any("is unknown" in text for text in result["msg"][1:]), "warnings follow what blocks"
+    assert result["msg"] == "Not fit for traffic: 2 findings block (KMOD001, KMOD014)"
+    assert result["failed"] and result["blocked"] and [text.split()[0] for text in result["blocking"]] == ["KMOD001", "KMOD014"]
+    assert result["blocking"][0].startswith("KMOD001 (high) xt_comment")
+    assert "warned" not in result and "warnings" not in result
+
+
+def test_findings_are_counted_and_checks_named_once():
+    assert judged({}, xt_comment="absent", xt_mark="absent")["msg"] == "Not fit for traffic: 3 findings block (KMOD001, KMOD014)"
+    assert judged({"severity": "low"}, nft_compat="loadable")["msg"].startswith("Not fit for traffic: 1 finding blocks (KMOD")
+
+
+def test_unknown_checks_that_block_are_told_apart_from_what_fails():
+    result = judged({"unknown": "fail"}, xt_comment="absent", xt_mark="unknown")
+    assert result["msg"].startswith("Not fit for traffic: 2 findings block (KMOD001, KMOD014), ")
+    assert " unknown checks block (" in result["msg"]
+    assert any("is unknown" in text for text in result["blocking"])
+
+
+def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
+    (tmp_path / "nodes").mkdir()
+    assert "Report" not in judged({"folder": str(tmp_path)})["msg"]
+    (tmp_path / "nodes" / "web-1.json").write_text("{}")
+    assert judged({"folder": str(tmp_path)})["msg"] == "Not fit for traffic: this run has not assessed the node. Report: %s/nodes/web-1.json" % tmp_path
+
+
+def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
+    result = judged({}, xt_mark="unknown")
+    assert (result["changed"], result["blocked"], result["blocking"]) == (False, False, [])
+    assert not result.get("failed") and not result.get("skipped") and result["msg"].startswith("No finding blocks: ")
+    assert result["warned"] and all("is unknown" in text for text in result["warned"])
+    assert result["warnings"] == ["web-1: " + text for text in result["warned"]]
+    assert judged({}, xt_mark="")["warnings"] == []
 
 
 @pytest.mark.parametrize("mode, said", [("warn", True), ("never", False)])
 def test_modes_that_fail_nothing(mode, said):
     result = judged({"mode": mode}, xt_comment="absent")
     assert (result.get("failed", False), result["blocked"], bool(result["msg"])) == (False, True, said)
+    assert result.get("warnings", []) == ["web-1: Not fit for traffic: 2 findings block (KMOD001, KMOD014)"] * said
 
 
 def test_a_host_that_was_not_assessed():
-    assert judged({})["msg"] == ["this run has not assessed the node"] and judged({})["failed"]
-    assert not judged({"unreached": "warn"})["blocked"] and judged({"unreached": "warn"})["msg"]
+    assert judged({})["msg"] == "Not fit for traffic: this run has not assessed the node" and judged({})["failed"]
+    result = judged({"unreached": "warn"})
+    assert not result["blocked"] and result["warnings"] == ["web-1: this run has not assessed the node"]
+    assert judged({"unreached": "ignore"})["msg"] == "No finding blocks: nothing was judged"
 
 
 @pytest.mark.parametrize("arguments, words", [

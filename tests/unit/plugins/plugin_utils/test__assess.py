@@ -8,7 +8,7 @@ import copy
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select, _verdict
 
 DISABLED = [{"check": "KMOD003", "reason": "the site loads them"}]
 
@@ -57,7 +57,7 @@ def test_a_severity_of_the_policy_is_that_of_the_finding_and_of_the_gate():
     before, after = lacking(), lacking(severities={"KMOD003": "info", "KMOD005": "high"})
     assert rows_of(before, "KMOD003")[0][:3] == ("fail", "nf_conntrack", "high") and rows_of(before, "KMOD005")[0][2] == "medium"
     assert rows_of(after, "KMOD003")[0][:3] == ("fail", "nf_conntrack", "info") and rows_of(after, "KMOD005")[0][2] == "high"
-    blocking = [text.split()[0] for text in _select.blocking(after, "medium", "warn", "fail", "fail")]
+    blocking = [row["check"] for row in _verdict.weighed(after, "medium", "warn", "fail")[0]["fail"].findings]
     assert "KMOD005" in blocking and "KMOD003" not in blocking
     assert lacking(severities={"KMOD003": "info", "KMOD005": "low"})["node_assess_summary"]["worst"] == "low"
 

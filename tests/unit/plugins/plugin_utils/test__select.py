@@ -7,7 +7,7 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy, _select, _verdict
 
 FILE = "kubenode-netfilter.conf"
 
@@ -18,6 +18,10 @@ def facts(modules=None, changes=None, reached=True, **overrides):
     return _assess.exported(evidence, policy, _assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
 
+def blocking(known, severity, unknown, unreached, level):
+    return _verdict.sentences(_verdict.weighed(known, severity, unknown, unreached)[0][level])
+
+
 def to_load(known, extra=(), unblock=False):
     return _select.modules_to_load(known, extra, unblock, FILE)
 
@@ -25,7 +29,7 @@ def to_load(known, extra=(), unblock=False):
 def test_a_healthy_node_passes_and_needs_nothing():
     known = facts()
     assert known["node_assess_summary"]["fail"] == 0
-    assert _select.blocking(known, "info", "fail", "fail", "fail") == []
+    assert blocking(known, "info", "fail", "fail", "fail") == []
     assert _select.fixable(known["node_assess_findings"], "disruptive") == []
     assert to_load(known) == []
 
@@ -86,24 +90,24 @@ def test_classes_include_those_before(fix, checks):
 
 def test_what_blocks():
     known = facts({"xt_comment": "absent", "xt_mark": "unknown", "nft_compat": "loadable"})
-    assert [text.split()[0] for text in _select.blocking(known, "high", "warn", "fail", "fail")] == ["KMOD001", "KMOD014"]
-    assert any("is unknown" in text for text in _select.blocking(known, "high", "fail", "fail", "fail"))
-    assert all("is unknown" in text for text in _select.blocking(known, "high", "warn", "fail", "warn"))
-    assert any(text.startswith("KMOD004") for text in _select.blocking(known, "low", "ignore", "fail", "fail"))
+    assert [text.split()[0] for text in blocking(known, "high", "warn", "fail", "fail")] == ["KMOD001", "KMOD014"]
+    assert any("is unknown" in text for text in blocking(known, "high", "fail", "fail", "fail"))
+    assert all("is unknown" in text for text in blocking(known, "high", "warn", "fail", "warn"))
+    assert any(text.startswith("KMOD004") for text in blocking(known, "low", "ignore", "fail", "fail"))
 
 
 def test_a_host_of_which_nothing_is_known_does_not_pass():
     for known in (facts(reached=False), {}):
-        assert len(_select.blocking(known, "high", "ignore", "fail", "fail")) == 1
-        assert _select.blocking(known, "high", "fail", "ignore", "fail") == []
-        assert len(_select.blocking(known, "high", "fail", "warn", "warn")) == 1
+        assert len(blocking(known, "high", "ignore", "fail", "fail")) == 1
+        assert blocking(known, "high", "fail", "ignore", "fail") == []
+        assert len(blocking(known, "high", "fail", "warn", "warn")) == 1
 
 
 def test_findings_of_another_run_do_not_count():
     known = facts()
     known["node_assess_summary"]["run"] = "20200101T000000Z-1"
     assert not _select.assessed(known) and _select.assessed(facts(), "KMOD")
-    assert len(_select.blocking(known, "high", "warn", "fail", "fail")) == 1
+    assert len(blocking(known, "high", "warn", "fail", "fail")) == 1
 
 
 def test_findings_of_other_sections_are_kept_and_a_failed_attempt_is_told():
@@ -119,8 +123,8 @@ def test_findings_of_other_sections_are_kept_and_a_failed_attempt_is_told():
 
 
 @pytest.mark.parametrize("call", [
-    lambda: _select.fixable("x", "safe"), lambda: _select.fixable([], "all"), lambda: _select.blocking([], "high", "warn", "fail", "fail"),
-    lambda: _select.blocking({}, "worst", "warn", "fail", "fail"), lambda: _select.assessed(None), lambda: _select.failed_modules([]),
+    lambda: _select.fixable("x", "safe"), lambda: _select.fixable([], "all"), lambda: blocking([], "high", "warn", "fail", "fail"),
+    lambda: blocking({}, "worst", "warn", "fail", "fail"), lambda: _select.assessed(None), lambda: _select.failed_modules([]),
 ])
 def test_wrong_types_are_refused(call):
     with pytest.raises(BadInput):
@@ -158,9 +162,9 @@ def test_more_hooks_than_are_named_mean_no_more_where_some_are_to_stay(spared):
 
 def test_a_node_on_which_no_check_ran_does_not_pass():
     known = hooks()
-    assert _select.blocking(known, "high", "ignore", "fail", "fail") == [
+    assert blocking(known, "high", "ignore", "fail", "fail") == [
         "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"]
-    assert _select.blocking(known, "high", "ignore", "ignore", "fail") == []
+    assert blocking(known, "high", "ignore", "ignore", "fail") == []
 
 
 def test_hooks_of_an_immutable_node_stay():

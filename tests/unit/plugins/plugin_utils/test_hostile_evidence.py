@@ -17,7 +17,7 @@ import yaml
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
-    _assess, _backends, _catalogue, _conntrack_fix, _evidence, _finding, _fleet, _policy, _requirements, _run, _select)
+    _assess, _backends, _catalogue, _conntrack_fix, _evidence, _finding, _fleet, _policy, _requirements, _run, _select, _verdict)
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
@@ -104,7 +104,8 @@ def others():
 
 def told(facts):
     """All that reads the facts of one host after assess."""
-    blocked = _select.blocking(facts, "info", "fail", "fail", "fail")
+    blocking = _verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
+    assert _verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not any(blocking)
     _select.assessed(facts, "CTRACK")
     _select.modules_to_load(facts, [], True, "kubenode-netfilter.conf")
     _select.hooks_to_fix(facts, [])
@@ -112,7 +113,7 @@ def told(facts):
     _backends.backends_to_fix(facts, "auto", "disruptive")
     _backends.backends_unsettled(facts, "nft", facts.get("node_iptables_backend"))
     _backends.failed_backends(facts, "x")
-    return blocked
+    return _verdict.sentences(blocking)
 
 
 def shown(others, facts):

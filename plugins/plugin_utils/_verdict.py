@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a node is fit for traffic, and the sentences that say why not. PRIVATE to the collection."""
+
+import collections
+
+from . import _finding, _run
+from ._options import checked
+from ._render.text import some
+from ._select import facts_of
+
+LEVELS = ("fail", "warn", "ignore")
+# A message names so many checks; the report names all.
+_NAMED = 10
+
+# The findings of one level, what fails worst first, or the reason why nothing was judged, which is None where findings were.
+Weighed = collections.namedtuple("Weighed", ("findings", "reason"))
+
+
+def weighed(facts, severity, unknown, unreached):
+    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown there, by the level that the settings give it, and how
+    many findings there are of each status."""
+    checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
+    checked("unknown", unknown, {"type": "str", "choices": LEVELS})
+    checked("unreached", unreached, {"type": "str", "choices": LEVELS})
+    summary = _run.summary_of(facts_of(facts))
+    findings = _run.findings_of(facts) if summary else []
+    reason = _not_judged(summary, findings)
+    if reason:
+        return {level: Weighed([], reason if level == unreached else None) for level in LEVELS}, None
+    level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown}
+    rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
+    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], None) for level in LEVELS}, summary
+
+
+def _not_judged(summary, findings):
+    if not summary:
+        return "this run has not assessed the node"
+    if not summary["reached"]:
+        return "nothing is known of the node: %s" % summary["reason"]
+    if not findings:
+        return "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"
+    return None
+
+
+def sentences(level):
+    """One sentence for each finding of a Weighed, or for the reason why nothing was judged."""
+    return [level.reason] if level.reason else [_sentence(row) for row in level.findings]
+
+
+def _sentence(row):
+    if row["status"] == _finding.FAIL:
+        return "%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row))
+    return "%s (%s) is unknown: %s" % (row["check"], row["severity"], row["reason"])
+
+
+def not_fit(blocking, report=None):
+    """The sentence with which a gate fails: what blocks, and the file that says more where there is one."""
+    because = blocking.reason
+    if not because:
+        parts = [("finding", _finding.FAIL), ("unknown check", _finding.UNKNOWN)]
+        parts = [(noun, [row["check"] for row in blocking.findings if row["status"] == status]) for noun, status in parts]
+        because = ", ".join(_counted(noun, ids) for noun, ids in parts if ids)
+    return "Not fit for traffic: %s%s" % (because, ". Report: %s" % report if report else "")
+
+
+def _counted(noun, ids):
+    return "%d %s%s (%s)" % (len(ids), noun, " blocks" if len(ids) == 1 else "s block", some(list(dict.fromkeys(ids)), _NAMED))
+
+
+def fit(counts):
+    """The sentence of a gate that passes."""
+    return "No finding blocks: %s" % (
+        ", ".join("%d %s" % (counts[status], status) for status in ("pass", "fail", "unknown")) if counts else "nothing was judged")
