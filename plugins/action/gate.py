@@ -30,7 +30,7 @@ class ActionModule(Action):
         options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
         host = plain(task_vars.get("inventory_hostname"))
         levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"], options["unreached"])
-        blocked = any(levels["fail"])
+        blocked = bool(levels["fail"].findings or levels["fail"].reason)
         sentence = _verdict.not_fit(levels["fail"], _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
         result = {"changed": False, "blocked": blocked, "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
                   "msg": "" if options["mode"] == "never" else escaped(sentence)}

@@ -208,6 +208,12 @@ ansible_facts:
           elements: str
           returned: always
           sample: [KMOD010]
+        needs_root:
+          description: Ids of checks that are unknown because the node was not looked at as root.
+          type: list
+          elements: str
+          returned: always
+          sample: []
         waivers:
           description: The waivers of the host's policy.
           type: list

@@ -65,6 +65,7 @@ ansible_facts:
             name: {description: PRETTY_NAME., type: str, returned: always, sample: Debian GNU/Linux 12 (bookworm)}
             variant_id: {description: VARIANT_ID., type: str, returned: always, sample: null}
         architecture: {description: Machine name of the running kernel; null outside of a live place., type: str, returned: always, sample: x86_64}
+        as_root: {description: Whether the look was made as root; null of a bundle., type: bool, returned: always, sample: true}
         kernel_release:
           description: Release of the running kernel; null for an image.
           type: str

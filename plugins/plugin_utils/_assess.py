@@ -5,7 +5,7 @@
 
 import dataclasses
 
-from . import _evaluate, _finding, _requirements, _run, _waivers
+from . import _evaluate, _finding, _requirements, _run, _unknown, _waivers
 from ._selection import chosen_checks
 
 # The sections that node_facts reads.
@@ -56,7 +56,8 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
     findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
-    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings))
+    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings),
+                   needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_told(evidence, modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
     conntrack = _conntrack_fact(requirements, earlier_peak)

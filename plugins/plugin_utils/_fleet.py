@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
-from . import _evidence, _finding, _run
+from . import _evidence, _finding, _run, _unknown
 from ._compare import compare
 
 # What is known of a host without a report.
@@ -41,7 +41,8 @@ def roll_up(names, reports, pending=(), left_out=()):
     assessed = [reports[name] for name in sorted(reports)]
     return {
         "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
-        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed), "disabled": _disabled(assessed),
+        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed), "unknown": _causes(assessed),
+        "disabled": _disabled(assessed),
         # What no host has matched so far may be for one whose batch is to come.
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
         "compared": compare({report["host"]: report["digest"] for report in assessed}),
@@ -83,6 +84,19 @@ def _checks(reports):
             if report["host"] not in entry[row["status"]]:
                 entry[row["status"]].append(report["host"])
     return sorted(found.values(), key=lambda entry: (-_finding.SEVERITIES.index(entry["severity"]), entry["check"]))
+
+
+def _causes(reports):
+    """Causes that several checks are unknown for, with the checks and the hosts."""
+    found = {}
+    for report in reports:
+        if report["summary"]["reached"]:
+            for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"]):
+                if sentence:
+                    checks = sorted(_unknown.checks_of(rows))
+                    found.setdefault((sentence, tuple(checks)), {
+                        "cause": sentence, "severity": rows[0]["severity"], "checks": checks, "hosts": []})["hosts"].append(report["host"])
+    return sorted(found.values(), key=lambda cause: (-_finding.SEVERITIES.index(cause["severity"]), cause["cause"], cause["hosts"]))
 
 
 def _disabled(reports):

@@ -5,7 +5,7 @@
 
 import collections
 
-from . import _finding, _run
+from . import _finding, _run, _unknown
 from ._options import checked
 from ._render.text import some
 from ._select import facts_of
@@ -14,8 +14,8 @@ LEVELS = ("fail", "warn", "ignore")
 # A message names so many checks; the report names all.
 _NAMED = 10
 
-# The findings of one level, what fails worst first, or the reason why nothing was judged, which is None where findings were.
-Weighed = collections.namedtuple("Weighed", ("findings", "reason"))
+# The findings of one level, what fails worst first, and which of them are unknown for want of root; or the reason why nothing was judged.
+Weighed = collections.namedtuple("Weighed", ("findings", "needs_root", "reason"))
 
 
 def weighed(facts, severity, unknown, unreached):
@@ -28,10 +28,10 @@ def weighed(facts, severity, unknown, unreached):
     findings = _run.findings_of(facts) if summary else []
     reason = _not_judged(summary, findings)
     if reason:
-        return {level: Weighed([], reason if level == unreached else None) for level in LEVELS}, None
+        return {level: Weighed([], (), reason if level == unreached else None) for level in LEVELS}, None
     level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown}
     rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
-    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], None) for level in LEVELS}, summary
+    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], summary["needs_root"], None) for level in LEVELS}, summary
 
 
 def _not_judged(summary, findings):
@@ -45,28 +45,34 @@ def _not_judged(summary, findings):
 
 
 def sentences(level):
-    """One sentence for each finding of a Weighed, or for the reason why nothing was judged."""
-    return [level.reason] if level.reason else [_sentence(row) for row in level.findings]
+    """One sentence for each finding that fails and for each cause of what is unknown, or for the reason why nothing was judged."""
+    if level.reason:
+        return [level.reason]
+    failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
+    return failing + [sentence or "%s (%s) is unknown: %s" % (rows[0]["check"], rows[0]["severity"], rows[0]["reason"])
+                      for rows, sentence in _unknown.by_cause(level.findings, level.needs_root)]
 
 
-def _sentence(row):
-    if row["status"] == _finding.FAIL:
-        return "%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row))
-    return "%s (%s) is unknown: %s" % (row["check"], row["severity"], row["reason"])
+def _failing(level):
+    return [row for row in level.findings if row["status"] == _finding.FAIL]
 
 
 def not_fit(blocking, report=None):
     """The sentence with which a gate fails: what blocks, and the file that says more where there is one."""
-    because = blocking.reason
-    if not because:
-        parts = [("finding", _finding.FAIL), ("unknown check", _finding.UNKNOWN)]
-        parts = [(noun, [row["check"] for row in blocking.findings if row["status"] == status]) for noun, status in parts]
-        because = ", ".join(_counted(noun, ids) for noun, ids in parts if ids)
+    failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
+    denied = [row for row in unknown if row["check"] in blocking.needs_root]
+    parts = [_counted("finding", failing, _named(failing)), _counted("unknown check", denied, "not run as root, use --become")]
+    others = [row for row in unknown if row not in denied]
+    because = blocking.reason or ", ".join(filter(None, parts + [_counted("unknown check", others, _named(others))]))
     return "Not fit for traffic: %s%s" % (because, ". Report: %s" % report if report else "")
 
 
-def _counted(noun, ids):
-    return "%d %s%s (%s)" % (len(ids), noun, " blocks" if len(ids) == 1 else "s block", some(list(dict.fromkeys(ids)), _NAMED))
+def _counted(noun, rows, which):
+    return "%d %s%s (%s)" % (len(rows), noun, " blocks" if len(rows) == 1 else "s block", which) if rows else ""
+
+
+def _named(rows):
+    return some(_unknown.checks_of(rows), _NAMED)
 
 
 def fit(counts):

@@ -31,7 +31,7 @@ SECTIONS = {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "bundle": None, "root": "/",
         "place_reason": "kernel threads are visible and process 1 has this root directory",
         "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None}, "kernel_release": RELEASE,
-        "architecture": "x86_64", "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
+        "architecture": "x86_64", "as_root": True, "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
         "container_runtimes": ["containerd"], "immutable": False, "immutable_by": None, "memory_bytes": 8 << 30, "cpu_count": 4, "ipv6": True,
         "tools": {"iptables": "/usr/sbin/iptables", "iptables-save": "/usr/sbin/iptables-save", "conntrack": None, "nft": "/usr/sbin/nft"},
     },

@@ -36,6 +36,7 @@ def collect_host(host, identity):
     return dict(
         identity,
         architecture=host.machine() if live else None,
+        as_root=host.is_root() if identity["place"] != BUNDLE else None,
         bundle=_bundle(host) if identity["place"] == BUNDLE else None,
         boot_id=(host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
         uptime_seconds=_uptime(host) if live else None,

@@ -12,7 +12,7 @@ from .._names import UNCOLLECTED
 from .._parse.proc_locks import device_of
 from ._agents import AGENTS, is_iptables, own_path
 from ._lock_file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
-from ._lock_matters import lock_matters
+from ._lock_matters import NAMES, lock_matters
 from ._processes import find_processes, name_of, uptime_seconds
 
 HUNG_AFTER_SECONDS = 300
@@ -23,7 +23,7 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
     """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises BadInput."""
     _check(path, hung_after_seconds, sample_seconds)
     section = {
-        "schema": 1, "collected": dict.fromkeys(("lock_file", "locks", "processes", "uptime"), _host.ABSENT),
+        "schema": 1, "collected": dict.fromkeys(("legacy_tables", "lock_file", "locks", "processes", "uptime"), _host.ABSENT),
         "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables", "kind": None, "device": None,
         "inode": None, "matters": None, "matters_because": "only a live node has a lock", "doubt": None, "holder": None, "waiters": [],
         "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
@@ -56,7 +56,8 @@ def _fill(host, section, find_path, sample_seconds):
         # A file that was made, or made anew, meanwhile is another lock.
         return Locks(host, LockFile(host, section["path"]), mounted)
 
-    section["matters"], section["matters_because"] = lock_matters(host)
+    with host.noting() as notes:
+        section["matters"], section["matters_because"] = lock_matters(host)
     locks = read_locks()
     if locks.holders or locks.waiters:
         locks = _fill_holder(section, host, read_locks)
@@ -67,7 +68,8 @@ def _fill(host, section, find_path, sample_seconds):
     if uptime_seconds(host) is None and (uptime == _host.OK or (uptime == _host.ABSENT and processes)):
         # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.
         uptime = _host.UNPARSED
-    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime}
+    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime,
+                            "legacy_tables": next((notes[path] for path in NAMES if path in notes), _host.OK)}
     if locks.status == _host.OK and not locks.holders and not sees_every_lock(host):
         section["collected"]["locks"] = _host.DENIED
     section["kind"], section["inode"], section["doubt"] = locks.file.kind, locks.file.inode, locks.doubt

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
-from .. import _finding
+from .. import _finding, _unknown
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -20,15 +20,28 @@ def render_node(report, width, color):
     lines = _title(report, max(width, _NARROWEST), paint)
     if not summary["reached"]:
         return "\n".join(lines + ["  " + paint("unknown", "nothing is known of it: %s" % escaped(summary["reason"] or ""))])
-    blocks = {}
-    for row in report["findings"]:
-        if row["status"] in _MARKS:
-            blocks.setdefault((row["status"], row["check"]), []).append(row)
-    for rows in blocks.values():
-        lines += _block(rows, max(width, _NARROWEST), paint)
+    for block in _blocks(report, max(width, _NARROWEST), paint):
+        lines += block
     told = ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
     told += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
     return "\n".join(lines + _notes(told, width, paint) + ["  " + _counts(summary, paint)])
+
+
+def _blocks(report, width, paint):
+    """The lines of each check that fails, each cause of what is unknown and each check that is waived."""
+    checks = {_finding.FAIL: {}, _finding.WAIVED: {}}
+    for row in report["findings"]:
+        if row["status"] in checks:
+            checks[row["status"]].setdefault(row["check"], []).append(row)
+    unknown = [_cause(rows[0], sentence, width, paint) if sentence else _block(rows, width, paint)
+               for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"])]
+    failing, waived = ([_block(rows, width, paint) for rows in checks[status].values()] for status in (_finding.FAIL, _finding.WAIVED))
+    return failing + unknown + waived
+
+
+def _cause(worst, sentence, width, paint):
+    """The checks that are unknown for one cause, in the row of the worst of them."""
+    return _row(dict(worst, check=""), [sentence], "unknown", width, paint)
 
 
 def _unmatched(row):
@@ -54,13 +67,18 @@ def _block(rows, width, paint):
     """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
     first = rows[0]
     tone = first["severity"] if first["status"] == _finding.FAIL else "dim" if first["status"] == _finding.WAIVED else "unknown"
-    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], _ID_WIDTH))
     said = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
         said += _of_subjects("why", rows, "reason")
     if first["status"] == _finding.FAIL:
         said += _of_subjects("fix", rows, "remediation")
     said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
+    return _row(first, said, tone, width, paint)
+
+
+def _row(first, said, tone, width, paint):
+    """The lines of a block: mark, severity and id of its first finding, and beside them what is said."""
+    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], _ID_WIDTH))
     lines = [line for text in said if text for line in wrapped(escaped(text), max(width - len(head), 24))]
     return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
 
@@ -108,8 +126,8 @@ def render_fleet(fleet, width, color):
     """The play: what fails where, hosts that were not reached, and the totals."""
     paint = _painter(color)
     lines = []
-    for entry in fleet["checks"]:
-        where = ["%s on %s" % (status, some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
+    for entry in _with_causes(fleet):
+        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
         head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
         texts = wrapped(escaped("%s: %s" % (entry["title"], "; ".join(where))), max(width, _NARROWEST) - len(head))
         lines += [paint(entry["severity"] if entry["fail"] else "dim", head) + texts[0]] + [" " * len(head) + text for text in texts[1:]]
@@ -129,6 +147,15 @@ def render_fleet(fleet, width, color):
     text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + text])
+
+
+def _with_causes(fleet):
+    """What the roll-up lists: each cause that several checks are unknown for is one line, and its checks do not list its hosts once more."""
+    spoken = {(check, host) for cause in fleet["unknown"] for check in cause["checks"] for host in cause["hosts"]}
+    entries = [dict(entry, unknown=[host for host in entry["unknown"] if (entry["check"], host) not in spoken]) for entry in fleet["checks"]]
+    causes = [{"severity": cause["severity"], "check": "", "title": cause["cause"], "fail": [], "unknown": cause["hosts"], "waived": []}
+              for cause in fleet["unknown"]]
+    return causes + [entry for entry in entries if entry["fail"] or entry["unknown"] or entry["waived"]]
 
 
 def _painter(color):

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The action gate: a verdict for each host, from its facts and four settings."""
 
+import re
 from unittest import mock
 
 import pytest
@@ -13,9 +14,13 @@ from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
 
 
-def judged(arguments, **modules):
+def judged(arguments, denied=False, **modules):
     policy = _policy.default_policy()
-    facts = _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None) if modules else {}
+    evidence = healthy(policy.module_names, modules)
+    if denied:
+        evidence["node_host"]["as_root"] = False
+        evidence["node_conntrack"]["collected"]["sysctls"] = "denied"
+    facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
     task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
     plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
                                shared_loader_obj=None)
@@ -39,7 +44,16 @@ def test_unknown_checks_that_block_are_told_apart_from_what_fails():
     result = judged({"unknown": "fail"}, xt_comment="absent", xt_mark="unknown")
     assert result["msg"].startswith("Not fit for traffic: 2 findings block (KMOD001, KMOD014), ")
     assert " unknown checks block (" in result["msg"]
-    assert any("is unknown" in text for text in result["blocking"])
+    assert any("unknown" in text for text in result["blocking"])
+
+
+def test_what_is_unknown_for_want_of_root_is_one_sentence():
+    result = judged({}, denied=True, xt_mark="")
+    assert len(result["warned"]) == 1
+    assert re.fullmatch(r"not run as root: \d+ checks unknown, use --become", result["warned"][0])
+    blocked = judged({"unknown": "fail"}, denied=True, xt_mark="")
+    assert re.fullmatch(r"Not fit for traffic: \d+ unknown checks block \(not run as root, use --become\)", blocked["msg"])
+    assert blocked["blocking"] == result["warned"]
 
 
 def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
@@ -53,7 +67,7 @@ def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
     result = judged({}, xt_mark="unknown")
     assert (result["changed"], result["blocked"], result["blocking"]) == (False, False, [])
     assert not result.get("failed") and not result.get("skipped") and result["msg"].startswith("No finding blocks: ")
-    assert result["warned"] and all("is unknown" in text for text in result["warned"])
+    assert result["warned"] and all("unknown" in text for text in result["warned"])
     assert result["warnings"] == ["web-1: " + text for text in result["warned"]]
     assert judged({}, xt_mark="")["warnings"] == []
 

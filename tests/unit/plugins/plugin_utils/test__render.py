@@ -20,9 +20,10 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text im
 CHECK = _catalogue.catalogue()["KMOD001"]
 
 
-def report(rows, host="web-1", reached=True, digest=None):
+def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
-                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[])
+                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[],
+                   needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
                                      "node_iptables_chains": dict(chains, digest=dict(chains["digest"], **digest or {}))})
@@ -41,6 +42,33 @@ def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once
     text = render_node(report([failing("a"), failing("b"), failing("c", "gone")]), 100, False)
     assert "a, b: absent" in text and "c: gone" in text
     assert text.count("why: a reason") == 1 and text.count("fix: a fix") == 1
+
+
+def unknown(*checks, reason="x is not readable"):
+    return [_finding.finding(_catalogue.catalogue()[check], "unknown", reason=reason) for check in checks]
+
+
+def test_unknown_checks_of_one_cause_are_one_line():
+    rows = unknown("KMOD001", "KMOD002", "KMOD003") + unknown("CHAIN001", reason="another") + [failing("a")]
+    lines = render_node(report(rows), 120, False).splitlines()
+    assert "  ?      high              3 checks unknown (KMOD001, KMOD002, KMOD003): x is not readable" in lines
+    assert [line for line in lines if line.startswith("  ?      high   CHAIN001")] and "why: another" in "".join(lines)
+    text = render_node(report(rows, needs_root=["KMOD001", "KMOD003", "CHAIN001"]), 120, False)
+    assert "  ?      high              not run as root: 3 checks unknown, use --become\n" in text and "CHAIN001" not in text and "?      high   KMOD002" in text
+
+
+def test_the_fleet_lists_a_cause_once_with_its_hosts():
+    reports = {name: report(unknown("KMOD001", "KMOD002") + unknown("CHAIN001", reason="another"), name, needs_root=needs_root)
+               for name, needs_root in (("a", ["KMOD001", "KMOD002"]), ("b", ["KMOD001", "KMOD002"]), ("c", []))}
+    fleet = _fleet.roll_up(sorted(reports), reports)
+    assert [(cause["cause"], cause["checks"], cause["hosts"]) for cause in fleet["unknown"]] == [
+        ("2 checks unknown (KMOD001, KMOD002): x is not readable", ["KMOD001", "KMOD002"], ["c"]),
+        ("not run as root: 2 checks unknown, use --become", ["KMOD001", "KMOD002"], ["a", "b"])]
+    lines = render_fleet(fleet, 120, False).splitlines()
+    assert lines[1:4] == ["  high              2 checks unknown (KMOD001, KMOD002): x is not readable: on c",
+                          "  high              not run as root: 2 checks unknown, use --become: on a, b",
+                          "  high   CHAIN001   %s: unknown on a, b, c" % _catalogue.catalogue()["CHAIN001"].title]
+    assert [entry["unknown"] for entry in fleet["checks"]] == [["a", "b", "c"]] * 3
 
 
 def test_reasons_and_fixes_that_differ_name_whom_they_are_for():

@@ -105,7 +105,7 @@ def others():
 def told(facts):
     """All that reads the facts of one host after assess."""
     blocking = _verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
-    assert _verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not any(blocking)
+    assert _verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
     _select.assessed(facts, "CTRACK")
     _select.modules_to_load(facts, [], True, "kubenode-netfilter.conf")
     _select.hooks_to_fix(facts, [])

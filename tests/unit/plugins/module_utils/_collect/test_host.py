@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_host."""
 
+import os
+
 import pytest
 
 import node_tree
@@ -25,7 +27,7 @@ def test_a_live_node(tmp_path):
     tools = section.pop("tools")
     assert section == {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "place_reason": "given by the caller",
-        "root": str(tmp_path), "architecture": None, "kernel_release": "6.1.0-49-amd64",
+        "as_root": os.geteuid() == 0, "root": str(tmp_path), "architecture": None, "kernel_release": "6.1.0-49-amd64",
         "os": {"id": "debian", "id_like": [], "version_id": "12", "name": "Debian GNU/Linux 12 (bookworm)", "variant_id": None},
         "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd", "container_runtimes": ["containerd"], "bundle": None,
         "immutable": False, "immutable_by": None, "memory_bytes": 2048 * 1024, "cpu_count": 2, "ipv6": True,

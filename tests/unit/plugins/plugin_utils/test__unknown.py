@@ -1,0 +1,36 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is unknown for want of root, and what is unknown for other reasons although the look was not made as root."""
+
+import pytest
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy, _unknown
+
+
+def summary(as_root, **collected):
+    """The summary of a node whose sections could not read the sources named."""
+    policy = _policy.default_policy()
+    evidence = healthy(policy.module_names, {"xt_mark": "unknown"})
+    evidence["node_host"]["as_root"] = as_root
+    for section, sources in collected.items():
+        evidence[section]["collected"].update(sources)
+    return _assess.exported(evidence, policy, _assess.chosen_checks(None), None)["node_assess_summary"]
+
+
+def test_checks_that_rest_on_what_was_denied_need_root():
+    found = summary(False, node_conntrack={"sysctls": "denied", "stat": "denied"})
+    assert found["needs_root"] and {check[:6] for check in found["needs_root"]} == {"CTRACK"}
+    assert len(found["needs_root"]) < found["unknown"], "the unknown kernel module is no matter of root"
+
+
+@pytest.mark.parametrize("as_root, status", [(True, "denied"), (None, "denied"), (False, "timeout"), (False, "ok")])
+def test_nothing_else_needs_root(as_root, status):
+    assert summary(as_root, node_conntrack={"sysctls": status, "stat": status})["needs_root"] == []
+
+
+def test_one_check_is_counted_as_one():
+    row = {"check": "A001", "status": _finding.UNKNOWN, "reason": "r"}
+    assert _unknown.by_cause([row], ["A001"]) == [([row], "not run as root: 1 check unknown, use --become")]
+    assert _unknown.by_cause([row, dict(row, status=_finding.FAIL)], []) == [([row], None)]
