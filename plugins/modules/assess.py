@@ -190,6 +190,8 @@ ansible_facts:
         reason: {description: 'Why it was not, or null.', type: str, returned: always, sample: 'unreachable: no route to host'}
         os: {description: 'Name of the operating system, or null.', type: str, returned: always, sample: Debian GNU/Linux 12}
         place: {description: 'Kind of place, or null.', type: str, returned: always, sample: live}
+        kubelet: {description: 'Whether it is a node: V(running), V(installed), V(absent), or null where that is not known.', type: str,
+                  returned: always, sample: running}
         kernel: {description: 'The kernel that was judged, or null.', type: str, returned: always, sample: kernel 6.1.0-49-amd64}
         immutable: {description: Whether nothing can be changed on the node., type: bool, returned: always, sample: false}
         needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.', type: str, returned: always,

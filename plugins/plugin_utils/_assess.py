@@ -109,9 +109,17 @@ def _who(evidence, requirements):
     modules = evidence.get("node_kernel_modules") or {}
     release = modules.get("judged_release")
     return {
-        "os": (host.get("os") or {}).get("name"), "place": host.get("place"), "kernel": "kernel %s" % release if release else None,
+        "os": (host.get("os") or {}).get("name"), "place": host.get("place"), "kubelet": _kubelet(evidence), "kernel": "kernel %s" % release if release else None,
         "immutable": bool(host.get("immutable")), "needs": _needs(requirements) if requirements else None,
     }
+
+
+def _kubelet(evidence):
+    """running, installed, absent, or None where that is not known, as of a bundle, or of a look at other sections."""
+    kubelet = evidence.get("node_kubelet") or {}
+    if kubelet.get("running") is None:
+        return None
+    return "running" if kubelet["running"] else "installed" if kubelet["installed"] else "absent"
 
 
 def _needs(requirements):

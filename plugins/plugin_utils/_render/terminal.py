@@ -55,7 +55,7 @@ def _notes(texts, width, paint):
 
 def _title(report, width, paint):
     summary = report["summary"]
-    parts = [escaped(str(part)) for part in (summary.get("os"), summary.get("kernel"), summary.get("needs")) if part]
+    parts = [escaped(str(part)) for part in (summary.get("os"), summary.get("kernel"), _place(summary), summary.get("needs")) if part]
     name = escaped(report["host"])
     if not parts:
         return [paint("bold", name)]
@@ -74,6 +74,18 @@ def _block(rows, width, paint):
         said += _of_subjects("fix", rows, "remediation")
     said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
     return _row(first, said, tone, width, paint)
+
+
+def _place(summary):
+    """What kind of place it is, and whether it is a node; only of a live place it is known whether kubelet runs."""
+    place, kubelet = summary.get("place"), summary.get("kubelet")
+    if not place or not kubelet:
+        return place
+    if kubelet == "running":
+        return "%s node" % place
+    if kubelet == "installed":
+        return "%s, %s" % (place, "kubelet does not run here: judged as a future node" if place == "live" else "kubelet is installed")
+    return "%s, no kubelet here: judged as a future node" % place
 
 
 def _row(first, said, tone, width, paint):

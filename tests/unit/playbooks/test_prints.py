@@ -52,3 +52,14 @@ def test_what_another_user_may_not_see_is_one_line(users_folder):
     assert len(re.findall(r"^  \?  .*$", report, re.M)) == 1 and re.search(r"^  \?      \w+ +%s$" % line, report, re.M), done.stdout
     assert re.search(line + ": on bad1$", report, re.M), done.stdout
     assert re.search(r"bad1: " + line, " ".join((gate + done.stderr).split())), done.stdout + done.stderr
+
+
+def test_the_header_says_the_place_and_whether_it_is_a_node(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "good1", "good2")
+    (tmp_path / "good2/usr/bin").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "good2/usr/bin/kubelet").write_text("")
+    (tmp_path / "good2/usr/bin/kubelet").chmod(0o755)
+    done = fleet.run("audit", node_assess_sections=["KMOD", "HOOK"], node_gate_mode="never")
+    shown = " ".join(done.stdout.split())
+    assert re.search(r"good1 [^.]*image, no kubelet here: judged as a future node, ", shown), done.stdout
+    assert re.search(r"good2 [^.]*image, kubelet is installed, ", shown), done.stdout

@@ -22,7 +22,7 @@ CHECK = _catalogue.catalogue()["KMOD001"]
 
 def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
-                   place="live", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[],
+                   place="live", kubelet="running", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[],
                    needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
@@ -35,13 +35,26 @@ def failing(subject="xt_comment", observed="absent", status="fail", waiver=None,
 
 def test_a_healthy_node_is_two_lines():
     text = render_node(report([_finding.finding(CHECK, "pass")]), 100, False)
-    assert text.splitlines() == ["web-1 Debian 12, kernel 6.1, iptables mode", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
+    assert text.splitlines() == ["web-1 Debian 12, kernel 6.1, live node, iptables mode", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
 
 
 def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once():
     text = render_node(report([failing("a"), failing("b"), failing("c", "gone")]), 100, False)
     assert "a, b: absent" in text and "c: gone" in text
     assert text.count("why: a reason") == 1 and text.count("fix: a fix") == 1
+
+
+@pytest.mark.parametrize("place, kubelet, words", [
+    ("live", "running", "live node"), ("live", "installed", "live, kubelet does not run here: judged as a future node"),
+    ("live", "absent", "live, no kubelet here: judged as a future node"), ("live", None, "live"),
+    ("image", "installed", "image, kubelet is installed"), ("image", "absent", "image, no kubelet here: judged as a future node"),
+    ("container", "absent", "container, no kubelet here: judged as a future node"), ("container", None, "container"), ("bundle", None, "bundle"),
+    ("\x1b[2J", None, "\\x1b[2J"),
+])
+def test_the_header_says_the_place_and_whether_it_is_a_node(place, kubelet, words):
+    known = report([_finding.finding(CHECK, "pass")])
+    known["summary"].update(place=place, kubelet=kubelet)
+    assert render_node(known, 300, False).splitlines()[0] == "web-1 Debian 12, kernel 6.1, %s, iptables mode" % words
 
 
 def unknown(*checks, reason="x is not readable"):
