@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of kubenode.netfilter.report: write and show what the run found, for a whole batch or host by host."""
 
+import contextlib
 import os
 
 from ansible.utils.color import ANSIBLE_COLOR
@@ -13,10 +14,23 @@ from ..plugin_utils import _fleet, _play, _store
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.json_text import render_json
-from ..plugin_utils._render.terminal import render_fleet, render_node
+from ..plugin_utils._render.tables import DETAILS, render_tables
 
 # Where output goes into a file or a pipe.
 WIDTH = 120
+# No terminal is wider; a variable that says so is a mistake.
+_WIDEST = 10000
+
+
+def _terminal_width():
+    with contextlib.suppress(OSError, ValueError):
+        # A terminal that nobody told its size has 0 columns.
+        return os.get_terminal_size(1).columns or WIDTH
+    return WIDTH
+
+
+# Workers are cut off from the terminal. A strategy imports this file in the parent process, which is not.
+TERMINAL = _terminal_width()
 
 
 class ActionModule(Action):
@@ -30,6 +44,7 @@ class ActionModule(Action):
         "folder": {"type": "str", "required": True},
         "formats": {"type": "list", "elements": "str", "choices": ["json", "terminal"]},
         "evidence": {"type": "bool"},
+        "details": {"type": "str", "choices": list(DETAILS)},
     }
 
     def work(self, arguments, task_vars):
@@ -51,7 +66,7 @@ class ActionModule(Action):
         if problems:
             result["warnings"] = problems
         if "terminal" in formats:
-            result.update(_shown([reports[name] for name in mine], fleet if complete and len(names) > 1 else None, files))
+            result.update(_shown([reports[name] for name in mine], fleet if complete else None, files, arguments.get("details") or "auto"))
         return result
 
 
@@ -69,17 +84,12 @@ def _written(folder, reports, fleet, once):
         return [path] + files, problems, once or complete
 
 
-def _shown(reports, fleet, files):
+def _shown(reports, fleet, files, details):
     """Shows the tables; what the result returns of them where stdout belongs to a program."""
     display = Display()
     for_people = _play.stdout_is_for_people()
     color = for_people and bool(ANSIBLE_COLOR) and not os.environ.get("NO_COLOR")
-    width = WIDTH
-    if for_people:
-        width = int(os.environ["COLUMNS"]) if os.environ.get("COLUMNS", "").isdigit() else display.columns if os.isatty(1) else WIDTH
-    tables = [render_node(report, width, color) + "\n" for report in reports]
-    if fleet:
-        tables.append(render_fleet(fleet, width, color))
+    tables = render_tables(reports, fleet, details, _width() if for_people else WIDTH, color)
     if files:
         tables.append("  reports: %s" % os.path.dirname(files[0]))
     if not for_people:
@@ -87,3 +97,9 @@ def _shown(reports, fleet, files):
     for table in tables:
         display.display(table)
     return {}
+
+
+def _width():
+    """Columns of the terminal, or what the variable COLUMNS says instead."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and 0 < int(said) <= _WIDEST else TERMINAL

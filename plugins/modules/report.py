@@ -14,7 +14,8 @@ description:
     hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including those that were not
     reached. Files are replaced as a whole and readable by their owner only.
-  - Shows a table for each host of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR).
+  - Shows tables of the hosts of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as wide as the terminal,
+    or as the variable C(COLUMNS) says; without a terminal they have 120 columns.
   - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or V(oneline), or derives from
     V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl), stays parseable, and RV(text) holds the tables.
   - Writes in check mode too, as a report changes no host.
@@ -40,6 +41,15 @@ options:
     description: Whether the files also hold the evidence.
     type: bool
     default: false
+  details:
+    description:
+      - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
+      - V(auto) is V(all) for up to five hosts. Of more, findings that are the same on several hosts are shown once, in the roll-up with the names of
+        the hosts, and a host has a table only for what no other host has.
+      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached, V(none) the roll-up alone.
+    type: str
+    choices: [auto, all, failing, none]
+    default: auto
 seealso:
   - module: kubenode.netfilter.assess
 """

@@ -3,54 +3,68 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
+import collections
+
 from .. import _finding, _unknown
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
-_NARROWEST = 60
+# Columns below which nothing is narrowed any more, and below which texts go below their head.
+_NARROWEST = 24
+_ROOM_BESIDE = 33
+# A block that hosts share names so many of them; fleet.json names all.
+_SHARING = 20
+_LISTED = ("fail", "unknown", "waived")
 # BACKEND001 is the longest.
 _ID_WIDTH = 10
 
+# What is said of one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same finding.
+Block = collections.namedtuple("Block", ("status", "severity", "check", "title", "said"))
 
-def render_node(report, width, color):
-    """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts."""
-    paint = _painter(color)
+
+def render_node(report, width, color, elsewhere=()):
+    """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts.
+
+    Blocks that are `elsewhere` are left out: render_fleet() shows what hosts share.
+    """
+    paint, width = _painter(color), max(width, _NARROWEST)
     summary = report["summary"]
-    lines = _title(report, max(width, _NARROWEST), paint)
+    lines = _title(report, width, paint)
     if not summary["reached"]:
-        return "\n".join(lines + ["  " + paint("unknown", "nothing is known of it: %s" % escaped(summary["reason"] or ""))])
-    for block in _blocks(report, max(width, _NARROWEST), paint):
-        lines += block
+        return "\n".join(lines + _notes(["nothing is known of it: %s" % (summary["reason"] or "")], width, paint, "unknown"))
+    for block in blocks_of(report):
+        if block not in elsewhere:
+            lines += _rendered(block, width, paint)
     told = ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
     told += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
-    return "\n".join(lines + _notes(told, width, paint) + ["  " + _counts(summary, paint)])
+    return "\n".join(lines + _notes(told, width, paint) + _counts(summary, width, paint))
 
 
-def _blocks(report, width, paint):
-    """The lines of each check that fails, each cause of what is unknown and each check that is waived."""
+def blocks_of(report):
+    """The Blocks of a report: each check that fails, each cause of what is unknown, each check that is waived."""
     checks = {_finding.FAIL: {}, _finding.WAIVED: {}}
     for row in report["findings"]:
         if row["status"] in checks:
             checks[row["status"]].setdefault(row["check"], []).append(row)
-    unknown = [_cause(rows[0], sentence, width, paint) if sentence else _block(rows, width, paint)
+    unknown = [_cause(rows[0], sentence) if sentence else _block(rows)
                for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"])]
-    failing, waived = ([_block(rows, width, paint) for rows in checks[status].values()] for status in (_finding.FAIL, _finding.WAIVED))
+    failing, waived = ([_block(rows) for rows in checks[status].values()] for status in (_finding.FAIL, _finding.WAIVED))
     return failing + unknown + waived
 
 
-def _cause(worst, sentence, width, paint):
-    """The checks that are unknown for one cause, in the row of the worst of them."""
-    return _row(dict(worst, check=""), [sentence], "unknown", width, paint)
+def _cause(worst, sentence):
+    """The checks that are unknown for one cause, with the severity of the worst of them."""
+    return Block(_finding.UNKNOWN, worst["severity"], "", sentence, (sentence,))
 
 
 def _unmatched(row):
     return "waiver for %s '%s' matched nothing" % (row["check"], row["subject"])
 
 
-def _notes(texts, width, paint):
+def _notes(texts, width, paint, tone="dim"):
     """What is good to know and no finding."""
-    return ["  " + paint("dim", line) for text in texts for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
+    return ["  " + paint(tone, line) for text in texts for line in wrapped(escaped(text), width - 2)]
 
 
 def _title(report, width, paint):
@@ -60,20 +74,20 @@ def _title(report, width, paint):
     if not parts:
         return [paint("bold", name)]
     lines = wrapped("%s  %s" % (name, ", ".join(parts)), width - 4)
-    return [paint("bold", name) + lines[0][len(name):]] + ["    " + line for line in lines[1:]]
+    first = paint("bold", name) + lines[0][len(name):] if lines[0].startswith(name) else paint("bold", lines[0])
+    return [first] + ["    " + line for line in lines[1:]]
 
 
-def _block(rows, width, paint):
+def _block(rows):
     """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
     first = rows[0]
-    tone = first["severity"] if first["status"] == _finding.FAIL else "dim" if first["status"] == _finding.WAIVED else "unknown"
     said = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
         said += _of_subjects("why", rows, "reason")
     if first["status"] == _finding.FAIL:
         said += _of_subjects("fix", rows, "remediation")
     said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
-    return _row(first, said, tone, width, paint)
+    return Block(first["status"], first["severity"], first["check"], first["title"], tuple(filter(None, said)))
 
 
 def _place(summary):
@@ -88,10 +102,19 @@ def _place(summary):
     return "%s, no kubelet here: judged as a future node" % place
 
 
-def _row(first, said, tone, width, paint):
-    """The lines of a block: mark, severity and id of its first finding, and beside them what is said."""
-    head = "  %s %s %s " % (padded(_MARKS[first["status"]], 6), padded(first["severity"], 6), padded(first["check"], _ID_WIDTH))
-    lines = [line for text in said if text for line in wrapped(escaped(text), max(width - len(head), 24))]
+def _rendered(block, width, paint, where=()):
+    """The lines of a block; `where` are the hosts that share it."""
+    tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
+    head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, _ID_WIDTH))
+    on = ["on %s" % some(where, _SHARING)] if where else []
+    return _beside(tone, head, list(block.said[:1]) + on + list(block.said[1:]), width, paint)
+
+
+def _beside(tone, head, texts, width, paint):
+    """The texts beside the head, or below it where that leaves too little room for them."""
+    if width - len(head) < _ROOM_BESIDE:
+        return ["  " + paint(tone, " ".join(head.split()))] + ["    " + line for text in texts for line in wrapped(escaped(text), width - 4)]
+    lines = [line for text in texts for line in wrapped(escaped(text), width - len(head))]
     return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
 
 
@@ -129,36 +152,44 @@ def _few(texts, limit=3):
     return different[:limit] + (["and %d more" % (len(different) - limit)] if len(different) > limit else [])
 
 
-def _counts(summary, paint):
+def _counts(summary, width, paint):
     text = ", ".join("%d %s" % (summary[status], status) for status in ("pass", "fail", "unknown", "waived", "skip"))
-    return paint("good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown", text)
+    return _notes([text], width, paint, "good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown")
 
 
-def render_fleet(fleet, width, color):
-    """The play: what fails where, hosts that were not reached, and the totals."""
-    paint = _painter(color)
-    lines = []
-    for entry in _with_causes(fleet):
-        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in ("fail", "unknown", "waived") if entry[status]]
+def render_fleet(fleet, width, color, shared=None):
+    """The play: what fails where, hosts that were not reached, and the totals. `shared` are Blocks with the hosts that share them, shown in full."""
+    paint, width = _painter(color), max(width, _NARROWEST)
+    lines = [line for block, hosts in (shared or {}).items() for line in _rendered(block, width, paint, hosts)]
+    for entry in _without_shared(_with_causes(fleet), shared or {}):
+        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in _LISTED if entry[status]]
         head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
-        texts = wrapped(escaped("%s: %s" % (entry["title"], "; ".join(where))), max(width, _NARROWEST) - len(head))
-        lines += [paint(entry["severity"] if entry["fail"] else "dim", head) + texts[0]] + [" " * len(head) + text for text in texts[1:]]
+        lines += _beside(entry["severity"] if entry["fail"] else "dim", head, ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
-            lines.append("  %s %s: %s" % (paint("unknown", "not reached"), escaped(row["host"]), escaped(row["reason"] or "")))
+            lines += _notes(["not reached %s: %s" % (row["host"], row["reason"] or "")], width, paint, "unknown")
     for part, compared in sorted(fleet["compared"].items()):
         if compared and (compared["differs"] or compared["moving"]):
             text = "%s: the same on %d %s%s%s" % (part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
                 ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
                 for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
-            lines += ["  " + paint("medium", line) for line in wrapped(escaped(text), max(width, _NARROWEST) - 2)]
+            lines += _notes([text], width, paint, "medium")
     told = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
     told += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
     lines += _notes(told, width, paint)
     totals = fleet["totals"]
-    text = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
+    text = ", ".join("%d %s" % (totals[key], "host" if key == "hosts" and totals[key] == 1 else key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
-    return "\n".join([paint("bold", "All nodes")] + lines + ["  " + text])
+    return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
+
+
+def _without_shared(entries, shared):
+    """The entries of the roll-up without the hosts that a shared block names."""
+    spoken = {(block.status, block.check, block.title, host) for block, hosts in shared.items() for host in hosts}
+    for entry in entries:
+        left = {status: [host for host in entry[status] if (status, entry["check"], entry["title"], host) not in spoken] for status in _LISTED}
+        if any(left.values()):
+            yield dict(entry, **left)
 
 
 def _with_causes(fleet):

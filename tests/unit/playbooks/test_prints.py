@@ -3,10 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a run prints, really run: the tables, the sentence of the gate, what a run in check mode would change."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
+import pty
 import re
 import shutil
+import struct
+import termios
+import threading
 
 import fleets
 import pytest
@@ -63,3 +69,48 @@ def test_the_header_says_the_place_and_whether_it_is_a_node(tmp_path):
     shown = " ".join(done.stdout.split())
     assert re.search(r"good1 [^.]*image, no kubelet here: judged as a future node, ", shown), done.stdout
     assert re.search(r"good2 [^.]*image, kubelet is installed, ", shown), done.stdout
+
+
+def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table(tmp_path):
+    names = ["bad%d" % number for number in range(1, 7)]
+    fleet = fleets.Fleet(tmp_path, "good1", *names)
+    (tmp_path / "bad3/etc/cron.d/other").write_text("0 4 * * * root iptables -t mangle -F\n")
+    report = tasks(fleet.run("audit", node_gate_mode="never"))[1][1]
+    assert re.search(r"^All nodes\n  FAIL   \w+ +HOOK001 .*\n +on bad1, bad2, bad4, bad5, bad6$", report, re.M), report
+    assert re.findall(r"^(\w+\d) ", report, re.M) == ["bad3"], report
+    assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 2 and "fail on bad3" in report, report
+    done = fleet.run("audit", node_gate_mode="never", node_report_details="all")
+    assert len(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M)) == 7, done.stdout
+
+
+def test_a_wrong_value_of_details_is_refused_in_one_sentence(tmp_path):
+    done = fleets.Fleet(tmp_path, "good1").run("audit", node_report_details="some")
+    assert done.returncode != 0 and "ok: [good1]" not in done.stdout
+    assert "node_report_details is 'some', but must be one of: auto, all, failing, none" in " ".join((done.stdout + done.stderr).split()), done.stdout
+
+
+@pytest.mark.parametrize("columns", [40, 300])
+def test_the_table_is_as_wide_as_the_terminal(tmp_path, columns):
+    fleet = fleets.Fleet(tmp_path, "bad1")
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    shown = []
+    reader = threading.Thread(target=read_all, args=(leader, shown), daemon=True)
+    reader.start()
+    try:
+        fleet.run("audit", environment={"COLUMNS": ""}, stdout=follower, node_gate_mode="never")
+    finally:
+        os.close(follower)
+    reader.join()
+    os.close(leader)
+    text = b"".join(shown).decode().replace("\r\n", "\n")
+    table = re.search(r"^bad1 .*?\d\s+skip$", text, re.M | re.S).group(0)
+    widest = max(map(len, table.splitlines()))
+    assert widest <= columns and (columns < 300 or widest > 120), table
+
+
+def read_all(leader, shown):
+    """What a terminal shows until its last user closes it."""
+    with contextlib.suppress(OSError):
+        while True:
+            shown.append(os.read(leader, 65536))

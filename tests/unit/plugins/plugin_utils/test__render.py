@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding, _fleet, _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
 
@@ -195,6 +196,57 @@ def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():
 def test_a_node_of_which_no_check_ran_is_not_healthy():
     fleet = _fleet.roll_up(["a"], {"a": report([], "a")})
     assert (fleet["totals"]["healthy"], fleet["totals"]["unclear"]) == (0, 1)
+
+
+def tables(details, rows_of, unreached=()):
+    """What a batch prints; `rows_of` are the findings by host."""
+    reports = {name: report(rows, name, reached=name not in unreached) for name, rows in rows_of.items()}
+    return render_tables(list(reports.values()), _fleet.roll_up(sorted(reports), reports), details, 120, False)
+
+
+def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_have_a_table():
+    same = {name: [failing("a"), failing("b")] + unknown("CHAIN001") for name in "uvwxyz"}
+    shown = tables("auto", dict(same, z=same["z"] + [dict(failing("c"), check="KMOD002", title="another")], good=[_finding.finding(CHECK, "pass")]))
+    assert [text.split()[0] for text in shown] == ["z", "All"]
+    assert "KMOD002" in shown[0] and "KMOD001" not in shown[0] and "1 pass" not in shown[0] and "3 fail" in shown[0]
+    lines = shown[1].splitlines()
+    assert lines[1:6] == ["  FAIL   high   KMOD001    " + CHECK.title, " " * 27 + "on u, v, w, x, y, z", " " * 27 + "a, b: absent", " " * 27 + "why: a reason",
+                          " " * 27 + "fix: a fix"]
+    assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another: fail on z" in shown[1]
+    assert lines[-1] == "  7 hosts, 1 healthy, 6 failing"
+
+
+def test_what_only_looks_alike_is_not_folded():
+    shown = tables("auto", {name: [failing(observed="at %s %%" % name)] for name in "123456"})
+    assert len(shown) == 7 and "fail on 1, 2, 3, 4, 5 and 1 more" in shown[-1]
+    assert len(tables("auto", {name: [failing()] for name in "12345"})) == 6, "five hosts are read one by one"
+
+
+@pytest.mark.parametrize("details, hosts", [("all", ["bad", "gone", "good", "open"]), ("auto", ["bad", "gone", "good", "open"]), ("failing", ["bad", "gone"]),
+                                            ("none", [])])
+def test_which_hosts_have_a_table(details, hosts):
+    rows = {"bad": [failing()], "gone": [failing(status="unknown")], "good": [_finding.finding(CHECK, "pass")], "open": [failing(status="unknown")]}
+    assert [text.split()[0] for text in tables(details, rows, ["gone"])] == hosts + ["All"]
+
+
+@pytest.mark.parametrize("details, hosts", [("auto", ["a"]), ("failing", ["All"]), ("none", ["All"])])
+def test_a_host_alone_has_a_table_or_the_roll_up(details, hosts):
+    shown = tables(details, {"a": [_finding.finding(CHECK, "pass")]})
+    assert [text.split()[0] for text in shown] == hosts and (hosts == ["a"] or shown[0].endswith("  1 host, 1 healthy, 0 failing"))
+
+
+@pytest.mark.parametrize("width", [40, 59, 60, 80, 300])
+def test_no_line_is_wider_than_the_terminal(width):
+    rows = [_finding.finding(check, status, "a subject", "w " * 200, "e", "r " * 200, "f " * 200) for check in _catalogue.catalogue().values()
+            for status in ("fail", "unknown")]
+    reports = {name: report(rows, name) for name in ("web-%d.with.a.name.that.is.longer.than.forty.columns" % number for number in range(7))}
+    reports["gone"] = report(rows, "gone", reached=False)
+    reports["gone"]["summary"]["reason"] = "unreachable: " + "x " * 200
+    fleet = _fleet.roll_up(sorted(reports) + ["lost"], reports)
+    for details in ("all", "auto"):
+        lines = "\n".join(render_tables(list(reports.values()), fleet, details, width, False)).splitlines()
+        assert max(map(len, lines)) <= width
+        assert width < 300 or max(map(len, lines)) > 280, "what there is room for stands in it"
 
 
 @pytest.mark.parametrize("text, expected", [
