@@ -109,7 +109,8 @@ def _who(evidence, requirements):
     modules = evidence.get("node_kernel_modules") or {}
     release = modules.get("judged_release")
     return {
-        "os": (host.get("os") or {}).get("name"), "place": host.get("place"), "kubelet": _kubelet(evidence), "kernel": "kernel %s" % release if release else None,
+        "os": (host.get("os") or {}).get("name"), "place": host.get("place"), "kubelet": _kubelet(evidence),
+        "kernel": "kernel %s" % release if release else None,
         "immutable": bool(host.get("immutable")), "needs": _needs(requirements) if requirements else None,
     }
 
