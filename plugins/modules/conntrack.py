@@ -184,17 +184,18 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _conntrack_asked_plan, _conntrack_plan, _errors
-from ..module_utils._collect import _tree
+from ..module_utils import _errors
+from ..module_utils._change.conntrack import asked, plan
+from ..module_utils._look import tree
 
 OPTIONS = dict(
-    _tree.TREE_OPTIONS,
+    tree.TREE_OPTIONS,
     state={"type": "str", "choices": ["present", "absent"], "default": "present"},
     max={"type": "int"},
     buckets={"type": "int"},
     resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
     timeouts={"type": "dict", "default": {}},
-    sysctls={"type": "list", "elements": "str", "choices": list(_conntrack_asked_plan.SWITCHES), "default": []},
+    sysctls={"type": "list", "elements": "str", "choices": list(asked.SWITCHES), "default": []},
     modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
     load={"type": "bool", "default": False},
     persist={"type": "bool", "default": True},
@@ -207,7 +208,7 @@ OPTIONS = dict(
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
-        module.exit_json(**_conntrack_plan.run(module.params, module.check_mode))
+        module.exit_json(**plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         module.fail_json(**error.result())
 

@@ -281,23 +281,22 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.conntrack import collect_conntrack
-from ..module_utils._collect.kube_proxy import collect_kube_proxy
-from ..module_utils._collect.kubelet import collect_kubelet
+from ..module_utils._look import call, tree
+from ..module_utils._look.conntrack.conntrack import collect_conntrack
+from ..module_utils._look.kube.kube_proxy import collect_kube_proxy
+from ..module_utils._look.kube.kubelet import collect_kubelet
 
 
 def main():
     options = dict(
-        _tree.TREE_OPTIONS,
+        tree.TREE_OPTIONS,
         window_seconds={"type": "int", "default": 0},
         top={"type": "bool", "default": False},
         kernel_log={"type": "bool", "default": False},
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     asked = dict((name, module.params[name]) for name in ("window_seconds", "top", "kernel_log"))
-    _look.exit_with_facts(module, lambda host, node: {"node_conntrack": collect_conntrack(
+    call.exit_with_facts(module, lambda host, node: {"node_conntrack": collect_conntrack(
         host, node, collect_kube_proxy(host, node), lambda: collect_kubelet(host, node)["version"], None, asked)})
 
 

@@ -143,11 +143,13 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors, _flush_hooks_plan
-from ..module_utils._collect import _tree, flush_hooks
+from ..module_utils import _errors
+from ..module_utils._change.hooks import plan
+from ..module_utils._look import tree
+from ..module_utils._look.hooks import flush_hooks
 
 OPTIONS = dict(
-    _tree.TREE_OPTIONS,
+    tree.TREE_OPTIONS,
     state={"type": "str", "choices": ["present", "absent"], "default": "present"},
     only={"type": "list", "elements": "str", "default": []},
     start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
@@ -160,8 +162,8 @@ OPTIONS = dict(
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
-        result = _flush_hooks_plan.run(module.params, module.check_mode)
-        for path, message in sorted(set((row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == _flush_hooks_plan.DUPLICATES)):
+        result = plan.run(module.params, module.check_mode)
+        for path, message in sorted(set((row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == plan.DUPLICATES)):
             module.warn("%s: %s" % (path, message))
         module.exit_json(**result)
     except (_errors.BadInput, _errors.ChangeFailed) as error:

@@ -332,15 +332,14 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.flush_hooks import DIRECTORIES, collect_flush_hooks
+from ..module_utils._look import call, tree
+from ..module_utils._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 
 
 def main():
-    options = dict(_tree.TREE_OPTIONS, directories={"type": "list", "elements": "str", "default": list(DIRECTORIES)})
+    options = dict(tree.TREE_OPTIONS, directories={"type": "list", "elements": "str", "default": list(DIRECTORIES)})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
+    call.exit_with_facts(module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
 
 
 if __name__ == "__main__":

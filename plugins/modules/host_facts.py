@@ -125,14 +125,13 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.host import collect_host
+from ..module_utils._look import call, tree
+from ..module_utils._look.host.host import collect_host
 
 
 def main():
-    module = AnsibleModule(argument_spec=_tree.TREE_OPTIONS, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: {"node_host": collect_host(host, node)})
+    module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
+    call.exit_with_facts(module, lambda host, node: {"node_host": collect_host(host, node)})
 
 
 if __name__ == "__main__":

@@ -240,11 +240,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors, _iptables_backend_plan
-from ..module_utils._collect import _tree
+from ..module_utils import _errors
+from ..module_utils._change.backends import plan
+from ..module_utils._look import tree
 
 OPTIONS = dict(
-    _tree.TREE_OPTIONS,
+    tree.TREE_OPTIONS,
     state={"type": "str", "choices": ["present", "absent", "cleaned", "confirmed"], "default": "present"},
     backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
     live={"type": "bool", "default": False},
@@ -259,7 +260,7 @@ OPTIONS = dict(
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "confirmed", ["token"])])
     try:
-        module.exit_json(**_iptables_backend_plan.run(module.params, module.check_mode))
+        module.exit_json(**plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         module.fail_json(**error.result())
 

@@ -206,15 +206,14 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect._rule_sets import rules_of
-from ..module_utils._collect.iptables_backend import collect_iptables_backend
+from ..module_utils._look import call, tree
+from ..module_utils._look.backends.iptables_backend import collect_iptables_backend
+from ..module_utils._look.rules.rule_sets import rules_of
 
 
 def main():
-    module = AnsibleModule(argument_spec=_tree.TREE_OPTIONS, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: {"node_iptables_backend": collect_iptables_backend(host, node, rules_of(host, node))})
+    module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
+    call.exit_with_facts(module, lambda host, node: {"node_iptables_backend": collect_iptables_backend(host, node, rules_of(host, node))})
 
 
 if __name__ == "__main__":

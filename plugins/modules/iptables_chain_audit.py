@@ -316,9 +316,8 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.iptables_chains import DEFAULTS, collect_iptables_chains
+from ..module_utils._look import call, tree
+from ..module_utils._look.rules.iptables_chains import DEFAULTS, collect_iptables_chains
 
 
 def main():
@@ -331,9 +330,9 @@ def main():
         "max_offenders": {"type": "int", "default": DEFAULTS["max_offenders"]},
         "max_services": {"type": "int", "default": DEFAULTS["max_services"]},
     }
-    module = AnsibleModule(argument_spec=dict(_tree.TREE_OPTIONS, **options), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=dict(tree.TREE_OPTIONS, **options), supports_check_mode=True)
     asked = dict((name, module.params[name]) for name in options)
-    _look.exit_with_facts(module, lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
+    call.exit_with_facts(module, lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
 
 
 if __name__ == "__main__":

@@ -119,15 +119,14 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.ipvs import collect_ipvs
-from ..module_utils._collect.kube_proxy import collect_kube_proxy
+from ..module_utils._look import call, tree
+from ..module_utils._look.ipvs.ipvs import collect_ipvs
+from ..module_utils._look.kube.kube_proxy import collect_kube_proxy
 
 
 def main():
-    module = AnsibleModule(argument_spec=_tree.TREE_OPTIONS, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: {"node_ipvs": collect_ipvs(host, node, collect_kube_proxy(host, node))})
+    module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
+    call.exit_with_facts(module, lambda host, node: {"node_ipvs": collect_ipvs(host, node, collect_kube_proxy(host, node))})
 
 
 if __name__ == "__main__":

@@ -112,11 +112,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors, _kernel_modules_plan, _names
-from ..module_utils._collect import _tree
+from ..module_utils import _errors, _names
+from ..module_utils._change.modules import plan as modules_plan
+from ..module_utils._look import tree
 
 OPTIONS = dict(
-    _tree.TREE_OPTIONS,
+    tree.TREE_OPTIONS,
     name={"type": "list", "elements": "str"},
     state={"type": "str", "choices": ["present", "absent"], "default": "present"},
     load={"type": "bool", "default": True},
@@ -129,7 +130,7 @@ OPTIONS = dict(
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "present", ["name"])])
     try:
-        module.exit_json(**_kernel_modules_plan.run(module.params, module.check_mode, _names.checked(module.params["name"] or [])))
+        module.exit_json(**modules_plan.run(module.params, module.check_mode, _names.checked(module.params["name"] or [])))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         module.fail_json(**error.result())
 

@@ -264,15 +264,14 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.kernel_modules import collect_kernel_modules
+from ..module_utils._look import call, tree
+from ..module_utils._look.modules.kernel_modules import collect_kernel_modules
 
 
 def main():
-    options = dict(_tree.TREE_OPTIONS, name={"type": "list", "elements": "str", "aliases": ["modules"]}, kernel={"type": "str"})
+    options = dict(tree.TREE_OPTIONS, name={"type": "list", "elements": "str", "aliases": ["modules"]}, kernel={"type": "str"})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: {
+    call.exit_with_facts(module, lambda host, node: {
         "node_kernel_modules": collect_kernel_modules(host, node, module.params["name"], module.params["kernel"])})
 
 

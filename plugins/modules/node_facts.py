@@ -193,21 +193,20 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.node import SECTIONS, collect_from
+from ..module_utils._look import call, tree
+from ..module_utils._look.node import SECTIONS, collect_from
 
 
 def main():
     options = dict(
-        _tree.TREE_OPTIONS,
+        tree.TREE_OPTIONS,
         gather_subset={"type": "list", "elements": "str", "choices": list(SECTIONS)},
         modules={"type": "list", "elements": "str"},
         kernel={"type": "str"},
         hook_directories={"type": "list", "elements": "str"},
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    _look.exit_with_facts(module, lambda host, node: collect_from(
+    call.exit_with_facts(module, lambda host, node: collect_from(
         host, node, module.params["gather_subset"] or SECTIONS, module.params["modules"], module.params["kernel"],
         module.params["hook_directories"]))
 

@@ -281,17 +281,16 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _look
-from ..module_utils._collect import _tree
-from ..module_utils._collect.xtables_lock import HUNG_AFTER_SECONDS, collect_xtables_lock
+from ..module_utils._look import call, tree
+from ..module_utils._look.lock.xtables_lock import HUNG_AFTER_SECONDS, collect_xtables_lock
 
 
 def main():
-    options = dict(_tree.TREE_OPTIONS, path={"type": "str"}, hung_after_seconds={"type": "int", "default": HUNG_AFTER_SECONDS},
+    options = dict(tree.TREE_OPTIONS, path={"type": "str"}, hung_after_seconds={"type": "int", "default": HUNG_AFTER_SECONDS},
                    sample_seconds={"type": "int", "default": 0})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     given = [module.params[name] for name in ("path", "hung_after_seconds", "sample_seconds")]
-    _look.exit_with_facts(module, lambda host, node: {"node_xtables_lock": collect_xtables_lock(host, node, *given)})
+    call.exit_with_facts(module, lambda host, node: {"node_xtables_lock": collect_xtables_lock(host, node, *given)})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """A support bundle laid out as the tree of the node it is of. PRIVATE to the collection.
 
 Every file is written to a path that is chosen here, below a private folder that its caller removes. What the node's own files would say,
-outputs of commands are turned into; rules and answers of other commands go to the folders that _host_bundle.py reads.
+outputs of commands are turned into; rules and answers of other commands go to the folders that _host/bundle.py reads.
 """
 
 import contextlib

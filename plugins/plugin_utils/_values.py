@@ -12,7 +12,7 @@ from ..module_utils import _names
 from ..module_utils._conntrack.size import LEAST, MOST
 from ..module_utils._conntrack.timeouts import NAMES, SECONDS_MOST, timeout_name
 from ..module_utils._errors import BadInput
-from ..module_utils._parse.systemd_name import parse_unit_name
+from ..module_utils._parse.systemd.name import parse_unit_name
 from . import _selection
 from ._options import checked, unknown_name
 

@@ -35,7 +35,7 @@ WORDS = ("backup check clean config copy count daemon delete device disk echo el
 
 def words():
     """The words that the look searches for."""
-    from ansible_collections.kubenode.netfilter.plugins.module_utils._hooks.words import WORDS as searched
+    from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words import WORDS as searched
     return [word.decode("ascii") for word in searched]
 
 

@@ -7,11 +7,11 @@ import functools
 import importlib
 import json
 
-COLLECT = "ansible_collections.kubenode.netfilter.plugins.module_utils._collect."
+LOOK = "ansible_collections.kubenode.netfilter.plugins.module_utils._look."
 TEXT = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text"
 EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
-SUBJECTS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
-            "kube_proxy", "cni")
+SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains", "lock.xtables_lock", "hooks.flush_hooks",
+            "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet", "kube.kube_proxy", "kube.cni")
 
 
 def watch_collectors():
@@ -21,9 +21,10 @@ def watch_collectors():
     except (ImportError, SyntaxError):
         return
     escaped_lines = importlib.import_module(TEXT).escaped_lines
-    fitted = importlib.import_module(COLLECT + "_bounds").fitted
-    for subject in SUBJECTS:
-        module = importlib.import_module(COLLECT + subject)
+    fitted = importlib.import_module(LOOK + "bounds").fitted
+    for place in SUBJECTS:
+        module = importlib.import_module(LOOK + place)
+        subject = place.rpartition(".")[2]
         setattr(module, "collect_" + subject, _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted, escaped_lines))
 
 

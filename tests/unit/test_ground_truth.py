@@ -24,7 +24,7 @@ import kube_neighbours
 import kube_rules
 import kube_services
 import node_processes
-from ansible_collections.kubenode.netfilter.plugins.module_utils._chains import services as chain_services
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import services as chain_services
 
 pytestmark = node_processes.needs_root
 

@@ -19,9 +19,9 @@ from healthy import healthy
 from hook_nodes import AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services, netfilter_persistent, ufw
 from node_tree import executable, link, merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._bounds import fitted
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.flush_hooks import collect_flush_hooks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import fitted
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
 
 CHECKS = ["HOOK%03d" % number for number in range(1, 11)]
@@ -35,7 +35,7 @@ def findings(manifest, folder):
 
 def judged(tree):
     """The findings that fail or are unknown, for an image."""
-    section = collect_flush_hooks(_host.Host(tree), {"place": "image"})
+    section = collect_flush_hooks(Host(tree), {"place": "image"})
     evidence = healthy([], changes={"node_host": {"place": "image"}})
     evidence.update(fitted({"node_flush_hooks": section}))
     policy = _policy.default_policy()
@@ -114,7 +114,7 @@ def test_what_another_user_may_not_read_is_no_pass(manifest, paths, path, checks
 
 def test_what_is_not_there_is_absent(tmp_path):
     manifest = dict((path, content) for path, content in DEBIAN.items() if not path.startswith("etc/cron"))
-    section = collect_flush_hooks(_host.Host(node_tree.unpack(manifest, tmp_path)), {"place": "image"})
+    section = collect_flush_hooks(Host(node_tree.unpack(manifest, tmp_path)), {"place": "image"})
     assert section["collected"]["cron"] == "absent" and section["scanned"]["skipped"] == []
 
 
@@ -122,5 +122,5 @@ def test_what_is_not_there_is_absent(tmp_path):
 def test_many_that_may_not_be_read_stay_few_in_the_evidence():
     scripts = dict(("etc/cron.d/job%03d" % number, node_tree.mode(0o600, "x")) for number in range(300))
     tree = node_tree.unpack(merged(DEBIAN, scripts), node_tree.open_folder())
-    scanned = node_processes.as_nobody(lambda: collect_flush_hooks(_host.Host(tree), {"place": "image"})["scanned"])
+    scanned = node_processes.as_nobody(lambda: collect_flush_hooks(Host(tree), {"place": "image"})["scanned"])
     assert (len(scanned["skipped"]), scanned["skipped_count"]) == (5, 300)

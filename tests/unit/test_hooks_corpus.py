@@ -16,9 +16,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures")
 import hook_corpus
 import node_tree
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._tree import open_tree
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.flush_hooks import DIRECTORIES, collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._hooks.script import read_script
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 CASES = hook_corpus.load()
 

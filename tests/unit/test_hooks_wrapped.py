@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._hooks.script import read_script
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 # (command, sort, tables)
 DAMAGED = 2000 if os.environ.get("KUBENODE_ROBUST") == "1" else 300

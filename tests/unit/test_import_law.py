@@ -13,28 +13,27 @@ import pytest
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 
 # layer -> what a file belongs to it by, and what its imports may belong to. The first layer that fits is a file's own.
-# `words` are the vocabularies everything shares; `flow` are the subjects that join looking and changing for a module.
+# `words` are the vocabularies everything shares.
 LAYERS = (
-    ("host", r"module_utils/_host\w*", {"words", "host"}),
+    ("host", r"module_utils/_host/.*", {"words", "host"}),
     ("parse", r"module_utils/_parse/.*", {"words", "parse"}),
-    ("chains", r"module_utils/_chains/.*", {"words", "parse", "chains"}),
-    ("hooks", r"module_utils/_hooks/.*", {"words", "parse", "chains", "hooks"}),
+    ("rules", r"module_utils/_rules/.*", {"words", "parse", "rules"}),
+    ("script", r"module_utils/_script/.*", {"words", "parse", "rules", "script"}),
     ("conntrack", r"module_utils/_conntrack/.*", {"words", "conntrack"}),
-    ("backend", r"module_utils/_backend/.*", {"words", "parse", "backend"}),
-    ("collect", r"module_utils/_collect/.*", {"words", "host", "parse", "chains", "hooks", "conntrack", "backend", "collect"}),
+    ("look", r"module_utils/_look/.*", {"words", "host", "parse", "rules", "script", "conntrack", "look"}),
+    ("change", r"module_utils/_change/.*", {"words", "host", "parse", "rules", "script", "conntrack", "look", "change"}),
     ("archive", r"module_utils/_compile_once", set()),
     ("words", r"module_utils/_(errors|names|versions|module_data)", {"words", "archive"}),
-    ("flow", r"module_utils/_(look|\w+_plan)", {"words", "host", "hooks", "conntrack", "backend", "collect", "flow"}),
     ("plugin_utils", r"plugin_utils/.*",
-     {"plugin_utils", "words", "parse", "chains", "conntrack", "jmespath", "netaddr", "yaml", "ansible"}),
-    ("modules", r"modules/.*", {"words", "flow", "collect", "ansible.module_utils"}),
+     {"plugin_utils", "words", "parse", "rules", "conntrack", "jmespath", "netaddr", "yaml", "ansible"}),
+    ("modules", r"modules/.*", {"words", "look", "change", "ansible.module_utils"}),
     ("action", r"action/.*", {"words", "plugin_utils", "ansible"}),
     ("filter", r"filter/.*", {"words", "plugin_utils", "ansible"}),
     ("doc_fragments", r"doc_fragments/.*", set()),
 )
 # A collector looks; what changes a machine is for the modules that do.
-CHANGERS = re.compile(r"module_utils/(_host_(apart|change|detached|feed|lock)|_\w+_plan)")
-MAY_CHANGE = re.compile(r"module_utils/(_host_(apart|change|detached|feed|lock)|_\w+_plan)|modules/(?!.*(_facts|_audit)$).*")
+CHANGERS = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)")
+MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)|modules/(?!.*(_facts|_audit)$).*")
 
 # Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
 TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache", "lzma",
@@ -120,7 +119,7 @@ def each(files):
 
 def test_there_is_something_to_judge():
     layers = {layer_of(key_of(path)) for path in FILES}
-    assert {"host", "parse", "collect", "modules", "plugin_utils", "action", "filter"} <= layers
+    assert {"host", "parse", "rules", "script", "look", "change", "modules", "plugin_utils", "action", "filter"} <= layers
 
 
 @each(FILES)
@@ -148,21 +147,21 @@ def test_module_utils_are_private(path):
 
 
 @pytest.mark.parametrize("text, wrong", [
-    ("from .._parse import proc_modules\nimport re\n", False),
+    ("from ..._parse.proc import modules\nimport re\n", False),
     ("import jmespath\n", True),
-    ("from .._host_change import write\n", True),
-    ("from ...plugin_utils import _policy\n", True),
+    ("from ..._host import write\n", True),
+    ("from ....plugin_utils import _policy\n", True),
     ("from ansible.module_utils.basic import AnsibleModule\n", True),
     ("from ansible_collections.kubenode.netfilter.plugins.module_utils import _host\n", True),
 ])
 def test_the_law_sees_a_breach(tmp_path, monkeypatch, text, wrong):
     monkeypatch.setitem(globals(), "PLUGINS", tmp_path)
-    for name in ("_collect/kubelet.py", "_parse/proc_modules.py", "_host_change.py"):
+    for name in ("_look/kube/kubelet.py", "_parse/proc/modules.py", "_host/write.py"):
         (tmp_path / "module_utils" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "module_utils" / name).touch()
     (tmp_path / "plugin_utils").mkdir()
     (tmp_path / "plugin_utils" / "_policy.py").touch()
-    collector = tmp_path / "module_utils" / "_collect" / "kubelet.py"
+    collector = tmp_path / "module_utils" / "_look" / "kube" / "kubelet.py"
     collector.write_text(text, encoding="utf-8")
     assert bool(list(breaches(collector))) is wrong
 

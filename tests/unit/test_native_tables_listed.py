@@ -18,9 +18,9 @@ import native_tables as live
 import pytest
 from node_processes import needs_root, python_path
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect import _nft_native
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import nft_native
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
 
 pytestmark = needs_root
 LIST = """\
@@ -131,7 +131,7 @@ def test_a_table_that_breaks_off_has_its_name(tmp_path, form):
 
 def test_fifty_tables(tmp_path):
     rows, _findings = told(tmp_path, {"nft": listings("nftables", MANY)[1][0][0]}, "nftables")
-    section = collect_iptables_chains(_host.Host("/"), {"place": "live", "kernel_release": ""}, {
+    section = collect_iptables_chains(Host("/"), {"place": "live", "kernel_release": ""}, {
         "src": [str(tmp_path / "nft")], "proxy_mode": "nftables", "max_offenders": 50})
     assert [row[:2] for row in rows_of(section)] == [("unjudged_table", "inet t%02d" % number) for number in range(16, 50)]
     assert rows == rows_of(section)[:5]
@@ -139,7 +139,7 @@ def test_fifty_tables(tmp_path):
 
 def test_a_table_that_is_too_large(tmp_path):
     text = listings("nftables", DROPPING)[1][0][0]
-    more = "\t\tip saddr 198.51.100.7 accept\n" * (_nft_native.LIST_LIMIT // 20)
+    more = "\t\tip saddr 198.51.100.7 accept\n" * (nft_native.LIST_LIMIT // 20)
     large = text.replace("policy drop;\n", "policy drop;\n" + more)
     assert large != text
     rows = told(tmp_path, {"nft": large}, "nftables")[0]
@@ -153,7 +153,7 @@ def test_rules_of_a_file_are_not_those_of_the_machine_that_reads_it(tmp_path):
     found = []
     for number, (_text, as_json, *saved) in enumerate(listings("iptables", *tables)[1]):
         files = bundles.folder(tmp_path / str(number), dict({"nft": as_json}, **{"save-%d" % index: dump for index, dump in enumerate(saved)}))
-        section = collect_iptables_chains(_host.Host("/"), {"place": "live", "kernel_release": ""}, {
+        section = collect_iptables_chains(Host("/"), {"place": "live", "kernel_release": ""}, {
             "src": [str(path) for path in sorted(files.iterdir())], "proxy_mode": "iptables"})
         found.append(rows_of(section)[0][:2])
     assert found == [("unexpected_drop", "inet guard"), ("unjudged_table", "ip guard"), ("unexpected_drop", "inet guard")]

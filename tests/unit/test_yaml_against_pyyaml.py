@@ -13,7 +13,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.parse_yaml import LIST, MAP, NOTHING, Document, parse_yaml, plain_value
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import LIST, MAP, NOTHING, Document, parse_yaml, plain_value
 
 TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 

@@ -26,7 +26,8 @@ from disk_faults import ERRORS, FROM_THEN_ON, KILL, ONCE, is_leftover, snapshot,
 from node_manifests import DEBIAN, kernel
 from node_tree import merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _kernel_modules_plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan as modules_plan
 
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
 SEED = int(os.environ.get("KUBENODE_SEED") or 20240611)
@@ -50,7 +51,7 @@ HOOKS = merged(hook_changes.AZURE, {
 def modules(tree, state):
     names = ["ip_vs", "xt_comment"]
     params = {"root": str(tree), "place": "auto", "state": state, "load": True, "persist": True, "unblock": True, "file": "kubenode-netfilter.conf"}
-    return _kernel_modules_plan.run(params, False, names if state == "present" else [])
+    return modules_plan.run(params, False, names if state == "present" else [])
 
 
 def conntrack(tree, state):

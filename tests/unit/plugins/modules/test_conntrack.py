@@ -12,7 +12,7 @@ from conntrack_node import MAX, tracking
 from hook_changes import content
 from node_processes import CLONE_NEWNET, _libc, in_child, needs_mounts, needs_root, private_mounts
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _conntrack_plan as plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 conntrack = pytest.importorskip("ansible_collections.kubenode.netfilter.plugins.modules.conntrack")

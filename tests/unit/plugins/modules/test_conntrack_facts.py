@@ -13,9 +13,9 @@ from conntrack_node import LISTED, MAX_LINE, configured, counters, starts, track
 from fake_tools import LIVE, unpacked
 from module_runs import run_module
 from node_manifests import merged
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect._identity import identify
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.conntrack import collect_conntrack
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.kube_proxy import collect_kube_proxy
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.conntrack import collect_conntrack
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 yaml = pytest.importorskip("yaml")

@@ -17,7 +17,7 @@ from kubelet_node import CONFIG, dump, journal, rules, runs, said, systemd
 from module_runs import RUNNER, run_module
 from node_manifests import node, process
 from node_processes import needs_mounts, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._collect.kubelet import collect_kubelet
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kubelet import collect_kubelet
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 yaml = pytest.importorskip("yaml")

@@ -1,0 +1,166 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Taking what kube-proxy and kubelet left in the backend that is not in use out of it, without a reboot. PRIVATE to the collection.
+
+Looking comes first and may refuse at every step. Then a process of its own is armed that puts everything back, and only then the tables
+are cleaned, one at a time, each in one transaction.
+"""
+
+import time
+
+from ... import _errors
+from ..._host import lock
+from ..._look.backends import anchors
+from ..._look.backends.iptables_backend import collect_iptables_backend
+from ..._look.rules.rule_sets import save_command
+from ..._script.edit.changed_lines import changed_lines
+from .raw_dump import DumpError, changed_between, packets_between, read_dump
+from .record import read_save
+from .removal import Removal
+from .rollback import Cleaning, Rollback, still_armed
+from .told import Refused, conflicts_of, left_in
+from .wanted import AUTO, BACKENDS
+
+# On no disk, so that a boot removes it.
+LOCK = "/run/kubenode-netfilter-cleaned.lock"
+_PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
+
+
+def clean(plan, params, check_mode):
+    """Look, and unless C(check_mode) or refused, clean; returns the result of the module."""
+    diff = []
+    try:
+        _must_be_live(plan)
+        if check_mode:
+            _alone(lock.holder(LOCK))
+            diff = _clean(plan, params, check_mode)
+        else:
+            with lock.held(LOCK) as other:
+                _alone(other)
+                diff = _clean(plan, params, check_mode)
+    except Refused as error:
+        plan.refuse(error)
+    return dict(plan.told, changed=bool(diff), diff=diff, files=[])
+
+
+def _clean(plan, params, check_mode):
+    """[diff] of what is cleaned. Raises Refused."""
+    work = _plan(plan, params)
+    plan.told["removed"] = [{"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
+                            for each in work for chain in each.removal.chains]
+    if work:
+        rollback = Rollback(plan.host, plan.record.boot_id, work, params["seconds"])
+        rollback.must_be_writable()
+        if not check_mode:
+            rollback.arm()
+            _carry_out(plan.host, rollback)
+        plan.told["rollback"] = rollback.told()
+    return [_diff(each) for each in work]
+
+
+def _must_be_live(plan):
+    if plan.node["place"] != "live":
+        raise Refused("only a live node has rules, and this is a place of kind %s" % plan.node["place"])
+    if not plan.host.is_root():
+        raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
+
+
+def _alone(other):
+    if other:
+        raise Refused("%s cleans the rules of this node at this moment" % other)
+
+
+def _plan(plan, params):
+    """[Cleaning] of each table, in the order in which they are worked on. Raises Refused."""
+    host, node, told = plan.host, plan.node, plan.told
+    evidence = collect_iptables_backend(host, node, plan.rules)
+    backend = _in_use(evidence, params["backend"])
+    other = BACKENDS[1 - BACKENDS.index(backend)]
+    told.update(backend=backend, backend_because="the node's programs are of it", conflicts=conflicts_of(evidence, backend))
+    told["left"] = left_in(plan.rules, [other])
+    if plan.rules.unread:
+        raise Refused("not all rules could be read: %s" % plan.rules.unread[0]["evidence"])
+    waiting = still_armed(host, plan.record.boot_id)
+    if waiting:
+        raise Refused("what was cleaned before still waits to be confirmed (token %s)" % waiting)
+    if not anchors.own_chains(plan.rules, other):
+        return []
+    fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other), None)
+    if fixed:
+        raise Refused("kube-proxy's container %s has iptables of the %s backend, so what is there is in use" % (fixed["container"] or "", other))
+    missing = anchors.not_carried(host, node, plan.rules, backend, params)
+    if missing:
+        raise Refused(missing)
+    return _twice_the_same(plan, other, params["sample_seconds"])
+
+
+def _in_use(evidence, asked):
+    backend = evidence["backend"]
+    if backend not in BACKENDS:
+        raise Refused("the node's programs are of no one backend (%s); switch them to one first" % (backend or "a wrapper"))
+    if asked not in (AUTO, backend):
+        raise Refused("the node's programs are of the %s backend, so nothing is cleaned out of it" % backend)
+    return backend
+
+
+def _twice_the_same(plan, backend, seconds):
+    """[Cleaning] out of two readings of a backend that C(seconds) passed between."""
+    sources = [(family, plan.rules.commands["%s_%s" % (backend, family)]) for family in sorted(_PROGRAMS)
+               if "%s_%s" % (backend, family) in plan.rules.commands]
+    early = [_read(plan.host, argv) for _family, argv in sources]
+    time.sleep(seconds)
+    work, packets = [], 0
+    for (family, argv), before in zip(sources, early):
+        now = _read(plan.host, argv)
+        change = changed_between(before.tables, now.tables)
+        if change:
+            raise Refused("somebody still writes to the %s backend (%s): %s between two readings" % (backend, family, change))
+        packets += packets_between(before.tables, now.tables)
+        work += _of_family(plan.host, backend, family, argv, now)
+    plan.told["sampled"] = {"seconds": seconds, "packets": packets}
+    return work
+
+
+class _Reading(object):
+    def __init__(self, text):
+        self.text = text
+        self.tables = read_dump(text)
+
+
+def _read(host, argv):
+    try:
+        return _Reading(read_save(host, argv + ["-c"]))
+    except DumpError as error:
+        raise Refused("what %s prints cannot be worked with: %s" % (argv[-1].rsplit("/", 1)[-1], error)) from error
+
+
+def _of_family(host, backend, family, argv, now):
+    restore = save_command(host, _PROGRAMS[family].replace("save", "restore"), backend)
+    found = []
+    for name in sorted(now.tables):
+        removal = Removal(name, now.tables[name])
+        if removal.foreign:
+            raise Refused("in table %s of the %s backend (%s) somebody else's rule leads to a chain of Kubernetes, which cannot go before it: %s" % (
+                name, backend, family, removal.foreign[0][:200]))
+        if removal and restore is None:
+            raise Refused("no %s of the %s backend is there" % (_PROGRAMS[family].replace("save", "restore"), backend))
+        if removal:
+            found.append(Cleaning(backend, family, removal, argv + ["-c"], restore, now.text))
+    return found
+
+
+def _carry_out(host, rollback):
+    """Clean table after table; where one fails everything is put back at once."""
+    for each in rollback.work:
+        problem = each.clean(host) or each.left(host)
+        if problem:
+            left, sentence = rollback.back_now()
+            raise _errors.ChangeFailed("table %s of the %s backend (%s) was not cleaned: %s. %s" % (
+                each.removal.table, each.backend, each.family, problem, sentence), changed=left)
+
+
+def _diff(each):
+    title = "table %s of the %s backend (%s)" % (each.removal.table, each.backend, each.family)
+    before, after = changed_lines("".join(line + "\n" for line in each.removal.lines()), "")
+    return {"before_header": title, "after_header": title, "before": before, "after": after}

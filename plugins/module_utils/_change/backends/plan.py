@@ -1,0 +1,271 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What aligning the backends of iptables changes on a node: the plan and its execution. PRIVATE to the collection.
+
+A plan is made by looking only, so check mode shows exactly what a run does. A refusal is no failure: nothing was changed, and the
+sentence says what would have to be done first.
+"""
+
+from ... import _errors
+from ..._host import write
+from ..._host.host import ABSENT, OK
+from ..._look.backends.groups import NEEDED, family_of, groups_of
+from ..._look.backends.iptables_backend import collect_iptables_backend
+from ..._look.host.host import collect_host
+from ..._look.rules.rule_sets import rules_of
+from ..._look.tree import open_asked
+from . import record as backends_record
+from .groups import GroupChange, switch_all, undoing, unwritable
+from .record import Record
+from .told import Refused, conflicts_of, left_in, nothing_told
+from .wanted import BACKENDS, wanted_backend
+
+_BOUNDS = {"seconds": (10, 3600), "sample_seconds": (1, 300)}
+
+
+class Plan(object):
+    """C(changes) of groups, C(saves) {path: argv}, the C(groups) and C(pending) of the record afterwards, and what is C(told)."""
+
+    def __init__(self, host, node):
+        self.host = host
+        self.node = node
+        self.rules = rules_of(host, node)
+        self.found = groups_of(host)
+        self.record = Record(host)
+        self.changes = []
+        self.saves = {}
+        self.groups = dict(self.record.entries)
+        self.pending = self.record.pending
+        self.undo = False
+        self.problems = []
+        self.told = nothing_told()
+
+    def refuse(self, error):
+        self.changes, self.saves = [], {}
+        self.groups, self.pending = dict(self.record.entries), self.record.pending
+        self.told.update(refused=str(error), live_rules=error.live, reboot_needed=False, saved=[])
+        for row in self.told["groups"]:
+            row.update(after=row["before"], mode_after=row["mode_before"])
+
+    def contents(self):
+        """What the record holds afterwards."""
+        return self.record.contents(self.groups, self.pending)
+
+    def changed(self):
+        contents = self.contents()
+        return bool(self.changes or self.saves or self.record.file_change(contents) or self.record.leftovers(contents, self.changes))
+
+
+def plan_present(plan, params):
+    """Plan to switch every group to the backend that is asked for."""
+    if not plan.found:
+        raise Refused("this system has no iptables program that could be switched")
+    evidence = collect_iptables_backend(plan.host, plan.node, plan.rules)
+    able = _Able(plan)
+    backend, because = wanted_backend(params["backend"], _users(plan, evidence), _present(plan.found), able)
+    plan.told.update(backend=backend, backend_because=because)
+    _tell_groups(plan, [])
+    if backend is None:
+        raise Refused(because)
+    plan.told["conflicts"] = conflicts_of(evidence, backend)
+    plan.told["left"] = left_in(plan.rules, [other for other in BACKENDS if other != backend])
+    problem = next((_problem(group, backend) for group in plan.found if group.name in NEEDED and _problem(group, backend)), None)
+    if problem:
+        raise Refused(problem)
+    for group in plan.found:
+        if group.backend != backend and backend in group.choices and not group.problem:
+            plan.changes.append(GroupChange(group.name, group.mechanism, group.state_file, group.state(), group.wanted(backend)))
+    _tell_groups(plan, plan.changes, backend)
+    if plan.changes:
+        _must_be_changeable(plan)
+        lacks = able.kernel(backend)
+        if lacks:
+            raise Refused("the %s backend cannot be used: %s" % (backend, lacks))
+    plan.groups.update((change.name, change.entry(plan.record.entries.get(change.name))) for change in plan.changes)
+    _see_to_live_rules(plan, params, [(other, family) for other in BACKENDS if other != backend for family in ("ipv4", "ipv6")], backend)
+
+
+def plan_absent(plan, params):
+    """Plan to put every group back that was switched; all of them or none."""
+    plan.undo = True
+    _tell_groups(plan, [])
+    if plan.record.waits and not plan.record.entries and plan.record.pending["backend"] is None:
+        plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))  # An undo on a live node, which waits for the reboot.
+        return
+    problems = []
+    for name, entry in sorted(plan.record.entries.items()):
+        change, problem = undoing(plan.host, name, entry)
+        problems += [problem] if problem else []
+        plan.changes += [change] if change else []
+    plan.groups, plan.pending = {}, None
+    if problems:
+        raise Refused("; ".join(problems) + ". Nothing was put back: switch it by hand, and remove %s" % backends_record.RECORD)
+    _tell_groups(plan, plan.changes)
+    if plan.changes:
+        _must_be_changeable(plan)
+    groups = dict((group.name, group) for group in plan.found)
+    leaving = [(backend, family) for change in plan.changes if change.name in groups for family in family_of(groups[change.name])
+               for backend in BACKENDS if backend != _backend_after(groups[change.name], change)]
+    plan.told["left"] = left_in(plan.rules, sorted(set(backend for backend, _family in leaving)))
+    if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
+        _see_to_live_rules(plan, params, leaving, None)
+
+
+def _see_to_live_rules(plan, params, leaving, backend):
+    """Rules of Kubernetes in what is left stay live until the boot: refuse, or save everything and tell that a reboot is needed."""
+    unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
+    if unread and (plan.changes or params["live"]):
+        raise Refused("whether rules of Kubernetes would be left behind cannot be told: %s" % unread[0])
+    held = [row for row in plan.told["left"] if (row["backend"], row["family"]) in leaving]
+    if not held or not (plan.changes or params["live"]):
+        return
+    if not params["live"]:
+        raise Refused("%s: what writes them keeps doing so until the node is rebooted. Cordon the node and migrate it with a reboot" % (
+            " and ".join("%d chains of Kubernetes are in the %s backend (%s)" % (row["chains"], row["backend"], row["family"]) for row in held)), live=True)
+    plan.told["reboot_needed"] = True
+    waits = plan.record.waits and plan.record.pending["backend"] == backend
+    if waits and not plan.changes:
+        plan.told["saved"] = list(plan.record.pending["saved"])
+        return
+    failed = sorted(source for source, status in plan.rules.collected.items() if status not in (OK, ABSENT))
+    if failed:
+        raise Refused("the rules of %s could not be read, so they cannot be saved before they go" % ", ".join(failed))
+    plan.saves = backends_record.saves_of(plan.rules, plan.record.boot_id)
+    plan.told["saved"] = sorted(plan.saves)
+    plan.pending = {"boot_id": plan.record.boot_id, "backend": backend, "saved": sorted(plan.saves)}
+
+
+class _Able(object):
+    """Whether this system has a backend: its programs, and its kernel, which is asked at most once for each."""
+
+    def __init__(self, plan):
+        self._plan = plan
+        self._kernel = {}
+
+    def __call__(self, backend):
+        needed = [group for group in self._plan.found if group.name in NEEDED]
+        return bool(needed) and not any(_problem(group, backend) for group in needed) and self.kernel(backend) is None
+
+    def kernel(self, backend):
+        if backend not in self._kernel:
+            from ..._look.backends.kernel import kernel_lacks
+            self._kernel[backend] = kernel_lacks(self._plan.host, self._plan.node, backend)
+        return self._kernel[backend]
+
+
+def _users(plan, evidence):
+    """Who uses which backend; in an image nobody does."""
+    if plan.rules.source is None:
+        return []
+    return [(who, family, evidence[key][family]) for who, key in (("kubelet", "kubelet_backend"), ("kube-proxy", "kube_proxy_backend"))
+            for family in sorted(evidence[key])]
+
+
+def _present(groups):
+    backends = set(group.backend for group in groups if group.name in NEEDED)
+    return backends.pop() if len(backends) == 1 else "mixed"
+
+
+def _problem(group, backend):
+    """Why a group cannot be of a backend, or None."""
+    if group.backend == backend:
+        return None
+    if group.problem:
+        return "%s cannot be switched: %s" % (group.name, group.problem)
+    if backend not in group.choices:
+        return "this system has no %s of the %s backend to switch to (%s knows %s)" % (
+            group.name, backend, group.mechanism, " and ".join(sorted(group.choices)) or "none")
+    return None
+
+
+def _must_be_changeable(plan):
+    seen = collect_host(plan.host, plan.node)
+    if seen["immutable"]:
+        raise Refused("this system is replaced as a whole (%s), so nothing is switched on it: build the backend into its image" % seen["immutable_by"])
+    if not plan.host.is_root():
+        raise _errors.ChangeFailed("switching alternatives needs root; become root. Nothing was changed")
+
+
+def _tell_groups(plan, changes, backend=None):
+    """The row of each group; C(after) is what it will be."""
+    by_name = dict((change.name, change) for change in changes)
+    plan.told["groups"] = []
+    for group in plan.found:
+        change = by_name.get(group.name)
+        problem = group.problem or (_problem(group, backend) if backend else None)
+        plan.told["groups"].append({
+            "name": group.name, "programs": group.programs, "mechanism": group.mechanism, "before": group.backend,
+            "after": _backend_after(group, change) if change else group.backend, "mode_before": group.mode,
+            "mode_after": change.after["mode"] if change else group.mode, "msg": problem or ""})
+
+
+def _backend_after(group, change):
+    return next((backend for backend in BACKENDS if group.choices.get(backend) == change.after["links"]), "unknown")
+
+
+def carry_out(plan):
+    """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where what stays is recorded."""
+    former, contents = plan.record.held, plan.contents()
+    try:
+        backends_record.save(plan.host, plan.saves)
+        if not plan.undo:
+            plan.record.write(contents)
+    except _errors.ChangeFailed as error:
+        plan.record.settle_as(former, contents, plan.changes)
+        raise _errors.ChangeFailed("%s. Nothing was changed" % error) from error
+    try:
+        switch_all(plan.host, plan.changes)
+    except _errors.ChangeFailed as error:
+        if not error.changed:
+            plan.record.settle_as(former, contents, plan.changes)
+        raise
+    plan.problems = plan.record.settle(contents, plan.changes)
+
+
+def _refuse_unwritable(plan):
+    """Nothing is begun that could not be finished: everything is asked after before the first is written; check mode asks too."""
+    problems = unwritable(plan.host, plan.changes)
+    problem = write.may_write(plan.host, backends_record.RECORD) if plan.changed() else None
+    problems += [problem] if problem else []
+    if problems:
+        raise _errors.ChangeFailed("; ".join(problems[:2]) + ". Nothing was changed")
+
+
+def run(params, check_mode):
+    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.iptables_backend."""
+    for name, (least, most) in sorted(_BOUNDS.items()):
+        if not least <= params[name] <= most:
+            raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, params[name], least, most))
+    host, node = open_asked(params)
+    if params["state"] == "confirmed":
+        from .rollback import confirm
+        return confirm(host, params, check_mode)
+    plan = Plan(host, node)
+    if params["state"] == "cleaned":
+        from .clean import clean
+        return clean(plan, params, check_mode)
+    try:
+        (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
+    except Refused as error:
+        plan.refuse(error)
+    return finish(plan, check_mode)
+
+
+def finish(plan, check_mode):
+    """The result of a plan, which is carried out unless C(check_mode)."""
+    changed = plan.changed()
+    record = [plan.record.path] if plan.record.file_change(plan.contents()) else []
+    if changed:
+        _refuse_unwritable(plan)
+        if not check_mode:
+            text = plan.record.text
+            carry_out(plan)
+            record = record if plan.record.text != text else []
+    files = [path for change in plan.changes for path in change.paths()]
+    diff = [change.diff() for change in plan.changes]
+    diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"} for path in sorted(plan.saves)]
+    result = dict(plan.told, changed=changed, diff=diff, files=sorted(plan.saves) + (files + record if plan.undo else record + files))
+    if plan.problems:
+        result.update(failed=True, msg="; ".join(plan.problems))
+    return result

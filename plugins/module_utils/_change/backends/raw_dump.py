@@ -1,0 +1,94 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A dump of iptables-save -c, kept line by line so that it can be given back to iptables-restore. PRIVATE to the collection.
+
+Sample:
+    *nat
+    :PREROUTING ACCEPT [12:3456]
+    :KUBE-SERVICES - [0:0]
+    [7:420] -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+    COMMIT
+iptables-restore reads one rule a line (iptables/xshared.c xtables_restore_parse_line()), so a comment that holds a line end cannot be
+given back, and what stands behind that line end may look like anything. A dump with one is not worked with.
+"""
+
+import re
+
+from ..._parse.iptables.save_rule import is_open
+
+_CHAIN = re.compile(r":(\S+) (\S+) \[\d+:\d+\]\Z")
+_RULE = re.compile(r"\[(\d{1,20}):(\d{1,20})\] (-A (\S+)(?: .*)?)\Z")
+
+
+class RawTable(object):
+    """C(built_in) and C(chains): names in their order; C(rules) {chain: [(text from C(-A) on, packets, bytes)]}."""
+
+    def __init__(self):
+        self.built_in = []
+        self.chains = []
+        self.rules = {}
+
+    def texts(self, chain):
+        return [text for text, _packets, _bytes in self.rules.get(chain, ())]
+
+
+class DumpError(Exception):
+    """The dump cannot be worked with; the text says why."""
+
+
+def read_dump(text):
+    """C({table: RawTable}) of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not read as it is meant."""
+    tables, table = {}, None
+    for line in text.split("\n"):
+        line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
+        if not line or line.startswith("#"):
+            if "incompatible" in line:
+                raise DumpError("it says %r, so there are rules that iptables cannot tell" % line[:120])
+        elif line.startswith("*") and table is None:
+            table = tables[line[1:]] = RawTable()
+        elif line == "COMMIT" and table is not None:
+            table = None
+        elif table is None or not _taken(table, line):
+            raise DumpError("a line of it cannot be given back to iptables-restore: %s" % ascii(line[:120]))
+    if table is not None:
+        raise DumpError("it breaks off")
+    return tables
+
+
+def _taken(table, line):
+    chain = _CHAIN.match(line)
+    if chain:
+        (table.chains if chain.group(2) == "-" else table.built_in).append(chain.group(1))
+        return True
+    rule = _RULE.match(line)
+    if rule is None or is_open(line):
+        return False
+    table.rules.setdefault(rule.group(4), []).append((rule.group(3), int(rule.group(1)), int(rule.group(2))))
+    return True
+
+
+def changed_between(early, late):
+    """What differs between two readings of the same tables, as a sentence, or None. C(early), C(late): what read_dump() gives.
+
+    Packets still pass rules that nobody maintains any more, so counters may rise. One that fell was written anew.
+    """
+    if sorted(early) != sorted(late):
+        return "tables came or went"
+    for name in sorted(early):
+        before, after = early[name], late[name]
+        if (before.built_in, before.chains) != (after.built_in, after.chains):
+            return "chains of table %s came or went" % name
+        for chain in sorted(set(before.rules) | set(after.rules)):
+            if before.texts(chain) != after.texts(chain):
+                return "rules of chain %s in table %s changed" % (chain, name)
+            for (_text, packets, _bytes), (_same, later, _more) in zip(before.rules[chain], after.rules[chain]):
+                if later < packets:
+                    return "a counter in chain %s of table %s went back, so its rules were written anew" % (chain, name)
+    return None
+
+
+def packets_between(early, late):
+    """How many packets the rules counted between two readings that changed_between() found equal."""
+    return sum(later[1] - row[1] for name in early for chain in early[name].rules
+               for row, later in zip(early[name].rules[chain], late[name].rules[chain]))

@@ -1,0 +1,116 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The values of now: which of them are set, and that they were. PRIVATE to the collection."""
+
+from ... import _errors
+from ..._conntrack.kernel_default import PER_HASHSIZE, rounded_buckets
+from ..._conntrack.keys import BUCKETS, KEYS, MAX, dotted
+from ..._host import write
+from ..._look.conntrack.now import lost, read_counters, read_key
+from ..modules import plan as modules_plan
+from .files import in_order
+
+_MODULE_OF = dict((key.key, key.module) for key in KEYS)
+_FOLDER = "/proc/sys/"
+
+
+class Live(object):
+    """C(values) {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of loading these."""
+
+    def __init__(self):
+        self.values = {}
+        self.loads = None
+
+    def __bool__(self):
+        return bool(self.values or (self.loads and self.loads.to_load))
+
+    def recorded(self):
+        """{dotted key: (before, after)} of what can be put back."""
+        return dict((dotted(key), pair) for key, pair in self.values.items() if pair[0] is not None)
+
+    def diff(self):
+        loads = modules_plan.load_diff(self.loads) if self.loads else []
+        if not self.values:
+            return loads
+        texts = ["".join("%s = %d\n" % (dotted(key), self.values[key][side]) for key in in_order(self.values) if self.values[key][side] is not None)
+                 for side in (0, 1)]
+        return loads + [{"before_header": "sysctls now", "after_header": "sysctls now", "before": texts[0], "after": texts[1]}]
+
+
+def plan_live(host, node, wanted, rows, limit, options):
+    """The Live of C(wanted) {key: value}; C(rows) {key: row} are told what is aimed at, or why nothing is. C(limit) is that of now."""
+    live, lacking = Live(), set()
+    for key in in_order(wanted):
+        row = rows[key]
+        if row["missing"]:
+            lacking.add(_MODULE_OF[key])
+            live.values[key] = (None, wanted[key])
+        elif not isinstance(row["before"], int):
+            row.update(failed=True, msg="its value of now cannot be read")
+        elif _is_to_be_set(key, row["before"], wanted, max(limit or 0, wanted.get(MAX, 0)), options):
+            live.values[key] = (row["before"], wanted[key])
+    if lacking:
+        _plan_loads(host, node, live, sorted(lacking), rows, options)
+    for key, (_before, after) in live.values.items():
+        rows[key]["after"] = rounded_buckets(after) if key == BUCKETS else after
+    problems = [write.may_set(host, _FOLDER + key) for key in in_order(live.values) if live.values[key][0] is not None]
+    if any(problems):
+        raise _errors.ChangeFailed("; ".join(filter(None, problems)) + ". Nothing was changed")
+    return live
+
+
+def _is_to_be_set(key, now, wanted, limit, options):
+    value = wanted[key]
+    if key == MAX:
+        return value != now if options["lower"] else 0 < now < value
+    if key != BUCKETS:
+        return value != now
+    if options["resize"] == "never" or rounded_buckets(value) == now or (value < now and not options["lower"]):
+        return False
+    # The kernel moves all entries at once, with packets waiting (nf_conntrack_hash_resize()), so only long chains are worth it.
+    return options["resize"] == "always" or limit > PER_HASHSIZE * now
+
+
+def _plan_loads(host, node, live, lacking, rows, options):
+    failed = dict.fromkeys(lacking, None if options["load"] else "it is not loaded")
+    if options["load"]:
+        live.loads = modules_plan.plan_present(host, node, lacking, {"load": True, "persist": False, "unblock": False, "file": ""})
+        failed = dict((row["name"], row["msg"] or "it is not loaded") for row in live.loads.rows if not row["loaded"])
+    for key in [key for key in live.values if live.values[key][0] is None and _MODULE_OF[key] in failed]:
+        del live.values[key]
+        # To hold at boot is what was asked then; that needs no module now.
+        rows[key].update(failed=options["load"] or not options["persist"], msg="%s is not in the kernel (%s)%s" % (
+            _MODULE_OF[key], failed[_MODULE_OF[key]], ", so it counts from the next boot on" if options["persist"] else ""))
+
+
+def set_live(host, live, rows):
+    """Load, set, and look again at each; C(rows) are told what failed."""
+    lacking = {}
+    if live.loads:
+        modules_plan.load(host, live.loads)
+        lacking = dict((row["name"], row["msg"]) for row in live.loads.rows if row["failed"])
+    for key in in_order(live.values):
+        wanted, row = live.values[key][1], rows[key]
+        if live.values[key][0] is None and _MODULE_OF[key] in lacking:
+            row.update(failed=True, after=None, msg="%s is not in the kernel (%s)" % (_MODULE_OF[key], lacking[_MODULE_OF[key]]))
+            continue
+        try:
+            write.set_value(host, _FOLDER + key, wanted)
+        except _errors.ChangeFailed as error:
+            row.update(failed=True, msg=str(error))
+        row["after"] = read_key(host, key)[1]
+        if not row["failed"] and row["after"] != wanted and not (key == BUCKETS and row["after"] == rounded_buckets(wanted)):
+            row.update(failed=True, msg="it was set to %d and is %s" % (wanted, row["after"]))
+
+
+def lost_so_far(host):
+    """What the record keeps of losses up to a raise: they are no reason to raise again. None where the counters do not tell."""
+    _status, counters = read_counters(host)
+    # Of an earlier record nothing is subtracted here: this one replaces it.
+    gone = lost(host, counters, since_boot=True)
+    uptime = host.read_text("/proc/uptime").text.split(".")[0]
+    boot_id = host.read_text("/proc/sys/kernel/random/boot_id").text.strip()
+    if gone is None or not uptime.isdigit() or not boot_id:
+        return None
+    return {"boot_id": boot_id, "dropped": gone["dropped"], "evicted": gone["evicted"], "uptime_seconds": int(uptime)}

@@ -1,0 +1,121 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What becomes of sysctls with files as planned: asked of the collector, on the tree as it will be. PRIVATE to the collection."""
+
+from collections import OrderedDict
+
+from ... import _errors
+from ..._conntrack.kernel_default import rounded_buckets
+from ..._conntrack.keys import BUCKETS, MAX, MODULES, dotted
+from ..._host import write
+from ..._host.planned import PlannedHost
+from ..._look.conntrack.conntrack import collect_conntrack
+from ..._look.kube.kube_proxy import collect_kube_proxy
+from ..._look.kube.kubelet import collect_kubelet
+from ..._look.modules.kernel_modules import collect_kernel_modules
+from ..modules import plan as modules_plan
+from .files import Files, in_order, kept_modules, kept_values, line_of, own_texts, yielding
+
+# A file yields line by line; nobody's key is set by more of them.
+_LINES_LIMIT = 16
+
+
+class Outlook(object):
+    """C(section(texts)) is the section node_conntrack of the tree with C(texts) {path: text or None} in it."""
+
+    def __init__(self, host, node):
+        self._host, self.node = host, node
+        self._kube_proxy = collect_kube_proxy(host, node)
+        self._kubelet = None
+
+    def section(self, texts):
+        return collect_conntrack(PlannedHost(self._host, texts), self.node, self._kube_proxy, self._kubelet_version)
+
+    def _kubelet_version(self):
+        if self._kubelet is None:
+            self._kubelet = collect_kubelet(self._host, self.node)
+        return self._kubelet["version"]
+
+
+class Persisting(object):
+    """The files that make C(wanted) {key: value} hold at boot: C(texts) {path: text or None}, and the section C(after) they are written.
+
+    C(rows) {key: row} are told what holds, and what has the last word where they do not.
+    """
+
+    def __init__(self, host, outlook, wanted, rows, options):
+        self._host, self._outlook, self._wanted, self._rows = host, outlook, wanted, rows
+        self._files = Files(modules_plan.checked_file_name(options["file"]))
+        self._values = dict(kept_values(host, self._files), **wanted)
+        self._modules = options["modules"] + kept_modules(host, self._files)
+        self._others = OrderedDict()
+        self._builtin = self._of_builtin()
+        self._look(False)
+        if options["yield_files"]:
+            self._let_others_yield()
+        # The option is written where the line for the limit counts for certain, and nowhere else.
+        if MAX in self._values and self._row(MAX)["at_boot"] == self._values[MAX] and self._is_ours(MAX):
+            self._look(True)
+        for key in in_order(wanted):
+            self._tell(key, options["yield_files"])
+
+    def _of_builtin(self):
+        rows = collect_kernel_modules(self._host, self._outlook.node, list(MODULES))["modules"]
+        return [row["name"] for row in rows if row["at_boot"] == "builtin"]
+
+    def _look(self, with_option):
+        own = own_texts(self._files, self._values, self._modules, self._builtin, with_option)
+        self.texts = OrderedDict((path, own.get(path)) for path in self._files.all)
+        self.texts.update(self._others)
+        self.after = self._outlook.section(self.texts)
+
+    def _row(self, key):
+        return next(row for row in self.after["sysctls"] if row["key"] == dotted(key))
+
+    def _is_ours(self, key):
+        return (self._row(key)["assigned_by"] or "").startswith(self._files.sysctl + ":")
+
+    def _holds(self, key):
+        """Whether a boot brings what is wanted; None where that cannot be told. More of a limit and of buckets is never too much."""
+        value, wanted = self._row(key)["at_boot"], self._wanted[key]
+        if not isinstance(value, int):
+            return None if value is None else False
+        if key == MAX:
+            return value == 0 or value >= wanted
+        return value >= rounded_buckets(wanted) if key == BUCKETS else value == wanted
+
+    def _let_others_yield(self):
+        for _turn in range(_LINES_LIMIT):
+            places = [line_of(self._row(key)["at_boot_by"]) for key in in_order(self._wanted) if self._holds(key) is False]
+            places = [place for place in places if place and place[0] != self._files.sysctl]
+            if not places:
+                return
+            try:
+                path, text = yielding(self._host, places[0][0], places[0][1], self._others)
+            except _errors.ChangeFailed as error:
+                for key in in_order(self._wanted):
+                    if self._holds(key) is False and line_of(self._row(key)["at_boot_by"]) == places[0]:
+                        self._rows[key].update(failed=True, msg=str(error))
+                return
+            self._others[path] = text
+            self._look(False)
+
+    def _tell(self, key, may_yield):
+        row, fate = self._rows[key], self._row(key)
+        row.update(persisted=self._is_ours(key), at_boot=fate["at_boot"], after_kube_proxy=fate["after_kube_proxy"])
+        holds = self._holds(key)
+        if holds is False and not row["failed"]:
+            hint = "yield_files: true makes that line a comment" if line_of(fate["at_boot_by"]) and not may_yield else "set it there"
+            row.update(failed=True, msg="it is %s after a boot (%s); %s" % (fate["at_boot"], fate["reason"], hint))
+        elif holds is None:
+            row["msg"] = "what it is after a boot cannot be told: %s" % fate["reason"]
+        elif fate["kube_proxy_decides"] and fate["after_kube_proxy"] != fate["at_boot"]:
+            row["msg"] = "%s has the last word and sets it to %s" % (
+                fate["owner"], "what cannot be told" if fate["after_kube_proxy"] is None else fate["after_kube_proxy"])
+
+
+def file_texts(host, texts):
+    """[(path, text before, text after)] of those that change."""
+    rows = [(path, write.read_exactly(host, path), after) for path, after in texts.items()]
+    return [row for row in rows if row[1] != row[2]]

@@ -1,0 +1,185 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sizing connection tracking changes on a node: the plan and its execution. PRIVATE to the collection.
+
+A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is asked after before the
+first is written, and where a file cannot be written those before it are put back.
+"""
+
+from collections import OrderedDict
+
+from ... import _errors
+from ..._conntrack.keys import FORWARD_6, MAX, dotted
+from ..._conntrack.need import advice_for
+from ..._host import write
+from ..._look.conntrack.router_advertisements import lost_by_forwarding
+from ..._look.tree import open_asked
+from ..modules.plan import checked_file_name
+from ..record import FileChange, each_of
+from .asked import asked_values, check_memory, targets
+from .files import Files, in_order, kept_values
+from .live import Live, lost_so_far, plan_live, set_live
+from .outlook import Outlook, Persisting, file_texts
+from .record import BEGUN, DONE, Record, more_of
+
+# What of a row is returned.
+SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
+
+
+class Plan(object):
+    """C(changes) of files, C(live) values, C(rows) {key: what is told of it}, C(problems), the C(record), and what it holds afterwards: C(entries),
+    C(live_before) and C(lost)."""
+
+    def __init__(self, host):
+        self.record = Record(host)
+        self.entries, self.live_before = dict(self.record.entries), dict(self.record.live)
+        self.changes, self.live, self.rows, self.problems = [], Live(), OrderedDict(), []
+        self.lost, self.advice, self.undo = self.record.lost, None, False
+
+    def contents(self, state):
+        """What the record holds at the end, but for what only the run itself can count."""
+        more = more_of(self.live_before, self.lost, state)
+        return self.record.with_entries(self.entries, more) if self.undo else self.record.with_changes(self.changes, more)
+
+    @property
+    def changed(self):
+        done = self.contents(DONE)
+        return bool(self.changes or self.live or self.record.file_change(done) or self.record.leftovers(done, self.changes))
+
+    def all_changes(self):
+        record = [change for change in [self.record.file_change(self.contents(DONE))] if change]
+        return self.changes + record if self.undo else record + self.changes
+
+
+def plan_present(host, node, options):
+    """Plan to have what C(options) ask for, now and at boot."""
+    asked = asked_values(options)
+    files = Files(checked_file_name(options["file"]))
+    if node["place"] == "container":
+        raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. Nothing was changed")
+    outlook, plan = Outlook(host, node), Plan(host)
+    section = outlook.section(dict.fromkeys(files.all))
+    check_memory(asked, section)
+    wanted, refused = targets(asked, section, kept_values(host, files), options["lower"])
+    if FORWARD_6 in wanted and node["place"] == "live":
+        _keep_default_route(host, section, wanted, refused)
+    fates = dict((row["key"], row) for row in section["sysctls"])
+    for key in in_order(asked):
+        fate = fates[dotted(key)]
+        plan.rows[key] = {
+            "key": fate["key"], "wanted": wanted.get(key), "before": fate["now"], "after": fate["now"], "missing": fate["missing"], "persisted": False,
+            "at_boot": fate["at_boot"], "after_kube_proxy": fate["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
+    if options["persist"]:
+        persisting = Persisting(host, outlook, wanted, plan.rows, options)
+        plan.changes = [FileChange(*row) for row in file_texts(host, persisting.texts)]
+        section = persisting.after
+    if node["place"] == "live":
+        plan.live = plan_live(host, node, wanted, plan.rows, section["max"], options)
+    if MAX in wanted:
+        plan.advice = advice_for(section, wanted[MAX])
+    plan.live_before = plan.record.live_with(plan.live.recorded())
+    _refuse_unwritable(host, plan)
+    return plan
+
+
+def _keep_default_route(host, section, wanted, refused):
+    now = next(row["now"] for row in section["sysctls"] if row["key"] == dotted(FORWARD_6))
+    names = lost_by_forwarding(host) if now != 1 else []
+    if names:
+        del wanted[FORWARD_6]
+        refused[FORWARD_6] = "the default route of %s comes from router advertisements, which a node that forwards takes only where " \
+            "net.ipv6.conf.%s.accept_ra is 2; set that first" % (", ".join(names), names[0])
+
+
+def plan_absent(host, node, options):
+    """Plan to put all files back, and the values of now where C(options["lower"]) asks for that."""
+    plan = Plan(host)
+    plan.undo = True
+    plan.changes, plan.entries, plan.problems = plan.record.plan_undo()
+    if options["lower"] and node["place"] == "live":
+        _plan_former_values(host, plan)
+    plan.lost = plan.record.lost if plan.entries else None
+    plan.live_before = _still_live(plan)
+    _refuse_unwritable(host, plan)
+    return plan
+
+
+def path_of(key):
+    """A dotted key as a path below /proc/sys."""
+    return key.replace(".", "/")
+
+
+def _plan_former_values(host, plan):
+    from ..._look.conntrack.now import read_key, read_table
+    for key, pair in sorted(plan.record.live.items()):
+        path = path_of(key)
+        now = read_key(host, path)[1]
+        count = read_table(host)["count"] if path == MAX else None
+        if now == pair["before"]:
+            continue  # A run was interrupted before it was set.
+        row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None, "after_kube_proxy": None, "persisted": False,
+               "missing": now is None, "failed": False, "msg": ""}
+        plan.rows[path] = row
+        if now != pair["after"]:
+            row["msg"] = "it was changed since to %s, so it stays" % now
+        elif count is not None and 0 < pair["before"] < count:
+            row.update(failed=True, msg="there are %d connections, more than the former limit %d; it stays" % (count, pair["before"]))
+        else:
+            plan.live.values[path] = (now, pair["before"])
+            row["after"] = pair["before"]
+
+
+def _refuse_unwritable(host, plan):
+    """Nothing is begun that could not be finished: every file is asked after before the first is written."""
+    problems = [problem for problem in (write.may_write(host, change.path) for change in plan.all_changes()) if problem]
+    if problems:
+        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
+
+
+def carry_out(host, plan):
+    """The record as begun, files, values, the record as done. Raises ChangeFailed where nothing of that stays."""
+    if plan.undo:
+        for change, error in each_of(plan.changes, lambda change: change.make(host)):
+            _keep(plan, change, error)
+    else:
+        plan.record.make_all(plan.changes, plan.contents(BEGUN))
+    set_live(host, plan.live, plan.rows)
+    before, after = plan.live.values.get(MAX, (None, None))
+    if not plan.undo and before is not None and after > before and not plan.rows[MAX]["failed"]:
+        plan.lost = lost_so_far(host) or plan.lost
+    if plan.undo:
+        plan.live_before = _still_live(plan)
+    plan.problems += plan.record.settle(plan.contents(DONE), plan.changes)
+
+
+def _keep(plan, change, error):
+    """Tell of a file that could not be put back; the record keeps it."""
+    plan.problems.append(str(error))
+    plan.entries[change.path] = plan.record.entries[change.path]
+    if not error.changed:
+        plan.changes.remove(change)
+
+
+def _still_live(plan):
+    """Values that could not be put back."""
+    return dict((key, pair) for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"])
+
+
+def run(params, check_mode):
+    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.conntrack."""
+    host, node = open_asked(params)
+    plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
+    changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
+    if not check_mode and changed:
+        carry_out(host, plan)
+        changes = plan.record.made(changes, plan.changes)
+    result = {
+        "changed": changed, "files": [change.path for change in changes], "diff": [change.diff() for change in changes] + live,
+        "unfinished": unfinished, "advice": plan.advice,
+    }
+    result["settings"] = [dict((name, row[name]) for name in SHOWN) for row in plan.rows.values()]
+    problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
+    if problems:
+        result.update(failed=True, msg="; ".join(problems))
+    return result

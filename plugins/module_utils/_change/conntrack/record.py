@@ -1,0 +1,72 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of what was changed for connection tracking: files, and values of the running kernel. PRIVATE to the collection.
+
+It is written as begun before the first file and as done behind the last value, so that a run that was killed is known by its record.
+"""
+
+import json
+import os
+
+from ..._look.conntrack.now import RECORD
+from ..record import FileChange, Record as FileRecord
+
+BEGUN, DONE = "begun", "done"
+
+
+class RecordChange(FileChange):
+    """The record itself. Its counters of losses go on counting, so they are not shown."""
+
+    def diff(self):
+        return FileChange(self.path, _without_counters(self.before), _without_counters(self.after)).diff()
+
+
+class Record(FileRecord):
+    """Besides files `live` {key: {"before", "after"}}, `lost` when the limit was raised last, and `begun`, whether the last run was interrupted."""
+
+    folder = os.path.dirname(RECORD)
+
+    @property
+    def live(self):
+        return self.held.more.get("live", {})
+
+    @property
+    def lost(self):
+        return self.held.more.get("lost")
+
+    @property
+    def begun(self):
+        return self.held.more.get("state", DONE) != DONE
+
+    def read_more(self, held):
+        for values in held["live"].values():
+            if not isinstance(values["before"], int) or not isinstance(values["after"], int):
+                raise ValueError(values)
+        return {"live": dict(held["live"]), "lost": held["lost"], "state": held["state"]}
+
+    def has_more(self, more):
+        return bool(more.get("live") or more.get("lost"))
+
+    def change_of(self, before, after):
+        return RecordChange(self.path, before, after, mode=0o600)
+
+    def live_with(self, values):
+        """What was live before, once C(values) {key: (before, after)} are set as well."""
+        live = dict(self.live)
+        for key, (before, after) in values.items():
+            former = live.get(key)
+            live[key] = {"before": former["before"] if former and former["after"] == before else before, "after": after}
+        return live
+
+
+def more_of(live, lost, state):
+    """What the record holds besides files."""
+    return {"live": live, "lost": lost, "state": state}
+
+
+def _without_counters(text):
+    if text is None:
+        return None
+    held = json.loads(text)
+    return json.dumps(dict(held, lost="counted when the limit was raised" if held["lost"] else None), indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,91 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scripts of packages, put aside by the package manager's own means. PRIVATE to the collection.
+
+dpkg keeps what it installs in another place from then on and leaves the edited copy alone (man dpkg-divert). That place is no directory
+whose scripts somebody runs. rpm has nothing of the kind.
+"""
+
+from ... import _errors
+from ..._host import write
+from ..record import FileChange
+from .record import ASIDE
+
+DIVERTED = "diverted"
+PROGRAM = "dpkg-divert"
+DIVERT_SECONDS = 60.0
+
+
+class Diversion(FileChange):
+    """A packaged file that is put aside, and its edited copy; C(name) is what dpkg calls it."""
+
+    name = None
+
+    def make(self, host):
+        aside = aside_of(self.path)
+        # The packaged file stays in its place until the edited one takes it, so it is never missing.
+        if host.stat(aside) is None:
+            write.replace(host, aside, self.before, host.stat(self.path).st_mode & 0o777)
+        _divert(host, ["--divert", aside, "--add", self.name])
+        write.replace(host, self.path, self.after, self.mode)
+
+    def entry(self, former):
+        return dict(FileChange.entry(self, former), kind="diverted", name=self.name)
+
+
+class Return(FileChange):
+    """The packaged file, or what an upgrade made of it meanwhile, is put back."""
+
+    name = None
+
+    def make(self, host):
+        if self.after is not None:
+            write.replace(host, self.path, self.after, self.mode)
+        _divert(host, ["--divert", aside_of(self.path), "--remove", self.name])
+        write.remove(host, aside_of(self.path))
+
+
+def diversion(host, path, before, after):
+    """The Diversion of a file. Raises ChangeFailed where it cannot be diverted."""
+    if not host.commands:
+        raise _errors.ChangeFailed("it is a package's, and nothing is diverted where no program may be started")
+    if host.find_binary(PROGRAM) is None:
+        raise _errors.ChangeFailed("it is a package's, and this distribution cannot put files of packages aside; replace what starts it")
+    change = Diversion(path, before, after)
+    change.name = _packaged_name(host, path)
+    if change.name is None:
+        raise _errors.ChangeFailed("it is of no package that dpkg knows")
+    return change
+
+
+def _packaged_name(host, path):
+    """The path as the package has it: where /bin and /lib are links, it may lack the /usr."""
+    for name in (path, path[len("/usr"):] if path.startswith("/usr/") else None):
+        if name and host.run(["dpkg-query", "--search", name], DIVERT_SECONDS).ok:
+            return name
+    return None
+
+
+def undone(host, record, path, entry, now):
+    """[Return] of a diverted file; none where the run that meant to divert it was killed before it did."""
+    aside = aside_of(path)
+    packaged = write.read_exactly(host, aside)
+    if now is not None and write.digest(now) == entry["before"] and packaged is None:
+        return []
+    if now is None or write.digest(now) not in entry["after"] + [entry["before"]]:
+        raise _errors.ChangeFailed("it was changed since; what the package brings is in %s" % aside)
+    change = Return(path, now, packaged if packaged is not None else record.backup_of(entry["before"]))
+    change.name = entry["name"]
+    return [change]
+
+
+def aside_of(path):
+    """Where dpkg keeps a diverted file."""
+    return "%s/%s" % (ASIDE, path.strip("/").replace("_", "__").replace("/", "_"))
+
+
+def _divert(host, arguments):
+    said = host.run([PROGRAM, "--local", "--no-rename", "--quiet"] + arguments, DIVERT_SECONDS)
+    if not said.ok:
+        raise _errors.ChangeFailed("%s failed: %s" % (PROGRAM, (said.err or said.out).strip()[:200] or said.status))

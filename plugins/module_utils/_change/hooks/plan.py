@@ -1,0 +1,298 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What taking hooks that flush the firewall out of a node changes: the plan and its execution. PRIVATE to the collection.
+
+A plan is made by looking only, so check mode shows exactly what a run does. Nothing is started, stopped, restarted or reloaded;
+systemd is told to read its units again.
+"""
+
+import re
+
+from ... import _errors
+from ..._host import write
+from ..._look.hooks.flush_hooks import collect_flush_hooks
+from ..._look.tree import open_asked
+from ..record import FileChange, each_of
+from .record import RECORD, Record
+
+CLEANED = "cleaned"
+RELOAD_SECONDS = 90.0
+_UNIT_FOLDER = "/etc/systemd/"
+_UNIT = re.compile(r"[^/\s]+\.(?:service|socket|timer|path|target|mount)\Z")
+_LEFT = {
+    "policy": "a policy takes no rule away, and is for the site to decide: let what pods need through",
+    "service_config": "it is a setting of that program and for its owner to decide: change it there",
+    "nft_config": "which tables of it are the site's own is for its owner to say: let it reset those alone instead of the whole ruleset",
+    "teardown": "it is a script of a distribution that takes Kubernetes off the node, and its rules with it: run it for that alone",
+    "library": "nothing calls the function it stands in: change what will call it",
+    "cloud_init": "it came with the instance's data: take it out where that is made",
+}
+# Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent, FLUSH_ON_STOP).
+_BY_DROP_IN = ("/etc/default/netfilter-persistent",)
+# Of _script/edit/script_edit.py and _change/hooks/divert.py.
+_REMOVES = ("removed", "diverted")
+DUPLICATES = "it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent (iptables -C before -A or -I)"
+_NOT_EDITED = "nothing changes it by itself; take the command out by hand"
+
+
+class Plan(object):
+    """C(changes) to make, the C(rows) that are told, C(problems), and the C(entries) that an undo leaves in the record."""
+
+    def __init__(self, record):
+        self.record = record
+        self.entries = dict(record.entries)
+        self.changes = []
+        self.rows = []
+        self.problems = []
+        self.undo = False
+
+    def contents(self):
+        """What the record holds afterwards."""
+        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
+
+    def all_changes(self):
+        """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
+        record = self.record.file_change(self.contents())
+        record = [record] if record else []
+        return self.changes + record if self.undo else record + self.changes
+
+
+def plan_present(host, node, options):
+    """Plan to neutralise what C(options["only"]) selects."""
+    found = collect_flush_hooks(host, node, tuple(options["directories"]))
+    wanted = _wanted(options["only"])
+    plan = Plan(Record(host))
+    rows = [row for row in found["hooks"] if wanted(row["path"], row["unit"], row["line"], row["live"] is not False)]
+    plan.rows = [_told(row) for row in rows]
+    done = {}
+    commands = [row for row in rows if row["fix"] in ("remove_command", "divert") and row["kind"] != "nft_config" and row["sort"] != "policy"]
+    _plan_scripts(host, plan, [row for row in commands if row["fix"] == "remove_command"], done)
+    _plan_diverted(host, plan, [row for row in commands if row["fix"] == "divert"], options["divert"], done)
+    _plan_units(host, node, plan, rows, [row for row in found["unordered"] if wanted(row["path"], row["unit"])], options["start"], done)
+    if options["clean_saved"]:
+        _plan_saved(host, plan, [row for row in found["saved_rule_sets"] if wanted(row["path"], None)])
+    for row, told in zip(rows, plan.rows):
+        told["action"], told["msg"] = done.get(id(row), (None, _LEFT.get(_why_left(row), _NOT_EDITED)))
+        if row["appends"] and told["action"] in _REMOVES:
+            told["msg"] = DUPLICATES
+    _leave_unwritable(host, plan)
+    return plan
+
+
+def plan_absent(host, options):
+    """Plan to put back what C(options["only"]) selects of all that was changed."""
+    plan = Plan(Record(host))
+    plan.undo = True
+    wanted = _wanted(options["only"])
+    plan.changes, plan.entries, plan.problems = plan.record.plan_undo(lambda path, entry: wanted(path, entry.get("unit")))
+    _leave_unwritable(host, plan)
+    return plan
+
+
+def _wanted(only):
+    """A question: is a path, with its line or without, or the unit among those named; a directory stands for what is below it.
+
+    What is not live, such as a file that is not executable, is meant only where it is named itself. Raises BadInput.
+    """
+    for name in only:
+        # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a word.
+        if not name.startswith("/") and not _UNIT.match(name):
+            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; write such as /opt/fw.sh or iptables.service" % name)
+
+    def wanted(path, unit, line=None, live=True):
+        if any(name in (path, unit, "%s:%s" % (path, line)) for name in only):
+            return True
+        return live and (not only or any(name.startswith("/") and path.startswith(name.rstrip("/") + "/") for name in only))
+    return wanted
+
+
+def _told(row):
+    told = dict((key, row[key]) for key in ("path", "line", "command", "kind", "unit", "triggers"))
+    told.update(action=None, failed=False, msg="")
+    return told
+
+
+def _why_left(row):
+    return "policy" if row["sort"] == "policy" else row["purpose"] or row["kind"]
+
+
+def _plan_scripts(host, plan, rows, done):
+    from .script import edited_script
+    for path, those in sorted(_by_file(host, rows).items()):
+        try:
+            before, after, said = edited_script(host, path, those)
+        except _errors.ChangeFailed as error:
+            _fail(plan, those, str(error), done)
+            continue
+        done.update(said)
+        if after != before:
+            plan.changes.append(FileChange(path, before, after))
+
+
+def _plan_diverted(host, plan, rows, divert, done):
+    if not divert:
+        done.update((id(row), (None, "it is a package's script; divert: true puts an edited copy in its place")) for row in rows)
+        return
+    from .divert import DIVERTED, diversion
+    from .script import edited_script
+    for path, those in sorted(_by_file(host, rows).items()):
+        try:
+            before, after, said = edited_script(host, path, those)
+            if after != before:
+                plan.changes.append(diversion(host, path, before, after))
+                said = dict((identity, (DIVERTED if action else None, message)) for identity, (action, message) in said.items())
+            done.update(said)
+        except _errors.ChangeFailed as error:
+            _fail(plan, those, "%s: %s" % (path, error), done)
+
+
+def _by_file(host, rows):
+    """{path: [row]} with every link followed, so that no file is edited by two names."""
+    files = {}
+    for row in rows:
+        files.setdefault(host.tree_path(row["path"]) or row["path"], []).append(row)
+    return files
+
+
+def _plan_units(host, node, plan, rows, unordered, start, done):
+    rows = [row for row in rows if row["fix"] == "drop_in" or (row["unit"] and (row["kind"] == "nft_config" or row["path"] in _BY_DROP_IN))]
+    if not rows and not unordered:
+        return
+    from ..._look.units.units import Units
+    from .unit import counts_for_many, fix_unit, units_of
+    units = Units(host, node)
+    by_unit, before = {}, {}
+    for row in rows:
+        many = row["kind"] == "unit" and counts_for_many(row["path"])
+        if many:
+            done[id(row)] = (None, "it counts for more than one unit; take it out there by hand")
+        for name in () if many else units_of(row, units):
+            by_unit.setdefault(name, []).append(row)
+    for row in unordered:
+        by_unit.setdefault(row["unit"], [])
+        before.setdefault(row["unit"], []).append(row["before"])
+    fixes = [fix_unit(host, units, name, those, sorted(set(before.get(name, ()))), start) for name, those in sorted(by_unit.items())]
+    accepted = {}
+    for fix in fixes:
+        _verify(host, units, plan, fix, accepted)
+        plan.changes.extend(fix.changes())
+        for identity, (action, message) in fix.done.items():
+            former = done.get(identity)
+            # A script that two units run is dealt with only where both are.
+            done[identity] = (action, message) if former is None or former[0] else former
+    known = set(row["unit"] for row in plan.rows)
+    for fix in fixes:
+        if fix.name in before and fix.changes() and fix.name not in known:
+            plan.rows.append({
+                "path": fix.unit.path, "line": None, "command": None, "kind": "unit", "unit": fix.name, "triggers": ["boot"], "action": "ordered",
+                "failed": False, "msg": ""})
+
+
+def _verify(host, units, plan, fix, accepted):
+    """Keep of a drop-in what systemd takes together with those before it: without the order where that is a cycle, nothing where it is refused."""
+    from .verify import complaints
+    if not fix.changes() or fix.masks:
+        return
+    said = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
+    if said and fix.drop_in.before:
+        problem = "%s cannot be ordered before %s: %s" % (fix.name, ", ".join(fix.drop_in.before), "; ".join(said))
+        plan.problems.append(problem)
+        fix.drop_in.before = []
+        said = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
+    if said:
+        plan.problems.append("systemd would not take the drop-in of %s: %s" % (fix.name, "; ".join(said)))
+        fix.say(None, plan.problems[-1])
+        fix.drop_in = None
+    else:
+        accepted[fix.name] = fix.drop_in.text()
+
+
+def _plan_saved(host, plan, rows):
+    for row in rows:
+        if not row["kubernetes"]:
+            continue
+        told = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None, "triggers": ["boot"] if row["at_boot"] else [],
+                "action": None, "failed": False, "msg": ""}
+        plan.rows.append(told)
+        if row["format"] != "iptables":
+            told["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"
+            continue
+        from ..._script.edit.clean_saved import clean_saved
+        from ..._script.saved_rules import SIZE_LIMIT
+        path = host.tree_path(row["path"])
+        before = write.read_exactly(host, path, SIZE_LIMIT)
+        cleaned = clean_saved(before)
+        if cleaned.text != before:
+            plan.changes.append(FileChange(path, before, cleaned.text))
+            told["action"], told["msg"] = CLEANED, "%d chains and %d rules of Kubernetes and its network plugin" % (cleaned.chains, cleaned.rules)
+
+
+def _fail(plan, rows, message, done):
+    plan.problems.append(message)
+    done.update((id(row), (None, message)) for row in rows)
+
+
+def _leave_unwritable(host, plan):
+    """Every file is asked after before the first is written. One that cannot be changed does not stop the others; without a record nothing is."""
+    record = write.may_write(host, RECORD) if plan.changes else None
+    if record:
+        raise _errors.ChangeFailed(record + ". Nothing was changed")
+    for change in list(plan.changes):
+        problem = write.may_write(host, change.path)
+        if problem:
+            plan.changes.remove(change)
+            _fail_change(plan, change, problem)
+
+
+def _fail_change(plan, change, problem, made=False):
+    """Tell of a change that is not made, or of which it is not certain that it lasts; of an undo its entry stays in the record."""
+    plan.problems.append(problem)
+    if plan.undo:
+        plan.entries[change.path] = plan.record.entries[change.path]
+    for row in plan.rows:
+        if row["path"] == change.path or (row["unit"] is not None and row["unit"] == change.unit):
+            row.update(action=row["action"] if made else None, failed=True, msg=problem)
+
+
+def carry_out(host, plan, reload):
+    """Make the changes. One that fails is told and does not stop the others: each is a danger of its own."""
+    if not plan.undo:
+        plan.record.begin(plan.changes, plan.contents())
+    for change, error in each_of(list(plan.changes), lambda change: change.make(host)):
+        if not error.changed:
+            plan.changes.remove(change)
+        _fail_change(plan, change, str(error), bool(error.changed))
+    if reload:
+        said = host.run(["systemctl", "daemon-reload"], RELOAD_SECONDS)
+        if not said.ok:
+            plan.problems.append("systemctl daemon-reload failed: %s" % ((said.err or said.out).strip()[:200] or said.status))
+    plan.problems += plan.record.settle(plan.contents() if plan.undo else plan.record.held, plan.changes)
+
+
+def _must_reload(host, plan):
+    """Whether systemd has to read its units again: they change now, or an earlier run was killed before it could say so."""
+    if not host.commands or not host.is_dir("/run/systemd/system"):
+        return False
+    if any(change.path.startswith(_UNIT_FOLDER) for change in plan.changes):
+        return True
+    units = sorted(set(entry["unit"] for entry in plan.record.entries.values() if entry.get("unit")))
+    return bool(units) and "NeedDaemonReload=yes" in host.run(["systemctl", "show", "--property=NeedDaemonReload", "--"] + units).out
+
+
+def run(params, check_mode):
+    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
+    host, node = open_asked(params)
+    plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
+    reload, changes = _must_reload(host, plan), plan.all_changes()
+    changed = bool(changes or reload or plan.record.leftovers(plan.contents(), plan.changes))
+    if not check_mode and changed:
+        carry_out(host, plan, reload)
+        changes = plan.record.made(changes, plan.changes)
+    result = {
+        "changed": changed, "diff": [change.diff() for change in changes], "files": [change.path for change in changes],
+        "hooks": plan.rows, "daemon_reload": reload,
+    }
+    if plan.problems:
+        result.update(failed=True, msg="; ".join(plan.problems))
+    return result

@@ -1,0 +1,79 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Taking commands out of scripts, and out of the files of other formats that hold commands. PRIVATE to the collection.
+
+What comes out is proved before it is written: read again it holds the same commands but those, and its own shell still parses it.
+"""
+
+from ... import _errors
+from ..._host import scratch, write
+from ..._look.hooks.places import place_of
+from ..._script.edit.removal import NOTHING
+from ..._script.edit.script_edit import Kept, applied, edits_of, loss, shell_of, whole
+
+SHELL_SECONDS = 10.0
+# Started without a shell, so a program has to stand where the command stood.
+_NO_SHELL = ("udev", "cloud_init", "package_hook")
+_PROGRAM = "/bin/true"
+
+
+def edited_script(host, path, rows):
+    """(text before, text after, {id of a row: (action, message)}) of one file. Raises ChangeFailed where it may not be changed at all."""
+    text = write.read_exactly(host, path)
+    if text is None:
+        raise _errors.ChangeFailed("%s is gone" % path)
+    if host.stat(path).st_nlink > 1:
+        raise _errors.ChangeFailed(write.HARD_LINK % path)
+    commands, nothing = _commands(path, text)
+    if nothing is None and not shell_of(text):
+        return text, text, dict((id(row), (None, "it is no script of a shell; take it out by hand")) for row in rows)
+    done, edits = {}, []
+    for row in rows:
+        try:
+            edits.extend(edits_of(text, commands, row))
+        except Kept as reason:
+            done[id(row)] = (None, str(reason))
+    after = _proved(host, path, text, edits, commands, nothing) if edits else text
+    done.update((id(edit.row), (edit.action, "")) for edit in edits)
+    return text, after, done
+
+
+def _commands(path, text):
+    """([Command], what stands in the place of a command): of a script it is all one, and C(None) as every shell knows nothing."""
+    place = place_of(path)
+    found = place.read(text.encode("utf-8", "surrogateescape"), path) if place else []
+    if not found or any(len(command.text) == len(text) and command.line == 1 for command in found):
+        return [whole(text)], None
+    return found, _PROGRAM if place.kind in _NO_SHELL else NOTHING
+
+
+def _proved(host, path, text, edits, commands, nothing):
+    """The text after the edits. Where a clean removal does not stand the proof, C(:) does."""
+    problem = None
+    for attempt in (nothing,) if nothing else (None, NOTHING):
+        after = applied(text, edits, attempt)
+        problem = loss(commands, _commands(path, after)[0], edits)
+        if problem is None and nothing is None:
+            problem = _unparsed(host, path, text, after)
+        if problem is None:
+            return after
+    raise _errors.ChangeFailed("%s is left alone: without the command %s" % (path, problem))
+
+
+def _unparsed(host, path, before, after):
+    """What the script's shell says against the new text, or None; nobody is asked where no program may be started."""
+    if not host.commands:
+        return None
+    said = None
+    for name in shell_of(before):
+        program = host.find_binary(name)
+        if program is None:
+            continue
+        argv = [program] + (["sh"] if name == "busybox" else []) + ["-n"]
+        with scratch.scratch({"before": before, "after": after}) as folder:
+            if host.run(argv + [folder + "/before"], SHELL_SECONDS).ok:
+                told = host.run(argv + [folder + "/after"], SHELL_SECONDS)
+                return None if told.ok else "%s -n does not parse it" % name
+        said = "%s -n does not parse it as it is" % name
+    raise _errors.ChangeFailed("%s is left alone: %s" % (path, said or "no shell of this node can check it"))

@@ -1,0 +1,176 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drop-ins for units that flush: what of a unit is cleared, replaced, ordered and refused. PRIVATE to the collection.
+
+What a stop or a reload flushes is cleared. What a start flushes becomes a start with --noflush where that is possible. That start must
+not be repeated (a rule in a built-in chain would be there twice), and a stop that does nothing must not make way for the next start: so
+manual starts and stops are refused. A boot still starts the unit, once, before kubelet.
+"""
+
+from ..._host import write
+from ..._look.units.units import EXEC_KEYS
+from ..._script.edit import drop_in
+from ..._script.edit.exec_line import without_flush
+from ..._script.saved_rules import SIZE_LIMIT, flushing_commands
+from ..._script.services import settings_of
+from ..record import FileChange
+from .record import MaskChange, NULL
+
+DROP_IN, MASKED, ORDERED = "drop_in", "masked", "ordered"
+_SETTINGS = "/etc/default/netfilter-persistent"
+_PLUGINS = "/usr/share/netfilter-persistent/plugins.d"
+_STAYS = ("its start still flushes, and cannot be made to restore with --noflush by a drop-in; it is left to the boot, before kubelet, and start: mask "
+          "keeps it from starting at all. An nftables configuration better resets its own tables than the whole ruleset")
+_BESIDE = "it flushes in its %s, beside what it is for, so its starts are not refused; take the command out of what that line starts"
+_ACTIVATED = "its start still flushes, and %s starts it again and again; start: mask keeps it from starting at all"
+
+
+class UnitFix(object):
+    """What is done about one unit: C(changes), and C(done) {id of a row: (action, message)}."""
+
+    def __init__(self, name, unit, rows):
+        self.name = name
+        self.unit = unit
+        self.rows = rows
+        self.drop_in = None
+        self.is_firewall = False    # its own work flushes, and not only what is done beside it
+        self.before_text = None
+        self.masks = []
+        self.done = {}
+        self.stays = set()
+
+    def say(self, action, message="", rows=None):
+        """Tell of rows, all where none are given. Of several commands that lead to a row the one that stays is what counts."""
+        for row in self.rows if rows is None else rows:
+            if action != DROP_IN or id(row) not in self.stays:
+                self.done[id(row)] = (action, message)
+            if rows is not None and action != DROP_IN:
+                self.stays.add(id(row))
+
+    def changes(self):
+        text = self.drop_in.text() if self.drop_in else None
+        written = [FileChange(drop_in.path_of(self.name), self.before_text, text, self.name)] if text not in (None, self.before_text) else []
+        return self.masks + written
+
+
+def counts_for_many(path):
+    """Whether a drop-in is one for all services, or for all whose names begin alike (man systemd.unit)."""
+    folder = path.rsplit("/", 2)[-2]
+    return folder in ("service.d", "socket.d") or folder.endswith(("-.service.d", "-.socket.d"))
+
+
+def units_of(row, units):
+    """Names of the units a row belongs to: the one it was first found in, and those whose files lead to it."""
+    names = [row["unit"]] if row["unit"] else []
+    for path in [row["path"]] + [caller.rpartition(":")[0] for caller in row["through"]]:
+        parts = path.rsplit("/", 2)
+        name = parts[1][:-2] if len(parts) > 2 and parts[1].endswith(".d") else parts[-1]
+        unit = units.unit(name) if name.endswith((".service", ".socket")) else None
+        if unit is not None and unit.name not in names:
+            names.append(unit.name)
+    return names
+
+
+def fix_unit(host, units, name, rows, before, start):
+    """C(UnitFix) for the C(rows) of a unit; C(before) are units it has to be ordered before, C(start) is noflush or mask."""
+    unit = units.unit(name)
+    fix = UnitFix(name, unit, rows)
+    if unit is None or unit.masked:
+        fix.say(None, "systemd has no file for %s" % name if unit is None else "%s is masked" % name)
+        return fix
+    lines = unit.exec_lines()
+    found = [(line, [row for row in rows if _leads_to(line, row)]) for line in lines]
+    starts = [line for line, those in found if those and line.key in drop_in.START_KEYS]
+    fix.is_firewall = any(line.key == "ExecStart" for line in starts)
+    if start == "mask" and starts and not unit.path.startswith(drop_in.FOLDER + "/"):
+        fix.masks = [MaskChange("%s/%s" % (drop_in.FOLDER, name), name)] if host.read_link("%s/%s" % (drop_in.FOLDER, name)) != NULL else []
+        fix.say(MASKED)
+        return fix
+    late = [path for path in unit.drop_ins if drop_in.sorts_behind(path)]
+    if late:
+        fix.say(None, "%s is read after any drop-in written here; give it a name that sorts before %s" % (late[0], drop_in.NAME))
+        return fix
+    fix.before_text = write.read_exactly(host, drop_in.path_of(name))
+    fix.drop_in = drop_in.read_drop_in(fix.before_text or "")
+    fix.say(None, "no command of %s that leads to it was found" % name)
+    for key in EXEC_KEYS:
+        _fix_key(host, units, fix, key, [(line, those) for line, those in found if line.key == key])
+    fix.drop_in.before += [other for other in before if other not in fix.drop_in.before]
+    if start == "mask" and starts:
+        for identity, (action, message) in list(fix.done.items()):
+            fix.done[identity] = (action, (message + "; " if message else "") + "%s cannot be masked: its own file is in %s" % (name, drop_in.FOLDER))
+    return fix
+
+
+def _leads_to(line, row):
+    return (line.path, line.line) == (row["path"], row["line"]) or "%s:%s" % (line.path, line.line) in row["through"]
+
+
+def _fix_key(host, units, fix, key, found):
+    """Put into the drop-in what becomes of the commands of one key."""
+    if not any(rows for _line, rows in found):
+        return
+    commands = []
+    for line, rows in found:
+        if not rows:
+            commands.append(line.prefixes + line.text)
+        elif key in drop_in.START_KEYS:
+            commands += _started(host, units, fix, line, rows)
+        else:
+            text = without_flush(line.text, line.argv(), False) if _stands_in(line, rows) else ""
+            commands += [line.prefixes + text] if text else []
+            fix.say(DROP_IN, "", rows)
+    if key == "ExecStart" and not commands:
+        # A service needs a command; this one does nothing and succeeds.
+        commands = [host.find_binary("true") or "/bin/true"]
+    if commands != [line.prefixes + line.text for line, _rows in found]:
+        fix.drop_in.commands[key] = commands
+
+
+def _stands_in(line, rows):
+    """Whether the flush stands in the line itself and not in what it starts."""
+    return all((row["path"], row["line"]) == (line.path, line.line) and row["sort"] != "service" for row in rows)
+
+
+def _started(host, units, fix, line, rows):
+    """Commands that take the place of one that flushes at a start."""
+    argv = line.argv()
+    program = drop_in.noflush_start(argv, set(settings_of(host.read_text(_SETTINGS).text)), _knows_switch(host), _is_loadable(host), host.find_binary)
+    repeated = [each.name for each in units.activated_by(fix.name)]
+    if program is not None and not repeated:
+        commands, environment = program
+        fix.drop_in.environment += [word for word in environment if word not in fix.drop_in.environment]
+        fix.drop_in.refuse = fix.drop_in.refuse or fix.is_firewall
+        fix.say(DROP_IN, "", rows)
+        return [line.prefixes + line.text] if commands is None else _joined(fix, line, commands)
+    if _stands_in(line, rows):
+        text = without_flush(line.text, argv, not repeated)
+        if text is not None:
+            fix.drop_in.refuse = fix.drop_in.refuse or (fix.is_firewall and "--noflush" in text)
+            fix.say(DROP_IN, "", rows)
+            return [line.prefixes + text] if text else []
+    if fix.is_firewall:
+        fix.drop_in.refuse = True
+        fix.say(ORDERED, _ACTIVATED % repeated[0] if repeated else _STAYS, rows)
+    else:
+        fix.say(None, _BESIDE % line.key, rows)
+    return [line.prefixes + line.text]
+
+
+def _joined(fix, line, commands):
+    """Only a service of type oneshot may have several commands for its start (man systemd.service, ExecStart)."""
+    if len(commands) > 1 and fix.unit.last("Service", "Type") != "oneshot":
+        return ["%s/bin/sh -c '%s'" % (line.prefixes, " && ".join(commands))]
+    return [line.prefixes + command for command in commands]
+
+
+def _knows_switch(host):
+    """Whether the plugins of netfilter-persistent know a restore without a flush (since iptables-persistent 1.0.16)."""
+    texts = [host.read_text("%s/%s" % (_PLUGINS, name)).text for name in host.list_dir(_PLUGINS)[1] if "ip" in name and "tables" in name]
+    return bool(texts) and all("_RESTORE_NOFLUSH" in text for text in texts)
+
+
+def _is_loadable(host):
+    """A question: does a saved rule set load without flushing by commands of its own; None where there is none."""
+    return lambda path: not flushing_commands(host.read_text(path, SIZE_LIMIT).text) if host.is_file(path) else None

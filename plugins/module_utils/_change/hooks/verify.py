@@ -1,0 +1,50 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether systemd takes drop-ins, asked before they are written. PRIVATE to the collection.
+
+systemd-analyze verify loads all units from files, with ours before all others, and works out the jobs of a boot. A cycle of the order
+makes systemd drop a unit from the boot (systemd src/core/transaction.c transaction_verify_order_one()), kubelet maybe.
+"""
+
+import re
+
+from ..._host import scratch
+from ..._host.host import OK
+from ..._look.units.order import cycle_with
+from ..._script.edit.drop_in import NAME
+
+VERIFY_SECONDS = 30.0
+_TARGET = "kubenode-netfilter-boot.target"
+_CYCLE = "ordering cycle"
+_BEFORE = re.compile(r"(?m)^Before=(\S+)$")
+_LINES_LIMIT = 3
+
+
+def complaints(host, units, texts, unit_path=""):
+    """What speaks against the drop-ins C({unit: text}): sentences, none where nothing does. C(unit_path): where systemd looks besides ours."""
+    if host.commands:
+        # Who is ordered is started with it, whether or not a boot starts both.
+        wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
+        said = _said(host, texts, wanted, unit_path)
+        if said is not None:
+            # Who has a cycle already does not get it from here.
+            before = _said(host, {}, wanted, unit_path) if said else []
+            return [line for line in said if line not in (before or [])][:_LINES_LIMIT]
+    cycle = cycle_with(units, texts)
+    return ["an ordering cycle: " + " before ".join(cycle)] if cycle and not cycle_with(units, {}) else []
+
+
+def _said(host, texts, wanted, unit_path):
+    """Lines of systemd-analyze about cycles and about our drop-ins, or None where it could not be asked."""
+    target = "[Unit]\n" + "".join("Wants=%s\n" % name for name in ["default.target"] + sorted(wanted))
+    files = dict(("%s.d/%s" % (unit, NAME), text) for unit, text in texts.items())
+    files[_TARGET] = target
+    with scratch.scratch(files) as folder:
+        # An empty last element stands for systemd's own directories (man systemd.unit, SYSTEMD_UNIT_PATH).
+        argv = ["env", "SYSTEMD_UNIT_PATH=%s:%s" % (folder, unit_path), "systemd-analyze", "verify", "%s/%s" % (folder, _TARGET)]
+        told = host.run(argv, VERIFY_SECONDS) if host.find_binary("systemd-analyze") else None
+        if told is None or told.status != OK:
+            return None
+        lines = [line.replace(folder + "/", "").strip() for line in (told.err + told.out).splitlines()]
+    return [line for line in lines if _CYCLE in line or NAME in line]

@@ -1,0 +1,282 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What loading and persisting a set of modules changes on a node: the plan and its execution. PRIVATE to the collection.
+
+A plan is made by looking only, so check mode shows exactly what a run does.
+"""
+
+import os
+import re
+from collections import OrderedDict
+
+from ... import _errors
+from ..._host import write
+from ..._host.host import OK
+from ..._host.planned import PlannedHost
+from ..._look.modules import state as modules_state
+from ..._look.modules.look import Look
+from ..._look.tree import open_asked
+from .. import record as change_record
+from ..record import FileChange, each_of
+
+LOAD_DIRECTORY = "/etc/modules-load.d"
+HEADER = "# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; changes are overwritten.\n"
+MARK = "# kubenode.netfilter lifted: "
+_MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
+# modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
+MODPROBE_SECONDS = 60.0
+# Behind a line that is lifted another may come to count, as of several install lines; no file has that many.
+_ROUNDS_LIMIT = 64
+
+
+# What of a row is returned; the rest is for the plan itself.
+SHOWN = ("name", "module", "before", "after", "loaded", "persisted", "blocked", "failed", "msg")
+
+
+class Record(change_record.Record):
+    """What was changed in files that are not ours, and directories that were made."""
+
+    folder = change_record.STATE + "/kernel_modules"
+    places = (LOAD_DIRECTORY,)
+
+
+class Plan(object):
+    """C(files) to write, C(to_load) by name, C(rows): what is said of each module asked for, the C(look) it rests on, and the C(record)."""
+
+    def __init__(self, host, look=None):
+        self.look = look
+        self.record = Record(host)
+        self.entries = dict(self.record.entries)
+        self.undo = False
+        self.lifts = []
+        self.files = []
+        self.to_load = []
+        self.rows = []
+        self.problems = []
+
+    def contents(self):
+        """What the record holds afterwards."""
+        if self.undo:
+            return self.record.with_entries(self.entries)
+        paths = [change.path for change in self.files if change.after is not None]
+        return self.record.with_folders(self.record.with_changes(self.lifts), paths)
+
+    def all_changes(self):
+        """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
+        record = [change for change in [self.record.file_change(self.contents())] if change]
+        return self.files + record if self.undo else record + self.files
+
+    @property
+    def changes(self):
+        return bool(self.all_changes() or self.to_load or self.record.leftovers(self.contents(), self.files))
+
+
+def plan_present(host, node, names, options):
+    """Plan to have C(names) loaded (C(options["load"]), live places only), persisted and, where told, unblocked."""
+    plan = Plan(host, Look(host, node))
+    look = _lift(host, node, plan, names) if options["unblock"] else plan.look
+    rows = [_row(look.module(name)) for name in names]
+    may_load = options["load"] and node["place"] == "live" and host.root == "/"
+    for row in rows:
+        _judge_load(row, plan, may_load)
+    plan.files = list(plan.lifts)
+    if options["persist"]:
+        persisted = _persisted_names(plan.look, rows)
+        path = LOAD_DIRECTORY + "/" + options["file"]
+        _plan_file(host, plan, path, "".join([HEADER] + [name + "\n" for name in persisted]) if persisted else None)
+        for row in rows:
+            row["persisted"] = row["persist_as"] in persisted
+    plan.rows = rows
+    _refuse_unwritable(host, plan)
+    if plan.to_load and not host.is_root():
+        raise _errors.ChangeFailed("loading modules needs root; become root. Nothing was changed")
+    return plan
+
+
+def plan_absent(host, options):
+    """Plan to remove the list of modules and to put back every file that a lifted block changed. Nothing is unloaded."""
+    plan = Plan(host)
+    plan.undo = True
+    files, plan.entries, plan.problems = plan.record.plan_undo()
+    _plan_file(host, plan, LOAD_DIRECTORY + "/" + options["file"], None)
+    plan.files += files
+    _refuse_unwritable(host, plan)
+    return plan
+
+
+def _refuse_unwritable(host, plan):
+    """Nothing is begun that could not be finished: every file is asked after before the first is written."""
+    problems = [problem for problem in (write.may_write(host, change.path) for change in plan.all_changes()) if problem]
+    if problems:
+        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
+
+
+def carry_out(host, plan):
+    """Write the files, all or none; then load. An undo puts back what it can. Raises ChangeFailed where none of it stays."""
+    if plan.undo:
+        _put_back(host, plan)
+        return
+    contents = plan.contents()
+    if plan.files or plan.record.file_change(contents) or plan.record.leftovers(contents, plan.files):
+        plan.record.make_all(plan.files, contents)
+        plan.problems += plan.record.settle(contents, plan.files)
+    load(host, plan)
+
+
+def _put_back(host, plan):
+    failed = each_of(list(plan.files), lambda change: change.make(host))
+    for change, error in failed:
+        plan.problems.append(str(error))
+        if change.path in plan.record.entries:
+            plan.entries[change.path] = plan.record.entries[change.path]
+        if not error.changed:
+            plan.files.remove(change)
+    contents = plan.contents()
+    # Our list is in no entry, and the directory it is still in may be ours.
+    plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents, plan.files)
+
+
+def load(host, plan):
+    """Load; every load is proved by looking again, never by modprobe's exit status."""
+    if not plan.to_load:
+        return
+    said = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
+    plan.look.see_what_is_loaded()
+    for row in plan.rows:
+        if row["load_as"] not in plan.to_load:
+            continue
+        row["after"] = plan.look.state_of(row["name"])
+        row["loaded"] = row["after"] in (modules_state.LOADED, modules_state.BUILTIN)
+        if not row["loaded"]:
+            row["failed"], row["msg"] = True, _why_not(host, row["load_as"], said)
+
+
+def _why_not(host, name, said):
+    if said.status != OK:
+        return "modprobe did not end: %s" % said.status
+    alone = host.run(["modprobe", "--", name], MODPROBE_SECONDS)
+    text = (alone.err or alone.out).strip()[:400]
+    return "modprobe ended with %s and the module is not loaded%s" % (alone.rc, ": " + text if text else "")
+
+
+def _row(evidence):
+    name = evidence["module"] or evidence["name"]
+    return {
+        "name": evidence["name"], "module": evidence["module"], "before": evidence["state"], "after": evidence["state"],
+        "loaded": evidence["state"] in (modules_state.LOADED, modules_state.BUILTIN), "persisted": bool(evidence["persisted"]),
+        "blocked": [block for block in evidence["blocks"] if "load" in block["for"]], "failed": False, "msg": "",
+        "load_as": name, "persist_as": name, "evidence": evidence["evidence"],
+    }
+
+
+def _judge_load(row, plan, may_load):
+    """Decide whether the module is loaded now, and say why not where it cannot be."""
+    state = row["before"]
+    if row["loaded"] or not may_load:
+        return
+    wide = [block for block in plan.look.policy.kernel_wide if "load" in block.ways]
+    if state != modules_state.LOADABLE:
+        row["failed"], row["msg"] = True, "%s: %s" % (state, row["evidence"])
+    elif wide:
+        row["failed"], row["msg"] = True, "the kernel loads no modules: %s (%s)" % (wide[0].by, wide[0].path)
+    elif row["blocked"]:
+        block = row["blocked"][0]
+        row["failed"] = True
+        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a regular file" % (block["by"], block["file"], block["line"], block["text"])
+    else:
+        plan.to_load.append(row["load_as"])
+        row["after"], row["loaded"] = modules_state.LOADED, True
+
+
+def _persisted_names(look, rows):
+    """Names for the list: all but those that every installed kernel has built in; a kernel more may boot one day."""
+    names = []
+    for row in rows:
+        states = [modules_state.resolve(kernel, row["name"], look.running if kernel.running else None, look.system).state for kernel in look.kernels]
+        if not states or any(state != modules_state.BUILTIN for state in states):
+            names.append(row["persist_as"])
+    return sorted(set(names))
+
+
+def _plan_file(host, plan, path, after):
+    before = write.read_exactly(host, path)
+    if before != after:
+        plan.files.append(FileChange(path, before, after))
+
+
+def _lift(host, node, plan, names):
+    """Plan to make comments of the lines that block; returns the look at the tree as it is then.
+
+    A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in /etc/modprobe.d, as
+    modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here.
+    """
+    look, texts = plan.look, OrderedDict()
+    for _round in range(_ROUNDS_LIMIT):
+        lines = _liftable(look, names)
+        if not lines:
+            break
+        for path in sorted(set(path for path, _number in lines)):
+            target = path if path.startswith("/etc/") else "/etc/modprobe.d/" + os.path.basename(path)
+            texts[target] = _commented(write.read_exactly(look.host, path), [number for found, number in lines if found == path])
+        look = Look(PlannedHost(host, texts), node)
+    for path, after in sorted(texts.items()):
+        before = write.read_exactly(host, path)
+        former = plan.record.entries.get(path)
+        changed_since = former is not None and before is not None and write.digest(before) not in former["after"] + [former["before"]]
+        # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted then in force.
+        plan.lifts.append(FileChange(path, before, after, original=_MARKED.sub("", before) if changed_since else None))
+    return look
+
+
+def _liftable(look, names):
+    """{(file, line)} of lines that block one of the modules and may be made comments."""
+    blocks = [block for name in names for block in look.module(name)["blocks"] if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
+    # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
+    return set((block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None)
+
+
+def _commented(text, numbers):
+    """The text with the directives that begin at C(numbers) turned into comments, line endings kept."""
+    result, inside = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        inside = inside or number in numbers
+        result.append(MARK + line if inside else line)
+        # An odd number of backslashes: the directive goes on in the next line.
+        inside = inside and (len(line) - len(line.rstrip("\\"))) % 2 == 1
+    return "\n".join(result)
+
+
+def checked_file_name(name):
+    """The name of the list below /etc/modules-load.d; raises BadInput for one that systemd would not read."""
+    if "/" in name or not name.endswith(".conf") or name == ".conf" or name.startswith("."):
+        raise _errors.BadInput("file %r is no file name that is read from %s; give a bare name that ends in .conf" % (name, LOAD_DIRECTORY))
+    return name
+
+
+def run(params, check_mode, names):
+    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
+    checked_file_name(params["file"])
+    host, node = open_asked(params)
+    plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
+    files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
+    if not check_mode and changed:
+        carry_out(host, plan)
+        files = plan.record.made(files, plan.files)
+    problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
+    result = {
+        "changed": changed,
+        "diff": [change.diff() for change in files] + loads,
+        "files": [change.path for change in files],
+        "modules": [dict((key, row[key]) for key in SHOWN) for row in plan.rows],
+    }
+    if problems:
+        result.update(failed=True, msg="; ".join(problems))
+    return result
+
+
+def load_diff(plan):
+    """Modules to be loaded, as a diff."""
+    if not plan.to_load:
+        return []
+    return [{"before_header": "modules loaded", "after_header": "modules loaded", "before": "", "after": "".join(name + "\n" for name in sorted(plan.to_load))}]

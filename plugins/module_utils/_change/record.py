@@ -1,0 +1,299 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes of files that can be undone byte for byte, and the record of them. PRIVATE to the collection.
+
+Backups are written first, then the record, then the changes. So whatever a run is killed at, the record names every file that may have
+been changed, what it was before, and everything it may be now; a file that is anything else was changed by somebody else since.
+"""
+
+import collections
+import json
+
+from .. import _errors
+from .._host import apart, write as host_write
+from .._host.host import TEMPORARY
+from .._script.edit.changed_lines import changed_lines
+
+STATE = "/var/lib/kubenode-netfilter"
+_SCHEMA = 1
+
+# What a record holds: `entries` {path: entry}, `folders` that runs made, and `more` of the module's own.
+Contents = collections.namedtuple("Contents", "entries folders more")
+
+
+class FileChange(object):
+    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings back, where that is not
+    `before`. `unit` is whose drop-in it is."""
+
+    def __init__(self, path, before, after, unit=None, mode=0o644, original=None):
+        self.path = path
+        self.before = before
+        self.after = after
+        self.unit = unit
+        self.mode = mode
+        self.original = before if original is None else original
+
+    def make(self, host):
+        if self.after is None:
+            host_write.remove(host, self.path)
+        else:
+            host_write.replace(host, self.path, self.after, self.mode)
+
+    def put_back(self, host):
+        """Undo it, however far it came."""
+        now = host_write.read_exactly(host, self.path)
+        if now != self.before:
+            FileChange(self.path, now, self.before, mode=self.mode).make(host)
+
+    def diff(self):
+        before, after = changed_lines(self.before, self.after)
+        return {"before_header": self.path, "after_header": self.path, "before": before, "after": after}
+
+    def entry(self, former):
+        """What the record holds about it; of a file that was changed before, what it was before that."""
+        ours = former is not None and self.before is not None and host_write.digest(self.before) in former.get("after", ())
+        return {
+            "kind": "file", "unit": self.unit, "before": former["before"] if ours else _digest(self.original),
+            "after": sorted(set(former["after"] if ours else ()) | {_digest(self.after)}, key=str),
+        }
+
+
+class Record(object):
+    """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the module always writes to."""
+
+    folder = None
+    places = ()
+
+    def __init__(self, host):
+        self._host = host
+        self.path, self.backups = self.folder + "/record.json", self.folder + "/files"
+        self.text = host_write.read_exactly(host, self.path)
+        self.held = self._read() if self.text is not None else Contents({}, [], {})
+
+    @property
+    def entries(self):
+        return self.held.entries
+
+    def _read(self):
+        try:
+            held = json.loads(self.text)
+            if not all(self.is_sound(path, entry) for path, entry in held["changed"].items()):
+                raise ValueError(self.path)
+            if not all(path.startswith("/") for path in held["folders"]):
+                raise ValueError(self.path)
+            return Contents(dict(held["changed"]), list(held["folders"]), self.read_more(held))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise _errors.ChangeFailed(
+                "%s is damaged, so what was changed is not known; move it away to go on without undoing" % self.path) from error
+
+    # What the records of some modules hold besides files.
+
+    def read_more(self, _held):
+        """What of a record is the module's own. Raises ValueError, KeyError or TypeError where it is damaged."""
+        return {}
+
+    def is_sound(self, path, entry):
+        """Whether an entry is one that this module makes."""
+        return path.startswith("/") and entry["kind"] == "file" and isinstance(entry["before"], (str, type(None))) and isinstance(entry["after"], list)
+
+    def undone(self, path, entry):
+        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it since."""
+        now = host_write.read_exactly(self._host, path)
+        if _digest(now) == entry["before"]:
+            return []  # A run was killed before it got there.
+        if _digest(now) not in entry["after"]:
+            raise _errors.ChangeFailed("it was %s since%s" % (
+                "removed" if now is None else "changed", "; its former content is in " + self._backup_path(entry["before"]) if entry["before"] else ""))
+        return [FileChange(path, now, self.backup_of(entry["before"]) if entry["before"] else None, entry["unit"])]
+
+    def has_more(self, more):
+        """Whether `more` is reason enough to keep the record."""
+        return bool(more)
+
+    # What is planned.
+
+    def with_changes(self, changes, more=None):
+        """Contents once `changes` are made as well."""
+        entries = dict(self.entries)
+        for change in changes:
+            entries[change.path] = change.entry(self.entries.get(change.path))
+        return self.with_folders(Contents(entries, self.held.folders, more or {}), [change.path for change in changes])
+
+    def with_folders(self, contents, paths):
+        """Contents with the directories that are made for `paths`, and for the record where there is one."""
+        missing = set(host_write.missing_folders(self._host, paths))
+        if missing or self.text_of(contents) is not None:
+            missing.update(host_write.missing_folders(self._host, [self.path]))
+        outside = set(folder for folder in missing if not (folder + "/").startswith(STATE + "/"))
+        return contents._replace(folders=sorted(outside.union(contents.folders)))
+
+    def with_entries(self, entries, more=None):
+        """Contents once an undo has left only `entries`."""
+        contents = Contents(entries, [], more or {})
+        return contents._replace(folders=self.held.folders) if self.text_of(contents) is not None else contents
+
+    def plan_undo(self, wanted=lambda path, entry: True):
+        """(changes, entries that stay, [problem]) of putting back what `wanted(path, entry)` selects."""
+        changes, kept, problems = [], {}, []
+        for path, entry in sorted(self.entries.items()):
+            try:
+                undo = self.undone(path, entry) if wanted(path, entry) else None
+            except _errors.ChangeFailed as error:
+                problems.append("%s is not put back: %s" % (path, error))
+                undo = None
+            if undo is None:
+                kept[path] = entry
+            else:
+                changes.extend(undo)
+        return changes, kept, problems
+
+    def text_of(self, contents):
+        if not contents.entries and not contents.folders and not self.has_more(contents.more):
+            return None
+        held = dict(contents.more, schema=_SCHEMA, changed=contents.entries, folders=contents.folders)
+        return json.dumps(held, indent=1, sort_keys=True) + "\n"
+
+    def file_change(self, contents):
+        """FileChange of the record itself that makes it hold these, or None."""
+        after = self.text_of(contents)
+        return self.change_of(self.text, after) if after != self.text else None
+
+    def change_of(self, before, after):
+        return FileChange(self.path, before, after, mode=0o600)
+
+    def backup_of(self, digest):
+        """Text of a backup. Raises ChangeFailed where it is gone or damaged."""
+        path = self._backup_path(digest)
+        text = host_write.read_exactly(self._host, path)
+        if text is None or host_write.digest(text) != digest:
+            raise _errors.ChangeFailed("its backup %s is %s" % (path, "gone" if text is None else "damaged"))
+        return text
+
+    def _backup_path(self, digest):
+        return "%s/%s" % (self.backups, digest)
+
+    def leftovers(self, contents, changes=()):
+        """What killed runs left: backups and halves of files that `contents` do not name, and directories of the record without one."""
+        found = self.unnamed(contents) + apart.leftovers(self._host, self.worked_in(changes))
+        if self.text is None and self.text_of(contents) is None:
+            found += [folder for folder in self.own_folders() + [self.folder, STATE] if self._is_emptied(folder, found)]
+        return found
+
+    def own_folders(self):
+        """Directories of ours beside the record."""
+        return [self.backups]
+
+    def unnamed(self, contents):
+        """Paths of backups that `contents` do not name."""
+        wanted = set(entry.get("before") for entry in contents.entries.values())
+        return [self._backup_path(name) for name in settled_names(self._host, self.backups) if name not in wanted]
+
+    def _is_emptied(self, folder, gone):
+        """Whether nothing is in a directory but what is in `gone`, and our own directories of which that is true."""
+        inside = ["%s/%s" % (folder, name) for name in self._host.list_dir(folder)[1]]
+        return self._host.is_dir(folder) and all(
+            path in gone or (path in self.own_folders() + [self.folder] and self._is_emptied(path, gone)) for path in inside)
+
+    def worked_in(self, changes):
+        """Directories in which a run may have been killed."""
+        paths = [change.path for change in changes] + list(self.entries)
+        return set([self.folder, self.backups] + list(self.places) + [host_write.folder_of(self._host, path) for path in paths])
+
+    # What is done.
+
+    def write(self, contents):
+        """Make the record hold these. Raises ChangeFailed."""
+        change = self.file_change(contents)
+        if change:
+            change.make(self._host)
+            self.text = change.after
+        self.held = contents
+
+    def begin(self, changes, contents):
+        """Backups, then the record. Raises ChangeFailed, and no other file has changed."""
+        former, wanted = self.held, set(entry.get("before") for entry in contents.entries.values())
+        try:
+            for change in changes:
+                self._back_up(change, wanted)
+            self.write(contents)
+        except _errors.ChangeFailed as error:
+            self.settle_as(former, contents, changes)
+            raise _errors.ChangeFailed("%s. Nothing was changed" % error) from error
+
+    def _back_up(self, change, wanted):
+        text = getattr(change, "original", None)
+        if text is None or host_write.digest(text) not in wanted:
+            return
+        path = self._backup_path(host_write.digest(text))
+        if not self._host.exists(path) or host_write.read_exactly(self._host, path) != text:
+            host_write.replace(self._host, path, text, 0o600)
+
+    def make_all(self, changes, contents):
+        """All changes with their record, or none of it: where one fails what was made is put back. Raises ChangeFailed."""
+        former = self.held
+        self.begin(changes, contents)
+        for number, change in enumerate(changes):
+            try:
+                change.make(self._host)
+            except _errors.ChangeFailed as error:
+                failed = each_of(reversed(changes[:number + 1]), lambda made: made.put_back(self._host))
+                stay = [(made.path, problem) for made, problem in failed if not problem.changed]
+                if stay:
+                    raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: absent does that" % (
+                        error, stay[0][1]), [path for path, _problem in stay]) from error
+                self.settle_as(former, contents, changes)
+                raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
+
+    def made(self, planned, changes):
+        """What of `planned` is in `changes`, and the record itself where it was written."""
+        return [change for change in planned if change in changes or (change.path == self.path and change.before != self.text)]
+
+    def settle_as(self, former, contents, changes):
+        """After a failure: the record is as it was before. Where that fails too, it names files that are as they were, and an undo passes over them."""
+        self.text = host_write.read_exactly(self._host, self.path)
+        self.settle(former, changes, set(contents.folders) - set(former.folders))
+
+    def settle(self, contents, changes=(), folders=None):
+        """At the end: `folders` that runs made go where they are empty, the record holds `contents`, left-overs are removed. Returns [problem]."""
+        gone = set(self.held.folders) - set(contents.folders) if folders is None else folders
+        problems = []
+        self._fails(problems, host_write.remove_leftovers, self.worked_in(changes))
+        # The record lies below some of them.
+        above = set(folder for folder in gone if (STATE + "/").startswith(folder + "/"))
+        if self._fails(problems, host_write.remove_empty_folders, gone - above):
+            contents = contents._replace(folders=sorted(gone | set(contents.folders)))
+        if not self._fails(problems, lambda _host, _contents: self.write(_contents), contents):
+            for path in self.unnamed(contents):
+                self._fails(problems, host_write.remove, path)
+            own = self.own_folders() + ([self.folder, STATE] + sorted(above) if self.text is None else [])
+            self._fails(problems, host_write.remove_empty_folders, own)
+        return problems
+
+    def _fails(self, problems, work, what):
+        try:
+            work(self._host, what)
+        except _errors.ChangeFailed as error:
+            problems.append(str(error))
+            return True
+        return False
+
+
+def each_of(changes, work):
+    """Do `work(change)` with each of them, whatever becomes of the others; returns [(change, ChangeFailed)]."""
+    failed = []
+    for change in changes:
+        try:
+            work(change)
+        except _errors.ChangeFailed as error:
+            failed.append((change, error))
+    return failed
+
+
+def settled_names(host, folder):
+    """Names in a directory but those of files that are being written."""
+    return [name for name in host.list_dir(folder)[1] if not name.startswith(TEMPORARY)]
+
+
+def _digest(text):
+    return None if text is None else host_write.digest(text)

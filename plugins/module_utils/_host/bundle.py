@@ -1,0 +1,46 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A support bundle that was laid out as the tree of a node. PRIVATE to the collection.
+
+What is not in it was not collected, which says nothing of the node: not even that a file is absent. Commands are answered by what the
+bundle holds of them, and nothing is run.
+"""
+
+import posixpath
+
+from .._names import BUNDLE_COMMANDS, BUNDLE_WHOLE, UNCOLLECTED
+from .host import ABSENT, Completed, Host, OK
+
+_ANSWER_LIMIT = 64 * 1024 * 1024
+
+
+class BundleHost(Host):
+    """A `Host` whose `absent` means that the bundle proves it: in a folder that was collected as a whole."""
+
+    def __init__(self, root):
+        super().__init__(root, False)
+        self._whole = ()
+        self._whole = tuple(self.read_text(BUNDLE_WHOLE).text.split())
+
+    def note(self, path, why):
+        """As in Notes; what was not collected is no matter of what may be read."""
+        return why if why == UNCOLLECTED else super().note(path, why)
+
+    def _read_through(self, path, consume, limit):
+        return self._proven(path, super()._read_through(path, consume, limit))
+
+    def list_dir(self, path):
+        """(status, sorted names) of a directory."""
+        status, names = super().list_dir(path)
+        return self._proven(path, status), names
+
+    def _proven(self, path, status):
+        below = posixpath.normpath(path)
+        return UNCOLLECTED if status == ABSENT and not any(below.startswith(folder + "/") for folder in self._whole) else status
+
+    def stream(self, argv, consume, timeout, limit, while_waiting=None):
+        """What the bundle holds of the command; `uncollected` where it holds nothing."""
+        name = " ".join(argv).replace("/", "_")
+        status = self.stream_file("%s/%s" % (BUNDLE_COMMANDS, name), consume, min(limit, _ANSWER_LIMIT), packed=False)
+        return Completed(status, 0 if status == OK else None)

@@ -1,0 +1,243 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading files of a container from the node. PRIVATE to the collection.
+
+What a container holds is hostile: an absolute link below /proc/PID/root leads to the node's own files, a FUSE mount can
+hang an open() for ever, a FIFO waits for a writer, the pid can belong to somebody else by now. So a child process goes
+component by component from a held descriptor, follows links by itself and inside the container's root only, opens
+regular files only, and is killed after two seconds. Nothing that lies in a container is ever executed.
+"""
+
+import errno
+import json
+import os
+import select
+import signal
+import stat
+import time
+
+from .host import ABSENT, BINARY_DIRECTORIES, LINKS_LIMIT, OK, TIMEOUT, UNPARSED, status_of
+
+SECONDS = 2.0
+FILE_LIMIT = 256 * 1024
+
+
+def look_into(pid, start_time, reads, finds):
+    """Read files and look for programs in the root of process C(pid).
+
+    C(start_time) is field 22 of its /proc/PID/stat, so that a reused pid is noticed. C(reads) are absolute paths,
+    C(finds) program names. Returns C({"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
+    "programs": {name: present | absent | unknown}}).
+    """
+    data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
+    try:
+        return json.loads(data.decode("utf-8"))
+    except ValueError:
+        return _nothing(TIMEOUT, reads, finds)
+
+
+def stat_in(pid, start_time, paths):
+    """What C(paths) are in the root of process C(pid), as C(look_into) goes there; nothing is opened, but for its place (O_PATH).
+
+    Returns C({path: [status, kind, device, inode]}): status ok, absent, denied, unparsed, timeout; kind file, directory, other.
+    """
+    data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
+    try:
+        return json.loads(data.decode("utf-8"))
+    except ValueError:
+        return dict((path, [TIMEOUT, None, None, None]) for path in paths)
+
+
+def read_first(pid, start_time, paths, limit):
+    """Bytes of the first of the absolute C(paths) that is there in the root of process C(pid), of at most C(limit) bytes.
+
+    Returns C({"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}) and the
+    bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is not passed over.
+    """
+    data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
+    head, _line, body = data.partition(b"\n")
+    try:
+        found = json.loads(head.decode("utf-8"))
+    except ValueError:
+        return _found(TIMEOUT), b""
+    return (found, body) if len(body) == found.pop("size") else (_found(TIMEOUT), b"")
+
+
+def _from_child(work):
+    """The bytes C(work()) returns, computed in a child that is killed after SECONDS; then they may be cut off."""
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(receiver)
+            os.setsid()
+            answer = memoryview(work())
+            while answer:
+                answer = answer[os.write(sender, answer):]
+        finally:
+            os._exit(0)
+    os.close(sender)
+    chunks, deadline = [], time.monotonic() + SECONDS
+    while True:
+        ready = select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]
+        chunk = os.read(receiver, 65536) if ready else b""
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(receiver)
+    os.kill(child, signal.SIGKILL)
+    # A child that hangs in an uninterruptible call is not waited for: the look has to end.
+    os.waitpid(child, 0 if ready else os.WNOHANG)
+    return b"".join(chunks)
+
+
+def _nothing(status, reads, finds):
+    return {"status": status, "texts": dict((path, [status, ""]) for path in reads), "programs": dict((name, "unknown") for name in finds)}
+
+
+def _enter(pid):
+    """Descriptors of /proc/PID and of the root in it; the first one stays the process's own, whoever has the pid later."""
+    process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
+    return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+
+
+def _stat_all(pid, start_time, paths):
+    try:
+        process, root = _enter(pid)
+    except OSError as error:
+        return dict((path, [status_of(error), None, None, None]) for path in paths)
+    found = dict((path, _stat(root, path)) for path in paths)
+    if _start_time(process) != start_time:
+        return dict((path, [ABSENT, None, None, None]) for path in paths)
+    return found
+
+
+def _stat(root, path):
+    try:
+        handle = _walk(root, path, regular=False)
+    except OSError as error:
+        return [status_of(error), None, None, None]
+    found = os.fstat(handle)
+    os.close(handle)
+    kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
+    return [OK, kind, found.st_dev, found.st_ino]
+
+
+def _look(pid, start_time, reads, finds):
+    try:
+        process, root = _enter(pid)
+    except OSError as error:
+        return _nothing(status_of(error), reads, finds)
+    texts = dict((path, list(_read(root, path))) for path in reads)
+    programs = dict((name, _find(root, name)) for name in finds)
+    if _start_time(process) != start_time:
+        return _nothing(ABSENT, reads, finds)  # Another process by now: what was read is not its own.
+    return {"status": OK, "texts": texts, "programs": programs}
+
+
+def _found(status, path=None, device=0, inode=0):
+    return {"status": status, "path": path, "device": device, "inode": inode}
+
+
+def _read_first(pid, start_time, paths, limit):
+    """One line of JSON, with the size of the bytes behind it."""
+    try:
+        process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
+        root = os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+        found, data = _first(root, paths, limit)
+        if _start_time(process) != start_time:
+            found, data = _found(ABSENT), b""
+    except OSError as error:
+        found, data = _found(status_of(error)), b""
+    return json.dumps(dict(found, size=len(data))).encode("utf-8") + b"\n" + data
+
+
+def _first(root, paths, limit):
+    for path in paths:
+        try:
+            handle = os.open("/proc/self/fd/%d" % _walk(root, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if status_of(error) == ABSENT:
+                continue
+            return _found(status_of(error), path), b""
+        about, data = os.fstat(handle), b""
+        # A sparse file is not read at all; a file that grows meanwhile is read to the limit.
+        while about.st_size <= limit and len(data) <= limit:
+            chunk = os.read(handle, limit + 1 - len(data))
+            if not chunk:
+                return _found(OK, path, about.st_dev, about.st_ino), data
+            data += chunk
+        return _found(UNPARSED, path), b""
+    return _found(ABSENT), b""
+
+
+def _start_time(process):
+    try:
+        handle = os.open("stat", os.O_RDONLY, dir_fd=process)
+    except OSError:
+        return None
+    fields = os.read(handle, 4096).decode("utf-8", "replace").rpartition(")")[2].split()
+    os.close(handle)
+    return fields[19] if len(fields) > 19 else None
+
+
+def _read(root, path):
+    try:
+        found = _walk(root, path)
+        # What was looked at is opened, not its name again: that could be a FIFO or a link by now.
+        handle = os.open("/proc/self/fd/%d" % found, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return status_of(error), ""
+    data = os.read(handle, FILE_LIMIT + 1)
+    os.close(handle)
+    return (UNPARSED, "") if len(data) > FILE_LIMIT else (OK, data.decode("utf-8", "replace"))
+
+
+def _find(root, name):
+    answer = "absent"
+    for folder in BINARY_DIRECTORIES:
+        try:
+            found = _walk(root, folder + "/" + name)
+            executable = os.fstat(found).st_mode & 0o111
+            os.close(found)
+            if executable:
+                return "present"
+        except OSError as error:
+            if status_of(error) != ABSENT:
+                answer = "unknown"
+    return answer
+
+
+def _walk(root, path, regular=True):
+    """An O_PATH descriptor of C(path) inside C(root), a regular file if need be; links are read and walked here, never by the kernel."""
+    ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
+    try:
+        while ahead:
+            part = ahead.pop(0)
+            if part == "..":
+                if len(stack) > 1:
+                    os.close(stack.pop())
+                continue
+            handle = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=stack[-1])
+            kind = os.fstat(handle).st_mode
+            if stat.S_ISLNK(kind):
+                os.close(handle)
+                links += 1
+                if links > LINKS_LIMIT:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                target = os.readlink(part, dir_fd=stack[-1])
+                if target.startswith("/"):
+                    while len(stack) > 1:
+                        os.close(stack.pop())
+                ahead = [piece for piece in target.split("/") if piece not in ("", ".")] + ahead
+                continue
+            stack.append(handle)
+            if not ahead:
+                if regular and not stat.S_ISREG(kind):
+                    raise OSError(errno.EINVAL, "no regular file")
+                return stack.pop()
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    finally:
+        for handle in stack:
+            os.close(handle)

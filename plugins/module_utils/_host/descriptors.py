@@ -1,0 +1,45 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What processes have open, by the links of /proc/PID/fd and the text of /proc/PID/fdinfo. PRIVATE to the collection.
+
+Neither touches the file that is open: a stat() of it may hang for ever on a container's FUSE mount.
+"""
+
+import os
+import time
+
+from .host import ABSENT, DENIED, OK, TIMEOUT, status_of
+
+LIMIT = 50000
+SECONDS = 1.0
+_TEXT_LIMIT = 65536
+
+
+class Descriptors(object):
+    """A look at descriptors, at most C(LIMIT) of them and C(SECONDS) long altogether.
+
+    C(status) afterwards: ok, denied (those of some process may not be seen) or timeout (there were more).
+    """
+
+    def __init__(self, host):
+        self.status = OK
+        self._host = host
+        self._left = LIMIT
+        self._deadline = time.monotonic() + SECONDS
+
+    def of(self, pid, name=None):
+        """Yield the fdinfo text of each descriptor of C(pid), only where the link ends in C(name) if that is given."""
+        folder = "/proc/%d" % pid
+        try:
+            for entry in os.scandir(self._host.real_path(folder + "/fd")):
+                self._left -= 1
+                if self._left < 0 or time.monotonic() > self._deadline:
+                    self.status = TIMEOUT
+                    return
+                if name is None or os.readlink(entry.path).rpartition("/")[2] == name:
+                    yield self._host.read_text("%s/fdinfo/%s" % (folder, entry.name), _TEXT_LIMIT).text
+        except OSError as error:
+            # A process that ended meanwhile has nothing open.
+            if status_of(error) != ABSENT and self.status == OK:
+                self.status = DENIED

@@ -1,0 +1,167 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process of its own on the node that undoes a change unless somebody says in time that all is well. PRIVATE to the collection.
+
+It needs neither systemd nor the connection that started it: it leaves the session, the terminal and the control group of the
+module (systemd-logind ends what is left of a session where KillUserProcesses is set, and a unit's stop what is in its group). It
+carries what it needs in memory, since the module's own files are gone by then. A reboot ends it.
+
+The waiting is a file, I(TOKEN).armed. Who renames it has won: a confirmation to I(TOKEN).confirmed, the process itself to
+I(TOKEN).restoring, which becomes I(TOKEN).restored with an account of what was done.
+"""
+
+import binascii
+import json
+import os
+import re
+import select
+import signal
+import time
+
+from .. import _errors
+from . import write
+
+ARMED, CONFIRMED, RESTORING, RESTORED = "armed", "confirmed", "restoring", "restored"
+STATES = (ARMED, CONFIRMED, RESTORING, RESTORED)
+TOKEN = re.compile(r"[0-9a-f]{16}\Z")
+_READY_SECONDS = 15.0
+_LOOK_SECONDS = 1.0
+# Last but the connection itself in the OOM killer's list.
+_OOM_SCORE = "-900"
+# The root of both hierarchies may hold processes (kernel cgroup-v2.rst), and nobody ends what is in it.
+_GROUPS = ("/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/systemd/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs")
+
+
+def new_token():
+    return binascii.hexlify(os.urandom(8)).decode("ascii")
+
+
+def path_of(folder, token, state):
+    return "%s/%s.%s" % (folder, token, state)
+
+
+def arm(host, folder, token, told, seconds, restore):
+    """Start the process; returns its pid once it waits. C(told) is written to its file, with C(pid) and C(started) added.
+
+    After C(seconds) it calls C(restore()), which must import nothing and return what is to be told of it. Raises ChangeFailed.
+    """
+    ours, theirs = os.pipe()
+    first = os.fork()
+    if first == 0:
+        _fork_again(host, folder, token, told, seconds, restore, theirs)
+    os.close(theirs)
+    try:
+        os.waitpid(first, 0)
+        ready = select.select([ours], [], [], _READY_SECONDS)[0]
+        answer = os.read(ours, 1000).decode("utf-8", "replace") if ready else "it did not start within %d seconds" % _READY_SECONDS
+    finally:
+        os.close(ours)
+    if not answer.isdigit():
+        raise _errors.ChangeFailed("the process that would undo this on the node is not there: %s" % (answer or "it ended at once"))
+    return int(answer)
+
+
+def _fork_again(host, folder, token, told, seconds, restore, pipe):
+    """The child: it never returns into the module, whose end would be run a second time."""
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            _wait(host, folder, token, told, seconds, restore, pipe)
+    finally:
+        os._exit(0)
+
+
+def _wait(host, folder, token, told, seconds, restore, pipe):
+    deadline = time.monotonic() + seconds
+    try:
+        _leave(pipe)
+        told = dict(told, pid=os.getpid(), started=start_time_of(os.getpid()))
+        write.replace(host, path_of(folder, token, ARMED), _text(told), 0o600)
+        os.write(pipe, str(os.getpid()).encode("ascii"))
+    except BaseException as error:  # pylint: disable=broad-except
+        os.write(pipe, (str(error) or "it failed").encode("utf-8")[:1000])
+        os._exit(1)
+    os.close(pipe)
+    while time.monotonic() < deadline:
+        if _gone(path_of(folder, token, ARMED)):
+            os._exit(0)
+        time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
+    if claim(folder, token, RESTORING):
+        _restore(host, folder, token, told, restore)
+    os._exit(0)
+
+
+def _leave(pipe):
+    """Leave everything of the module behind: directory, files, signals, control group."""
+    os.chdir("/")
+    os.umask(0o077)
+    for name in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(name, signal.SIG_IGN)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in (0, 1, 2):
+        os.dup2(nothing, handle)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != pipe:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # The one the list itself was read through.
+    for path, text in (("/proc/self/oom_score_adj", _OOM_SCORE),) + tuple((path, "0") for path in _GROUPS):
+        try:
+            with open(path, "w") as stream:
+                stream.write(text)
+        except OSError:
+            pass  # There is no such hierarchy, or this one is not ours to write: it stays where it is.
+
+
+def _gone(path):
+    """True only where the file is certainly not there: in doubt the change is undone."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def claim(folder, token, state):
+    """Whether this one is the first to decide. Where nothing can be renamed (a disk gone read-only) nobody can confirm either."""
+    try:
+        os.rename(path_of(folder, token, ARMED), path_of(folder, token, state))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return state == RESTORING
+    return True
+
+
+def _restore(host, folder, token, told, restore):
+    try:
+        said = restore()
+    except BaseException as error:  # pylint: disable=broad-except
+        said = {"failed": True, "msg": str(error)[:300]}
+    tell(host, folder, token, dict(told, **said))
+
+
+def tell(host, folder, token, told):
+    """Write down what was put back; the rules are there even where this cannot be written."""
+    try:
+        write.replace(host, path_of(folder, token, RESTORING), _text(told), 0o600)
+        os.rename(path_of(folder, token, RESTORING), path_of(folder, token, RESTORED))
+    except (_errors.ChangeFailed, OSError):
+        pass
+
+
+def start_time_of(pid):
+    """When a process started, in ticks since the boot (man 5 proc); None where there is none. It tells a process from a later one of its pid."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stream:
+            return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")
+    except (OSError, IndexError):
+        return None
+
+
+def _text(told):
+    return json.dumps(told, indent=1, sort_keys=True) + "\n"

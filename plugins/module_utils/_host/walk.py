@@ -1,0 +1,210 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many small files of a machine, read once and fast. PRIVATE to the collection.
+
+Only regular files are opened, a program or another binary is put away after its first block, and a folder that is mounted from
+elsewhere (a network, a FUSE daemon, the kernel) is not entered: a look must not hang on it.
+"""
+
+import collections
+import os
+import re
+import stat
+import time
+
+from . import host as _host
+
+# Scripts and configuration are smaller; nothing that is larger is read to its end.
+FILE_LIMIT = 1024 * 1024
+FILES_LIMIT = 100000
+BYTES_LIMIT = 512 * 1024 * 1024
+SECONDS = 20.0
+# The first block tells text from a program, and holds most scripts as a whole.
+_FIRST, _BLOCK = 4 * 1024, 64 * 1024
+_SCRIPT = b"#!"
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+# Of disks that are the node's own; whatever is mounted with another type is passed over.
+_OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs", "reiserfs", "rootfs",
+                        "squashfs", "tmpfs", "vfat", "xfs", "zfs"))
+
+_OWN = "ext4"
+# Blanks and the like in a mount point (man 5 proc).
+_OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
+
+# Why a file is not known (Host.note).
+LARGE = "is larger than %d KiB, the limit of this look" % (FILE_LIMIT // 1024)
+HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
+LATE = "was not read: there were too many files before it"
+AWAY = "is on a file system of another machine or of a daemon"
+
+# C(path) in the tree, C(data) of the whole file without NUL bytes, C(mode) bits of it; C(nul): whether it has some, so that who runs it may see
+# other commands in it than are read here.
+Found = collections.namedtuple("Found", "path data mode nul")
+
+
+class Walk(object):
+    """Reads files, and keeps count: C(files) and C(bytes) read. What could not be read is noted (Host.note).
+
+    A text that is too large is missed where it begins with C(#!) or its path is C(worth(path)). A script with NUL bytes is no program: dash
+    and bash run it. C(done) is False once a limit ended it.
+    """
+
+    def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS, worth=lambda path: True):
+        self.files = self.bytes = 0
+        self.done = True
+        self._host = host
+        self._worth = worth
+        self._files_left, self._bytes_left = files_limit, bytes_limit
+        self._deadline = time.monotonic() + seconds
+        self._mounted = None
+
+    def below(self, folder, wanted, depth=0):
+        """(status, [Found]) of the files in C(folder) and C(depth) levels of folders below it whose bytes are C(wanted(bytes)), in their order."""
+        try:
+            real = self._host.real_path(folder)
+            if self._host.root == "/":
+                real = os.path.realpath(real)
+            if self._leads_away(real):
+                self._host.note(folder, AWAY)
+                return _host.UNPARSED, []
+            entries = self._entries(real)
+        except _host._PATH_ERRORS as error:
+            return self._host.note(folder, _host.status_of(error)), []
+        found = []
+        self._take(folder.rstrip("/"), entries, wanted, depth, found)
+        return (_host.OK if self.done else _host.TIMEOUT), found
+
+    def read(self, path, wanted=None, packed=False):
+        """(status, Found or None) of one file behind all links of the tree; None where it is no text (C(packed): nor gzip), or not C(wanted)."""
+        try:
+            real = self._host.real_path(path)
+            seen = os.stat(real)
+            if not stat.S_ISREG(seen.st_mode) or not self._going_on(path):
+                return _host.OK, None
+            found = self._text(real, path, os.O_NOCTTY, seen.st_mode, packed)
+        except _host._PATH_ERRORS as error:
+            return self._host.note(path, _host.status_of(error)), None
+        if found is None or (wanted is not None and not wanted(found.data)):
+            return _host.OK, None
+        return _host.OK, self.whole(found) if wanted is not None else found
+
+    def whole(self, found):
+        """C(found), which is of interest, or None and a note where there may be more in it than is read."""
+        if found.nul:
+            self._host.note(found.path, HOLDS_NUL)
+        return None if found.nul else found
+
+    def _going_on(self, path):
+        if self.done and (self._files_left <= 0 or self._bytes_left <= 0 or time.monotonic() > self._deadline):
+            self.done = False
+            self._host.note(path, LATE)
+        return self.done
+
+    @staticmethod
+    def _entries(real):
+        with os.scandir(real) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+
+    def _take(self, folder, entries, wanted, depth, found):
+        for entry in entries:
+            path = folder + "/" + entry.name
+            try:
+                if entry.is_symlink():
+                    self._take_link(path, wanted, found)
+                elif entry.is_file(follow_symlinks=False):
+                    if not self._going_on(path):
+                        return
+                    text = self._text(entry.path, path, os.O_NOFOLLOW, entry.stat(follow_symlinks=False).st_mode)
+                    if text and text.data and wanted(text.data) and self.whole(text):
+                        found.append(text)
+                elif depth > 0 and self._is_entered(entry):
+                    self._take(path, self._entries(entry.path), wanted, depth - 1, found)
+            except OSError as error:
+                self._host.note(path, _host.status_of(error))
+
+    def _take_link(self, path, wanted, found):
+        """A link to a file is read as that file; one to a folder is nobody's way to more scripts, and may lead in circles."""
+        status, linked = self.read(path, wanted)
+        if status == _host.OK and linked is not None:
+            found.append(linked)
+
+    def _text(self, real, path, flag, mode, packed=False):
+        """C(Found) of a regular file, None for what is no text or too large. Raises OSError."""
+        handle = os.open(real, _FLAGS | flag)
+        try:
+            data = os.read(handle, _FIRST)
+            self.files += 1
+            self._files_left -= 1
+            any_byte = data.startswith(_SCRIPT) or packed and data.startswith(_host._GZIP)
+            if not any_byte and (b"\0" in data or data.startswith(b"\x7fELF")):
+                return None
+            if len(data) == _FIRST:
+                data = self._rest(handle, path, data, any_byte)
+        finally:
+            os.close(handle)
+        if data is None:
+            return None
+        self.bytes += len(data)
+        self._bytes_left -= len(data)
+        nul = data.startswith(_SCRIPT) and b"\0" in data
+        return Found(path, data.replace(b"\0", b"") if nul else data, stat.S_IMODE(mode), nul)
+
+    def _rest(self, handle, path, data, any_byte):
+        chunks, size = [data], len(data)
+        while size <= FILE_LIMIT:
+            chunk = os.read(handle, _BLOCK)
+            if not chunk:
+                return b"".join(chunks)
+            if b"\0" in chunk and not any_byte:
+                return None
+            chunks.append(chunk)
+            size += len(chunk)
+        if data.startswith(_SCRIPT) or self._worth(path):
+            self._host.note(path, LARGE)
+        return None
+
+    def _is_entered(self, entry):
+        # What a killed run of this collection left is no script of the node.
+        ours = entry.name.startswith(_host.TEMPORARY)
+        return not ours and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path)
+
+    def _is_foreign(self, real):
+        """Whether a file system that is not of the node's own disks is mounted at C(real)."""
+        return self._mounts().get(real, _OWN) not in _OWN_TYPES
+
+    def _leads_away(self, real):
+        """Whether C(real) is on such a file system, and the tree that is looked at is not."""
+        point = self._point_of(real)
+        return self._is_foreign(point) and point != self._point_of(self._host.root)
+
+    def _point_of(self, path):
+        while path not in self._mounts() and path != "/":
+            path = os.path.dirname(path)
+        return path
+
+    def _mounts(self):
+        if self._mounted is None:
+            self._mounted = _mounts()
+        return self._mounted
+
+
+def _mounts():
+    """{mount point of this machine: type}; nothing where it does not tell."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as stream:
+            lines = stream.read(_host.TEXT_LIMIT).splitlines()
+    except OSError:
+        return {}
+    mounts = {}
+    for line in lines:
+        left, _dash, right = line.partition(b" - ")
+        fields = left.split(b" ")
+        if len(fields) > 4:
+            # Of two at one point the later one is what is seen.
+            mounts[os.fsdecode(_OCTAL.sub(_character, fields[4]))] = right.partition(b" ")[0].decode("ascii", "replace")
+    return mounts
+
+
+def _character(match):
+    return bytes((int(match.group(1), 8),))

@@ -1,0 +1,150 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What switches the iptables programs of a tree: groups of alternatives, or plain links. PRIVATE to the collection.
+
+Debian has iptables and ip6tables as groups of their own, the Red Hat family has ip6tables as a slave of iptables (their packages'
+scripts); where no alternatives are kept (Gentoo, Flatcar, hand-made images) each program is a link to one of the two binaries.
+"""
+
+import os
+
+from ..._host.host import ABSENT
+from ..._parse.alternatives import parse_alternatives, parse_choices
+from .iptables_backend import ALTERNATIVES, BRIDGE, FAMILIES
+from .iptables_files import MULTI, backend_of
+
+LINKS = "/etc/alternatives"
+UPDATE, RED_HAT, PLAIN = "update-alternatives", "alternatives", "links"
+_MECHANISMS = dict(zip(ALTERNATIVES, (UPDATE, RED_HAT)))
+NAMES = ("iptables", "ip6tables", "arptables", "ebtables")
+# The programs that have to be of one backend; of the bridge's a system often has one backend only.
+NEEDED = NAMES[:2]
+BACKENDS = ("nft", "legacy")
+
+
+class Group(object):
+    """Programs that are switched together.
+
+    C(name), C(mechanism), C(programs) of it that the node has, C(state_file) (None for plain links), C(mode) (None for these), C(links)
+    {path of a link: where it leads now}, C(choices) {backend: {path of a link: where it has to lead}}, C(backend): nft, legacy, mixed or
+    unknown; C(problem): why it cannot be switched, or None.
+    """
+
+    def __init__(self, name, mechanism, programs):
+        self.name = name
+        self.mechanism = mechanism
+        self.programs = programs
+        self.state_file = None
+        self.mode = None
+        self.links = {}
+        self.choices = {}
+        self.backend = "unknown"
+        self.problem = None
+
+    def state(self):
+        """What an undo needs to know."""
+        return {"mode": self.mode, "links": dict(self.links)}
+
+    def wanted(self, backend):
+        """The state with another backend. What was chosen by hand survives the packages' next upgrade."""
+        return {"mode": self.mode and "manual", "links": dict(self.choices[backend])}
+
+
+def groups_of(host):
+    """The groups of a tree, in the order of C(NAMES); none for a program the tree does not have."""
+    found, covered = [], set()
+    for name in NAMES:
+        if name in covered:
+            continue
+        group = _alternatives(host, name) or _plain(host, name)
+        if group is not None:
+            found.append(group)
+            covered.update(group.programs)
+    return found
+
+
+def family_of(group):
+    """The families whose rules the programs of a group handle."""
+    return [family for family in sorted(FAMILIES) if any(program in FAMILIES[family] for program in group.programs)]
+
+
+def _together(backends):
+    return backends[0] if len(set(backends)) == 1 else "mixed" if backends else "unknown"
+
+
+def _alternatives(host, name):
+    for folder in ALTERNATIVES:
+        path = "%s/%s" % (folder, name)
+        text = host.read_text(path)
+        if text.status == ABSENT:
+            continue
+        told = parse_alternatives(text.text) if text.ok else None
+        choices = parse_choices(text.text) if told else None
+        group = Group(name, _MECHANISMS[folder], [name] + sorted(told["slaves"]) if told else [name])
+        group.state_file = path
+        if choices is None:
+            group.problem = "%s is %s" % (path, "damaged" if text.ok else text.status)
+            return group
+        group.mode = told["mode"]
+        _fill(host, group, told, choices)
+        return group
+    return None
+
+
+def _fill(host, group, told, choices):
+    names = [group.name] + sorted(told["slaves"])
+    group.links = dict((_link(name), host.read_link(_link(name))) for name in names)
+    for choice in sorted(choices, key=lambda row: row["priority"]):
+        backend = backend_of(host, choice["path"])
+        if backend in BACKENDS and host.is_file(choice["path"]):
+            # Of several of one backend the last one, with the highest priority, stays.
+            group.choices[backend] = dict((_link(name), choice["slaves"].get(name)) for name in names)
+            group.choices[backend][_link(group.name)] = choice["path"]
+    group.backend = _together([backend_of(host, _link(name)) for name in names if name in _PROGRAMS and host.exists(_link(name))])
+    for name, place in [(group.name, told["link"])] + sorted(told["slaves"].items()):
+        if (name in _PROGRAMS or name == group.name) and host.exists(place) and host.read_link(place) != _link(name):
+            group.problem = "%s is no link to %s, so somebody replaced what the alternatives keep" % (place, _link(name))
+
+
+def _link(name):
+    return "%s/%s" % (LINKS, name)
+
+
+_PROGRAMS = frozenset(program for programs in FAMILIES.values() for program in programs) | frozenset(BRIDGE)
+
+
+def _plain(host, name):
+    programs = [program for program in (name, name + "-save", name + "-restore") if host.find_binary(program)]
+    if name not in programs:
+        return None
+    group = Group(name, PLAIN, programs)
+    paths = [host.find_binary(program) for program in programs]
+    group.links = dict((path, host.read_link(path)) for path in paths)
+    group.backend = _together([backend_of(host, path) for path in paths])
+    whole = next((path for path in paths if group.links[path] is None), None)
+    if whole:
+        group.problem = "%s is a program or a wrapper of its own and no link that could be switched" % whole
+    elif any((group.links[path] or "").startswith(LINKS + "/") for path in paths):
+        group.problem = "%s is a link into %s, but no state of such a group is kept" % (paths[0], LINKS)
+    else:
+        for backend in BACKENDS:
+            targets = [_other(host, path, program, backend) for path, program in zip(paths, programs)]
+            if all(targets):
+                group.choices[backend] = dict(zip(paths, targets))
+    return group
+
+
+def _other(host, path, program, backend):
+    """What the link C(path) of a program would hold for a backend: as it is where it leads there, else the binary beside the present one."""
+    if backend_of(host, path) == backend:
+        return host.read_link(path)
+    folder = os.path.dirname(host.tree_path(path) or path)
+    # The legacy tools of the bridge are programs of their own.
+    named = program.partition("-")[0] + "-" + backend + "".join(program.partition("-")[1:])
+    for name in (named,) + (MULTI[backend] if backend == "nft" or program not in BRIDGE else ()):
+        target = "%s/%s" % (folder, name)
+        if host.find_binary(name) and host.is_file(target) and backend_of(host, target) == backend:
+            here = host.tree_path(os.path.dirname(path)) == folder
+            return name if here and "/" not in (host.read_link(path) or "/") else target
+    return None

@@ -1,0 +1,158 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE to the collection.
+
+Of the programs it is told from where their links lead and what their files hold; where that names no version C(iptables-save
+--version) is run. C(iptables --version) tells the same and is no harmless look: with the nft backend it loads nfnetlink (seen with
+iptables 1.8.9 on Linux 6.1), as do C(nft --version) and C(conntrack --version); C(ipset --version) and C(ipvsadm --version) load
+their modules.
+"""
+
+import re
+
+from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, Text, UNPARSED
+from ..._names import UNCOLLECTED
+from ..._parse.alternatives import parse_alternatives, parse_choices
+from ..._rules.backends import backend_evidence
+from ..agents import AGENTS
+from ..processes import find_processes
+from ..unread import status_of_notes, unread_rows
+from .iptables_files import backend_of, build_of
+
+# What Kubernetes runs, by family; together they decide which backend the node uses.
+FAMILIES = {
+    "ipv4": ("iptables", "iptables-save", "iptables-restore"),
+    "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore"),
+}
+BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
+PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
+# One of both exists: of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
+ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
+_LINKS = "/etc/alternatives"
+_VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
+_UNREAD = (DENIED, TIMEOUT, UNPARSED)
+
+
+def collect_iptables_backend(host, node, read=None):
+    """The evidence dict. C(backend): nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided).
+
+    C(read) are the C(Rules) that _rule_sets read, None where nobody did.
+    """
+    groups, alternatives = _groups(host)
+    files = {}
+    with host.noting() as unread:
+        binaries = [_binary(host, program, groups, files) for program in PROGRAMS]
+    found = [binary for binary in binaries if binary["backend"] and binary["name"] not in BRIDGE]
+    live = node["place"] == "live"
+    version, asked = _version(host, found) if live else (None, ABSENT)
+    backend = _together([binary["backend"] for binary in found])
+    tables = host.read_text("/proc/net/ip_tables_names") if live else Text(ABSENT)
+    nowhere = UNCOLLECTED if node["place"] == "bundle" else ABSENT
+    status, containers, left_out = _containers(host, backend, version) if live else (nowhere, [], 0)
+    section = {
+        "schema": 1,
+        "collected": {"binaries": status_of_notes(unread) if unread else OK if found else nowhere, "version": asked,
+                      "legacy_tables": tables.status, "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
+        "backend": backend,
+        "version": version,
+        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
+        "binaries": binaries,
+        "backend_by_family": dict((family, _together([row["backend"] for row in found if row["name"] in names])) for family, names in FAMILIES.items()),
+        "legacy_tables": sorted(tables.text.split()) if tables.ok else None,
+        "containers": containers, "containers_left_out": left_out,
+    }
+    section.update(_evidence(read))
+    return section
+
+
+def _containers(host, backend, version):
+    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's rules."""
+    status, agents = find_processes(host, AGENTS)
+    if all(agent.contained is False for agent in agents):
+        return status, [], 0
+    from .iptables_builds import collect_builds, judge_stripping
+    status, rows, left_out = collect_builds(host)
+    judge_stripping(rows, backend, version)
+    return status, rows, left_out
+
+
+def _groups(host):
+    """({program: what C(alternative) says but for its link}, status) of what update-alternatives knows."""
+    groups, statuses = {}, []
+    for folder in ALTERNATIVES:
+        for name in ("iptables", "ip6tables", "arptables", "ebtables"):
+            text = host.read_text("%s/%s" % (folder, name))
+            if text.status in (ABSENT, UNCOLLECTED):
+                continue
+            group = parse_alternatives(text.text) if text.ok else None
+            statuses.append(text.status if not text.ok else OK if group else UNPARSED)
+            row = {"name": name, "mode": group["mode"] if group else None, "auto": _auto_choice(host, name, text.text) if group else None}
+            for program in [name] + sorted(group["slaves"]) if group else [name]:
+                groups.setdefault(program, row)
+    return groups, next((status for status in statuses if status != OK), OK if statuses else ABSENT)
+
+
+def _auto_choice(host, name, text):
+    """The backend that mode auto takes, or None: the choice with the highest priority of those that are there, and of several the present
+    one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
+    present = host.read_link("%s/%s" % (_LINKS, name))
+    there = [choice for choice in parse_choices(text) or [] if host.is_file(choice["path"])]
+    backend = backend_of(host, max(there, key=lambda choice: (choice["priority"], choice["path"] == present))["path"]) if there else None
+    return backend if backend in ("nft", "legacy") else None
+
+
+def _binary(host, program, groups, files):
+    status, path = host.binary(program)
+    target = host.tree_path(path) if path else None
+    # Where it may be and cannot be looked for, it is not missing.
+    backend, version, alternative = None if status in (OK, ABSENT) else "unknown", None, None
+    if path:
+        if (target or path) not in files:
+            files[target or path] = build_of(host, target or path)
+        backend, version = files[target or path]
+        link = host.read_link(path)
+        if link and link.startswith(_LINKS + "/"):
+            alternative = dict(groups.get(program, {"name": None, "mode": None, "auto": None}), link=host.read_link(link))
+    return {"name": program, "path": path, "target": target, "backend": backend, "version": version, "alternative": alternative}
+
+
+def _together(backends):
+    if not backends:
+        return "none"
+    if any(backend in ("wrapper", "unknown") for backend in backends):
+        return None
+    return backends[0] if len(set(backends)) == 1 else "mixed"
+
+
+def _version(host, found):
+    first = next((binary for binary in found if binary["name"] == "iptables-save" and binary["backend"] in ("nft", "legacy")), None)
+    if first is None:
+        return None, ABSENT
+    if first["version"]:
+        return first["version"], OK  # Its own bytes told already.
+    answer = host.run([first["path"], "--version"])
+    match = _VERSION.search(answer.out)
+    return (match.group(1), OK) if answer.ok and match else (None, answer.status if answer.status != OK else UNPARSED)
+
+
+def _rules_status(read):
+    """One word for all saves together: what was not read of one counts for all."""
+    if read is None:
+        return ABSENT
+    statuses = [read.collected[source] for source in sorted(read.collected) if source != "nftables"]
+    return next((status for status in statuses if status in _UNREAD + (UNCOLLECTED,)), OK if OK in statuses else ABSENT)
+
+
+def _evidence(read):
+    if read is None or read.source is None:
+        evidence = backend_evidence([])
+        families = dict((family, None) for family in FAMILIES)
+        return dict(evidence, kubelet_backend=families, kube_proxy_backend=dict(families),
+                    mixing={"verdict": "unknown", "because": "the rules were not read" if read is None else "only a live node has rules"})
+    unread = []
+    for row in read.unread:
+        backend, _line, family = row["source"].partition("_")
+        if family in FAMILIES:
+            unread.append((backend, family, row["evidence"]))
+    return backend_evidence(read.rule_sets, unread)

@@ -1,0 +1,127 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""iptables builds inside the containers of those who write rules of the node. PRIVATE to the collection.
+
+Their files are read and never run: a build tells its backend and version in its own bytes. What a file of a container is asked for,
+and how long, see C(_host_container).
+"""
+
+import time
+
+from ... import _versions
+from ..._host import container as host_container
+from ..._host.host import ABSENT, BINARY_DIRECTORIES, DENIED, OK, TIMEOUT, UNPARSED
+from ..._parse.iptables.program import parse_iptables_program
+from ..agents import AGENTS, in_namespace_of_the_node
+from ..containers import Containers
+from ..processes import find_processes
+
+PROGRAMS = tuple(folder + "/iptables" for folder in BINARY_DIRECTORIES)
+# Behind a wrapper lie the builds it chooses from.
+BUILDS = tuple(folder + "/xtables-nft-multi" for folder in BINARY_DIRECTORIES)
+# A build is 0.2 MB, a static one or a wrapper written in Go a few.
+SIZE_LIMIT = 8 * 1024 * 1024
+CONTAINERS_LIMIT = 24
+SECONDS = 6.0
+ROWS_LIMIT = 10
+# From 1.8.8 on matches are written in a form that older readers print without (measured: 1.8.7 against 1.8.9 and 1.8.11).
+NATIVE_SINCE = "1.8.8"
+
+
+def collect_builds(host):
+    """(status, rows, left out): a row for each build.
+
+    A process that shares the node's root uses the node's iptables, and one with a network of its own does not write the node's rules.
+    """
+    status, processes = find_processes(host, AGENTS)
+    containers, deadline = Containers(host), time.monotonic() + SECONDS
+    rows, seen, left_out = [], set(), 0
+    for process in processes:
+        place = host.read_link("/proc/%d/ns/mnt" % process.pid)
+        if process.contained is False or place in seen or in_namespace_of_the_node(host, process) is False:
+            continue
+        seen.add(place or process.pid)
+        if len(seen) > CONTAINERS_LIMIT or time.monotonic() > deadline:
+            left_out += 1
+            continue
+        row = build_of_process(process, containers.of(process.pid) or {})
+        if process.is_the_same(host):
+            rows.append(row)
+    rows = _distinct(rows)
+    # Builds that repeat others may be left out, but of a container that was not looked into nobody knows.
+    return TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
+
+
+def build_of_process(process, container):
+    """(identity of the file or None, the row)."""
+    row = {"container": container.get("name"), "pod": container.get("pod"), "namespace": container.get("namespace"), "comm": process.name,
+           "pid": process.pid, "path": None, "backend": None, "version": None, "status": DENIED, "strips": None, "because": ""}
+    if process.contained is None:
+        return None, row  # Its root may not be seen.
+    found, data = host_container.read_first(process.pid, process.start_time, PROGRAMS, SIZE_LIMIT)
+    row["path"], row["status"] = found["path"], found["status"]
+    if found["status"] != OK:
+        return None, row
+    row["backend"], row["version"] = parse_iptables_program(data)
+    if row["backend"] is None:
+        row["status"] = UNPARSED
+    if row["backend"] == "wrapper":
+        row["version"] = parse_iptables_program(host_container.read_first(process.pid, process.start_time, BUILDS, SIZE_LIMIT)[1])[1]
+    return (found["device"], found["inode"]), row
+
+
+def _distinct(rows):
+    """The rows with each file once, builds that differ first: nobody needs ten times the same."""
+    files, kinds, first, rest = set(), set(), [], []
+    for identity, row in rows:
+        if identity in files:
+            continue
+        if identity:
+            files.add(identity)
+        kind = (row["backend"], row["version"], row["status"])
+        (rest if kind in kinds else first).append((identity, row))
+        kinds.add(kind)
+    return first + rest
+
+
+def judge_stripping(rows, backend, version):
+    """Sets C(strips) and C(because) of the rows; C(backend) and C(version) are those of the node's own iptables, None where not known.
+
+    Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the node's own when it
+    lists what the container wrote, or the container's when it lists what the node or another container wrote.
+    """
+    writers = [("the node's own iptables", version)] if backend in ("nft", "mixed", None) and version else []
+    writers += [("iptables of %s" % _title(row), row["version"]) for row in rows if _effective(row, backend) == "nft" and row["version"]]
+    newer = [writer for writer in writers if _versions.within(writer[1], since=NATIVE_SINCE)]
+    for row in rows:
+        row["strips"], row["because"] = _stripping(row, backend, version, newer)
+
+
+def _effective(row, backend):
+    """A wrapper takes the backend that kubelet's hint is in, which is the node's own."""
+    return backend if row["backend"] == "wrapper" else row["backend"]
+
+
+def _stripping(row, backend, version, newer):
+    own = _effective(row, backend)
+    if row["status"] == ABSENT:
+        return False, "it has no iptables of its own"
+    if own == "legacy":
+        return False, "the legacy backend prints what the kernel holds"
+    if own != "nft" or not row["version"]:
+        return None, "its backend or version cannot be told"
+    old = _versions.within(row["version"], before=NATIVE_SINCE)
+    if old and newer:
+        return True, "iptables %s reads rules of %s %s without their matches" % (row["version"], newer[0][0], newer[0][1])
+    if backend in ("none", "legacy"):
+        return False, "nothing else on this node reads or writes rules of the nft backend with another form"
+    if version is None:
+        return None, "the version of the node's own iptables is not known"
+    if not old and _versions.within(version, before=NATIVE_SINCE):
+        return True, "the node's own iptables %s reads rules of iptables %s without their matches" % (version, row["version"])
+    return False, "both write and read matches in the same form"
+
+
+def _title(row):
+    return row["container"] or row["comm"]

@@ -1,0 +1,30 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which backend an iptables program of the node is, by the file behind its links. PRIVATE to the collection.
+
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) relinks when it is run, so none is run.
+"""
+
+from ..._host.host import OK
+from ..._parse.iptables.program import parse_iptables_program
+
+MULTI = {"nft": ("xtables-nft-multi",), "legacy": ("xtables-legacy-multi", "xtables-multi")}
+_BY_NAME = dict((name, backend) for backend, names in MULTI.items() for name in names)
+
+
+def backend_of(host, path):
+    """C(nft), C(legacy), C(wrapper) or C(unknown) of the program at C(path), whose links are followed."""
+    target = host.tree_path(path) or path
+    return _BY_NAME.get(target.rsplit("/", 1)[-1]) or build_of(host, target)[0]
+
+
+def build_of(host, target):
+    """(backend as above, version or None) of a file, out of its own bytes."""
+    named = _BY_NAME.get(target.rsplit("/", 1)[-1])
+    status, data = host.read_bytes(target)
+    if status != OK:
+        return named or "unknown", None
+    backend, version = parse_iptables_program(data)
+    # A program of its own that does not tell is from before the backends were parted (iptables 1.8).
+    return named or backend or ("legacy" if data.startswith(b"\x7fELF") else "unknown"), version

@@ -1,0 +1,112 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evidence stays small, whatever the node holds: examples instead of everything. PRIVATE to the collection.
+
+All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the hooks up to 12 KB where
+they are not alone (_hooks_fit), connection tracking up to 10 KB, the modules most of the rest; where there is more of all, the modules
+give way.
+"""
+
+import json
+import re
+
+ALL_LIMIT = 63 * 1024
+MODULES_LIMIT = 56 * 1024
+OTHERS_LIMIT = 16 * 1024
+# Sections that see to their size themselves.
+_FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack")
+CONNTRACK_LIMIT = 10 * 1024
+HOOKS_LIMIT = 12 * 1024
+HOOKS_ALONE_LIMIT = 40 * 1024
+BLOCKS_LIMIT = 3
+# Characters of a text; JSON writes one that is not ASCII in six bytes or more.
+_PLAIN = re.compile(r"[ -~]*\Z")
+ASCII_LIMIT = 300
+WIDE_LIMIT = 60
+
+
+def presentable(value, narrow=False):
+    """C(value) with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON escapes)."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode("utf-8")
+        limit = ASCII_LIMIT if _PLAIN.match(text) else WIDE_LIMIT
+        return text[:40 if narrow else limit]
+    if isinstance(value, dict):
+        return dict((key, presentable(content, narrow)) for key, content in value.items())
+    if isinstance(value, list):
+        return [presentable(content, narrow) for content in value]
+    return value
+
+
+def fitted(sections):
+    """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too large together."""
+    others = presentable(dict((name, section) for name, section in sections.items() if name not in _FITTED))
+    if _size(others) > OTHERS_LIMIT:
+        others = presentable(others, narrow=True)
+    found = dict(sections, **others)
+    if "node_conntrack" in found:
+        section = presentable(found["node_conntrack"])
+        found["node_conntrack"] = section if _size(section) <= CONNTRACK_LIMIT else presentable(section, narrow=True)
+    if "node_flush_hooks" in found:
+        from .hooks.fit import fitted_hooks
+        found["node_flush_hooks"] = fitted_hooks(presentable(found["node_flush_hooks"]), HOOKS_LIMIT if len(found) > 1 else HOOKS_ALONE_LIMIT)
+    if "node_kernel_modules" in found and _size(found) > ALL_LIMIT:
+        modules = found.pop("node_kernel_modules")
+        found["node_kernel_modules"] = fitted_modules(modules, ALL_LIMIT - _size(found))
+    return found
+
+
+def fitted_modules(section, limit=MODULES_LIMIT):
+    """The section node_kernel_modules with at most C(limit) bytes; details go, verdicts stay."""
+    section = presentable(section)
+    for row in section["modules"]:
+        row["blocks"] = _examples(row["blocks"])
+    for shrink in (_without_repetition, _with_short_texts, _with_verdicts_of_lacking_kernels, _with_verdicts_only):
+        if _size(section) <= limit:
+            break
+        shrink(section, limit)
+    return section
+
+
+def _size(value):
+    return len(json.dumps(value))
+
+
+def _examples(blocks):
+    """A few of the blocks, with one for each way that is stopped; what is certain comes before what is not."""
+    ranked = sorted(blocks, key=lambda block: block["effect"] != "blocks")
+    chosen, ways = [], set()
+    for block in ranked:
+        if set(block["for"]) - ways:
+            chosen.append(block)
+            ways.update(block["for"])
+    return (chosen + [block for block in ranked if block not in chosen])[:BLOCKS_LIMIT]
+
+
+def _without_repetition(section, _limit):
+    for row in section["modules"]:
+        row["blocks"] = row["blocks"][:2]
+        for group in row["kernels"]:
+            group["evidence"] = ""
+    section["unreadable"] = section["unreadable"][:5]
+
+
+def _with_short_texts(section, _limit):
+    for row in section["modules"]:
+        row["evidence"], row["at_boot_cause"] = row["evidence"][:60], row["at_boot_cause"][:60]
+        row["blocks"] = [dict(block, text=block["text"][:40]) for block in row["blocks"][:1]]
+        row["persisted_by"] = row["persisted_by"][:1]
+
+
+def _with_verdicts_of_lacking_kernels(section, _limit):
+    for row in section["modules"]:
+        row["kernels"] = [group for group in row["kernels"] if group["state"] not in ("loaded", "builtin", "loadable")]
+
+
+def _with_verdicts_only(section, limit):
+    section["unreadable"] = []
+    for row in reversed(section["modules"]):
+        if _size(section) <= limit:
+            break
+        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:20], at_boot_cause=row["at_boot_cause"][:20])

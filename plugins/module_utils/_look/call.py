@@ -1,0 +1,17 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the looking modules share: one call, one error. PRIVATE to the collection."""
+
+from .. import _errors
+from .bounds import fitted
+from .tree import open_to_look
+
+
+def exit_with_facts(module, collect):
+    """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""
+    try:
+        facts = fitted(collect(*open_to_look(module.params)))
+    except _errors.BadInput as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, ansible_facts=facts)

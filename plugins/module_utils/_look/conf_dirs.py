@@ -1,0 +1,46 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configuration directories with precedence and masking, as kmod and systemd read them. PRIVATE to the collection.
+
+Files are taken in the order of their base names; of two with the same base name the one in the higher directory hides
+the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man modules-load.d). Hidden
+files and directories are passed over by both (kmod conf_files_filter_out(), systemd dirent_is_file_with_suffix()).
+"""
+
+import posixpath
+
+from .._host.host import ABSENT, DENIED, LINKS_LIMIT, OK
+from .._names import UNCOLLECTED
+
+# Highest first.
+DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
+
+
+def effective_files(host, name, endings=(".conf",)):
+    """(status, [path]) of the files of C(name) (C(modprobe.d), C(modules-load.d)) that count, in reading order.
+
+    The status is C(absent) where no such directory exists and C(denied) where one may not be read.
+    """
+    chosen, status = {}, ABSENT
+    for parent in DIRECTORIES:
+        folder = parent + "/" + name
+        found, names = host.list_dir(folder)
+        if found == DENIED or (found == OK and status in (ABSENT, UNCOLLECTED)) or (found, status) == (UNCOLLECTED, ABSENT):
+            status = found
+        for base in names:
+            if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):
+                chosen.setdefault(base, folder + "/" + base)
+    return status, [chosen[base] for base in sorted(chosen) if not is_masked(host, chosen[base])]
+
+
+def is_masked(host, path):
+    """Whether the links from C(path) end at /dev/null, which an image tree need not have."""
+    for _step in range(LINKS_LIMIT):
+        target = host.read_link(path)
+        if target is None:
+            return False
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if path == "/dev/null":
+            return True
+    return False

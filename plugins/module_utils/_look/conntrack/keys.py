@@ -1,0 +1,95 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every sysctl of connections and bridges: now, at boot, and after kube-proxy has started. PRIVATE to the collection."""
+
+from ..._conntrack import fate, kube_proxy as proxy
+from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
+from ..._conntrack.keys import BRIDGE, BUCKETS, FORWARD, KEYS, MAX, dotted
+from ..._host.host import ABSENT
+from ..unread import status_of_notes, told
+from .now import read_key
+from .sysctl_boot import SysctlBoot, UNIT
+from .sysctl_rivals import rival_writes
+
+# Of the evidence on a module: whether it is in the kernel when sysctl.d is read.
+_EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
+_LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
+
+
+class Setting(object):
+    """What the fates of the keys rest on: C(live), C(modules) ({name: row of node_kernel_modules}), C(loader), C(memory_bytes), C(release),
+    C(hashsize) and, of kube-proxy, C(limit) (a Wish), C(numbers) ({field: Wish}), C(by) and C(forwards) (whether it turns on forwarding)."""
+
+    def __init__(self, **fields):
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+class Keys(object):
+    """C(rows) of all keys, C(missing) ones, C(status) and C(unread) of sysctl.d, and C(fresh_limit), the limit of a table that is made now."""
+
+    def __init__(self, host, setting):
+        self._host, self._setting = host, setting
+        with host.noting() as notes:
+            self._boot = SysctlBoot(host, setting.loader)
+            self._rivals = rival_writes(host, setting.loader)
+        self.status = status_of_notes(notes) if notes else self._boot.status
+        self.unread = [{"file": path, "text": told(host, path, notes[path])} for path in sorted(notes)]
+        self.rows, self.missing = [], []
+        self.fresh_limit = self._default(KEYS[0], None).value
+        for key in KEYS:
+            self._take(key)
+
+    def _take(self, key):
+        status, now = read_key(self._host, key.key) if self._setting.live else (ABSENT, None)
+        early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
+        assignment = self._boot.assignment(key.key)
+        counts = None if self._boot.masked else assignment
+        boot = fate.at_boot(key.key, early, counts, self._default(key, now), self._rivals)
+        final = self._final(key, boot)
+        row = {
+            "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by, "after_kube_proxy": final.value,
+            "owner": final.by, "survives": fate.survives(now, final), "assigned": fate.number(assignment.value) if assignment else None,
+            "assigned_by": assignment.where if assignment else None, "overruled": fate.overruled(assignment, key.key, final),
+            "late": assignment is not None and (None if early is None else not early), "kube_proxy_decides": final is not boot,
+            "missing": self._setting.live and status == ABSENT and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
+        }
+        self.rows.append(row)
+        if row["missing"]:
+            self.missing.append({"key": row["key"], "module": key.module, "reason": "%s is not in the kernel" % key.module})
+
+    def _default(self, key, now):
+        """What the kernel, with the options of its modules, gives a key."""
+        option, where = self._setting.hashsize["option"], self._setting.hashsize["option_by"]
+        if key.key == MAX:
+            return fate.Stage(rounded_buckets(option) * PER_HASHSIZE, "%s (8 x hashsize)" % where) if option else fate.Stage(self._limit(now), None)
+        if key.key == BUCKETS:
+            return fate.Stage(rounded_buckets(option), where) if option else fate.Stage(default_buckets(self._limit(None), self._setting.release), None)
+        return fate.Stage(key.default, None)
+
+    def _limit(self, now):
+        return default_limit(self._setting.memory_bytes, self._setting.release, now)
+
+    def _final(self, key, boot):
+        setting = self._setting
+        if key.key == MAX:
+            return fate.after_kube_proxy(boot, setting.limit, setting.by, _LIMIT_FIELDS)
+        if key.key == BUCKETS:
+            # It wants no fewer than a quarter of the limit, and leaves more alone.
+            least = setting.limit.value and rounded_buckets(setting.limit.value // 4)
+            return fate.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
+        if setting.forwards and key.key == FORWARD or setting.by == "k3s" and key.key in (FORWARD, BRIDGE):
+            return fate.Stage(1, setting.by)
+        return fate.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by, "conntrack.%s" % key.proxy_field)
+
+    def _reason(self, key, early, assignment, boot, final):
+        if assignment is not None and self._boot.masked:
+            return "%s is masked, so nobody reads %s" % (UNIT, assignment.where)
+        if assignment is not None and early is False:
+            return "%s is loaded after sysctl.d has been read, so %s is passed over" % (key.module, assignment.where)
+        if early is None and key.module is not None and boot.value is None:
+            return "whether %s is loaded before sysctl.d is read cannot be told" % key.module
+        if final.by != boot.by:
+            return "%s has the last word" % final.by
+        return "%s says so" % boot.by if boot.by else "the default of the kernel"

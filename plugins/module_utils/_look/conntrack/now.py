@@ -1,0 +1,123 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The figures of the table as it is. PRIVATE to the collection."""
+
+import json
+import re
+import time
+
+from ..._conntrack.fate import number
+from ..._conntrack.keys import BUCKETS, COUNT, MAX
+from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
+from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.proc.nf_conntrack_stat import parse_nf_conntrack_stat
+
+# insert_failed and drop count a clash and a chain that is too long both (nf_conntrack_core.c nf_ct_resolve_clash()); what drop has more
+# than that found no room, or its protocol wanted it dropped.
+COUNTERS = ("drop", "early_drop", "insert_failed", "chainlength", "clashres", "invalid", "search_restart", "icmp_error")
+# Packets that got no entry.
+LOSSES = ("drop", "insert_failed")
+STAT = "/proc/net/stat/nf_conntrack"
+NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
+# What module conntrack leaves behind when it raises the limit: losses before that were for another one.
+RECORD = "/var/lib/kubenode-netfilter/conntrack/record.json"
+_RECORD_LIMIT = 1 << 20
+
+
+def read_key(host, key):
+    """(status, value) of a sysctl that is a number."""
+    text = host.read_text("/proc/sys/" + key, limit=4096)
+    value = number(text.text) if text.ok else None
+    return (text.status, value) if isinstance(value, int) or not text.ok else (UNPARSED, None)
+
+
+def read_table(host):
+    """C({"status", "max", "count", "buckets"}); None for what cannot be read."""
+    (status, most), (_count_status, count), (_buckets_status, buckets) = (read_key(host, key) for key in (MAX, COUNT, BUCKETS))
+    # An unsigned number of the kernel, which it prints as one with a sign.
+    most = most + (1 << 32) if isinstance(most, int) and most < 0 else most
+    return {"status": status, "max": _int(most), "count": _int(count), "buckets": _int(buckets)}
+
+
+def _int(value):
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def read_counters(host):
+    """(status, {counter: sum over all CPUs since boot}); counters this kernel does not have are left out."""
+    text = host.read_text(STAT)
+    if text.status == ABSENT and host.commands and host.exists(NETLINK_MODULE):
+        # A kernel without CONFIG_NF_CONNTRACK_PROCFS, as Ubuntu builds it.
+        from ..._host.netlink import conntrack_counters
+        status, sums = conntrack_counters()
+    else:
+        status, sums = text.status, parse_nf_conntrack_stat(text.text) if text.ok else {}
+        status, sums = (status, sums) if sums is not None else (UNPARSED, {})
+    return status, dict((name, sums[name]) for name in COUNTERS if name in sums)
+
+
+def first_counters(host):
+    """(time, {counter: sum}) of the first time this look asked; what comes later is compared with it."""
+    if "conntrack counters" not in host.kept:
+        host.kept["conntrack counters"] = time.monotonic(), read_counters(host)[1]
+    return host.kept["conntrack counters"]
+
+
+def growth(host):
+    """C({"seconds", "drop", "insert_failed"}) since first_counters(); None where the kernel does not tell. A sum since the boot says nothing
+    of today, and a processor that was taken out takes its counters along."""
+    started, before = first_counters(host)
+    after = read_counters(host)[1]
+    if any(name not in counters for counters in (before, after) for name in LOSSES):
+        return None
+    return dict(((name, max(0, after[name] - before[name])) for name in LOSSES), seconds=round(time.monotonic() - started, 1))
+
+
+def lost(host, counters, since_boot=False):
+    """C({"dropped", "evicted", "since", "since_uptime_seconds"}) for want of room, since the boot or, unless C(since_boot), since the limit
+    was raised on this boot; None where the counters do not tell."""
+    if "drop" not in counters or "early_drop" not in counters:
+        return None
+    now = {"dropped": max(0, counters["drop"] - counters.get("insert_failed", 0)), "evicted": counters["early_drop"]}
+    before = _recorded(host) if any(now.values()) and not since_boot else None
+    if before is None:
+        return dict(now, since="boot", since_uptime_seconds=0)
+    return {"dropped": max(0, now["dropped"] - before["dropped"]), "evicted": max(0, now["evicted"] - before["evicted"]),
+            "since": "the limit was raised", "since_uptime_seconds": before["uptime_seconds"]}
+
+
+def _recorded(host):
+    """What the record says of this boot, or None."""
+    text = host.read_text(RECORD, _RECORD_LIMIT)
+    try:
+        before = json.loads(text.text)["lost"] if text.ok else None
+        same = before is not None and before["boot_id"] == host.read_text("/proc/sys/kernel/random/boot_id").text.strip()
+        return dict((name, int(before[name])) for name in ("dropped", "evicted", "uptime_seconds")) if same else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def entry_bytes(host):
+    """(status, size of an entry by the slab allocator): its own directory, else the list, which takes longer and is root's."""
+    text = host.read_text("/sys/kernel/slab/nf_conntrack/slab_size")
+    if text.ok and _int(number(text.text)):
+        return OK, number(text.text)
+    text = host.read_text("/proc/slabinfo")
+    if not text.ok:
+        return text.status, None
+    found = re.search(r"^nf_conntrack(?:_[0-9a-f]{8,16})?\s+\d+\s+\d+\s+(\d{1,6})\s", text.text, re.M)
+    return (OK, int(found.group(1))) if found else (ABSENT, None)
+
+
+def memory_of(table, entry, memory_bytes):
+    """What the table takes when it is full: C({"entry_bytes", "entry_bytes_from", "total_bytes", "memory_percent"})."""
+    size = entry or ENTRY_BYTES
+    total = None if not table["max"] else table["max"] * size + (table["buckets"] or 0) * BUCKET_BYTES
+    return {"entry_bytes": size, "entry_bytes_from": "the kernel" if entry else "estimate", "total_bytes": total,
+            "memory_percent": percent(total, memory_bytes)}
+
+
+def percent(part, whole):
+    """A share in percent with one decimal, None where one of both is not known."""
+    return round(100.0 * part / whole, 1) if part is not None and whole else None

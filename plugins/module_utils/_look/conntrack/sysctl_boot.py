@@ -1,0 +1,69 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What systemd-sysctl sets at boot. PRIVATE to the collection.
+
+Files of all directories in the order of their base names, the last assignment of a key wins. A pattern counts only for keys that no line
+names outright, also not one that is only C(-key), and a line that says again what an earlier one said stays in the earlier one's place
+(systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a link in sysctl.d leads to it, and with other inits (procps sysctl --system).
+"""
+
+from collections import OrderedDict
+
+from ..._conntrack.fate import Assignment
+from ..._host.host import ABSENT, UNPARSED
+from ..._names import UNCOLLECTED
+from ..._parse.sysctl_conf import fits, is_pattern, parse_sysctl_conf
+from ..conf_dirs import effective_files, is_masked
+
+UNIT = "systemd-sysctl.service"
+UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
+OLD_FILE = "/etc/sysctl.conf"
+# A node has some fifty files with some kilobytes. What lies behind these limits may have the last word, and is not read.
+FILES_LIMIT = 10000
+CHARACTERS_LIMIT = 4 * 1024 * 1024
+_LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)
+
+
+def values_of(host, path):
+    """{key: value} of one file, patterns and lines without a value left out."""
+    return OrderedDict((row.key, row.value) for row in parse_sysctl_conf(host.read_text(path).text) if row.value and not is_pattern(row.key))
+
+
+class SysctlBoot(object):
+    """C(status) as of effective_files, or of a file that could not be read; C(masked): whether nobody reads them at boot."""
+
+    def __init__(self, host, loader):
+        self.status, paths = effective_files(host, "sysctl.d")
+        self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT) for folder in UNIT_DIRECTORIES)
+        self._held = OrderedDict()
+        left = CHARACTERS_LIMIT
+        for number, path in enumerate(paths + ([] if loader == "systemd" else [OLD_FILE])):
+            if number >= FILES_LIMIT or left <= 0:
+                self.status = UNPARSED
+                host.note(path, _LATE)
+                break
+            text = host.read_text(path)
+            if text.status in (ABSENT, UNCOLLECTED):
+                continue  # A link that leads nowhere says nothing, and hides what it hides.
+            left -= len(text.text)
+            if not text.ok:
+                self.status = text.status
+                continue
+            for setting in parse_sysctl_conf(text.text):
+                self._take(setting, path)
+
+    def _take(self, setting, path):
+        if setting.key in self._held and self._held[setting.key].value == setting.value:
+            return
+        self._held.pop(setting.key, None)
+        self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
+
+    def assignment(self, key):
+        """The C(Assignment) of a key (C(net/netfilter/nf_conntrack_max)), or None; to set nothing is to set none."""
+        held = self._held.get(key)
+        if held is None:
+            # To write nothing changes no number: what an earlier pattern set stays.
+            fitting = [each for pattern, each in self._held.items() if each.value and is_pattern(pattern) and fits(pattern, key)]
+            held = fitting[-1] if fitting else None
+        return held if held is not None and held.value else None

@@ -1,0 +1,54 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which container and pod a process belongs to, with their names. PRIVATE to the collection.
+
+The names are in those of kubelet's log files; no runtime and no API is asked.
+"""
+
+from .._parse.kube.pod_log_names import parse_container_link, parse_pod_folder
+from .._parse.proc.cgroup_pod import parse_cgroup
+
+POD_LOGS = "/var/log/pods"
+CONTAINER_LOGS = "/var/log/containers"
+# As many digits of a container's ID as crictl and docker show and take.
+ID_DIGITS = 13
+
+
+class Containers(object):
+    """C(of(pid)) for any number of processes; the folders of logs are listed once, when the first container is met."""
+
+    def __init__(self, host):
+        self._host = host
+        self._pods = None
+        self._links = None
+
+    def of(self, pid):
+        """C({"id", "name", "pod", "namespace", "pod_uid"}), each null where it is not known; None for a process in no container."""
+        place = parse_cgroup(self._host.read_text("/proc/%d/cgroup" % pid).text)
+        if place is None:
+            return None
+        if self._pods is None:
+            self._list()
+        _id, namespace, pod, name = self._links.get(place.container_id) or (None, None, None, None)
+        if place.pod_uid in self._pods:
+            _uid, namespace, pod = self._pods[place.pod_uid]
+        return {"id": place.container_id and place.container_id[:ID_DIGITS], "name": name, "pod": pod, "namespace": namespace,
+                "pod_uid": place.pod_uid}
+
+    def _list(self):
+        pods = [parse_pod_folder(name) for name in self._host.list_dir(POD_LOGS)[1]]
+        links = [parse_container_link(name) for name in self._host.list_dir(CONTAINER_LOGS)[1]]
+        self._pods = dict((pod[0], pod) for pod in pods if pod)
+        self._links = dict((link[0], link) for link in links if link)
+
+
+def who(name, container):
+    """The process C(name) for readers: with its pod, its container, or alone where it is a process of the node itself."""
+    if container is None:
+        return name
+    if container["pod"]:
+        return "%s in pod %s/%s" % (name, container["namespace"], container["pod"])
+    if container["pod_uid"]:
+        return "%s in the pod with UID %s" % (name, container["pod_uid"])
+    return "%s in container %s" % (name, container["id"])

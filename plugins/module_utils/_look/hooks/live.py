@@ -1,0 +1,230 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the node runs what stands in a file: (True, False or None, why). PRIVATE to the collection.
+
+Who reads a place passes over some files of it without a word: cron over names with a dot, everybody over scripts that are not
+executable. None is said where nobody can tell.
+"""
+
+import re
+
+from ..._host.host import OK
+from ..._parse.commands import embedded
+from ..host.place import LIVE
+
+# run-parts of Debian (man run-parts), which its cron follows for /etc/cron.d too (man cron).
+_DEBIAN_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+# run-parts of crontabs and cronie's not_a_crontab() pass over these.
+_LEFT_OVER = re.compile(r"(?:\.|#.*#\Z|.*(?:~|,|,v|\.(?:rpmsave|rpmorig|rpmnew|swp|cfsaved|bak|dpkg-\w+)))\Z|\.")
+# NetworkManager src/nm-dispatcher/nm-dispatcher.c check_filename().
+_NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
+_EXECUTABLE = 0o111
+_DAEMONS = {"cron": ("cron", "crond", "cronie", "dcron"), "NetworkManager": ("NetworkManager",), "networkd-dispatcher": ("networkd-dispatcher",)}
+_SEMAPHORES = "/var/lib/cloud/instance/sem/"
+
+
+def executable(_look, _path, mode, _when):
+    if mode & _EXECUTABLE:
+        return True, "it is executable"
+    return False, "it is not executable"
+
+
+def cron_table(look, path, _mode, _when):
+    if path.startswith("/etc/cron.d/"):
+        reason = _passed_over(look, path, "cron")
+        if reason:
+            return False, reason
+    return _daemon(look, "cron")
+
+
+def crontab(look, path, _mode, _when):
+    return (False, "it is a left-over of the editor") if _LEFT_OVER.match(_name(path)) else _daemon(look, "cron")
+
+
+def anacron_table(look, _path, _mode, _when):
+    if look.host.find_binary("anacron") is None:
+        return False, "anacron is not installed"
+    return True, "anacron is installed"
+
+
+def periodic_script(look, path, mode, _when):
+    reason = _passed_over(look, path, "run-parts")
+    if reason:
+        return False, reason
+    if not mode & _EXECUTABLE:
+        return False, "it is not executable, so run-parts passes over it"
+    return _daemon(look, "cron")
+
+
+def _passed_over(look, path, who):
+    name = _name(path)
+    if not is_passed_over(name, look.is_debian()):
+        return None
+    return "%s%s passes over a name like %s" % (who, " of Debian" if look.is_debian() else "", name)
+
+
+def is_passed_over(name, debian):
+    """Whether run-parts, Debian's or that of others, passes over a file of this name."""
+    return not _DEBIAN_NAME.match(name) if debian else _LEFT_OVER.match(name) is not None
+
+
+def cloud_init(look, path, _mode, when):
+    known = _cloud(look)
+    if known is not None:
+        return known
+    if when == embedded.FIRST_BOOT:
+        return _first_boot(look)
+    if path.startswith("/etc/cloud/") and not path.endswith(".cfg"):
+        return False, "cloud-init reads only files that end in .cfg there"
+    return True, "cloud-init runs it at every boot"
+
+
+def cloud_script(look, path, mode, when):
+    if not mode & _EXECUTABLE:
+        return False, "it is not executable, so cloud-init passes over it"
+    return cloud_init(look, path, mode, when)
+
+
+def _cloud(look):
+    if look.host.find_binary("cloud-init") is None:
+        return False, "cloud-init is not installed"
+    if look.host.exists("/etc/cloud/cloud-init.disabled"):
+        return False, "/etc/cloud/cloud-init.disabled is there"
+    return None
+
+
+def _first_boot(look):
+    """What runs once in the life of an instance: a node that is up has it behind it, an image has it before it."""
+    if look.node["place"] != LIVE:
+        return True, "cloud-init runs it at the first boot of a node made from this image"
+    status, names = look.host.list_dir(_SEMAPHORES)
+    if status == OK and any(name.startswith(("config_scripts_user", "config_runcmd")) for name in names):
+        return False, "cloud-init runs it once for an instance, and for this one it has"
+    return None, "cloud-init runs it once for an instance, and whether it has cannot be told"
+
+
+def network_manager(look, path, mode, _when):
+    if _NOT_DISPATCHED.match(_name(path)) or not mode & _EXECUTABLE or mode & 0o022:
+        return False, "NetworkManager runs only executable scripts that nobody but their owner may write"
+    return _daemon(look, "NetworkManager")
+
+
+def networkd_dispatcher(look, _path, mode, _when):
+    return _daemon(look, "networkd-dispatcher") if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher passes over it")
+
+
+def interfaces_file(look, _path, _mode, _when):
+    if look.host.find_binary("ifup") is None:
+        return False, "ifupdown is not installed"
+    return True, "ifupdown is installed"
+
+
+def ifupdown_script(look, path, mode, when):
+    if not mode & _EXECUTABLE or not _DEBIAN_NAME.match(_name(path)):
+        return False, "ifupdown runs only executable scripts without a dot in their name"
+    return interfaces_file(look, path, mode, when)
+
+
+def rc_local(look, path, mode, _when):
+    if not mode & _EXECUTABLE:
+        return False, "it is not executable, so nobody runs it at boot"
+    if look.units.is_masked("rc-local.service"):
+        return False, "rc-local.service is masked"
+    return True, "it is executable"
+
+
+def openrc_local(look, path, mode, _when):
+    if not path.endswith(".start") or not mode & _EXECUTABLE:
+        return False, "OpenRC runs only executable files that end in .start at boot"
+    if look.host.find_binary("openrc") is None:
+        return False, "OpenRC is not installed"
+    return True, "OpenRC runs it at boot"
+
+
+def init_script(look, path, mode, _when):
+    name = _name(path)
+    if not mode & _EXECUTABLE:
+        return False, "it is not executable"
+    if has_unit(look, path):
+        return False, "systemd has a unit %s of its own and passes over this script" % unit_of_script(path)
+    if _linked(look.host, name):
+        return True, "a link in /etc/rc?.d or /etc/runlevels starts it at boot"
+    return False, "no link in /etc/rc?.d or /etc/runlevels starts it"
+
+
+def unit_of_script(path):
+    """The unit that systemd makes of a script in init.d (src/sysv-generator/sysv-generator.c sysv_translate_name())."""
+    name = _name(path)
+    return (name[:-3] if name.endswith(".sh") else name) + ".service"
+
+
+def has_unit(look, path):
+    """Whether there is a unit of that name, be it a mask: then systemd makes none (enumerate_sysv()), and its links start the unit."""
+    return "/init.d/" in path and look.units.known(unit_of_script(path))
+
+
+def _linked(host, name):
+    for folder in ["/etc/rc%s.d" % level for level in "2345S"] + ["/etc/rc.d/rc%s.d" % level for level in "2345"]:
+        if any(re.match(r"S\d\d%s\Z" % re.escape(name), entry) for entry in host.list_dir(folder)[1]):
+            return True
+    return any(host.exists("/etc/runlevels/%s/%s" % (level, name)) for level in ("sysinit", "boot", "default"))
+
+
+def udev_rules(look, path, _mode, _when):
+    if not path.endswith(".rules"):
+        return False, "udev reads only files that end in .rules"
+    for folder in ("/etc/udev/rules.d/", "/run/udev/rules.d/", "/usr/local/lib/udev/rules.d/"):
+        if path.startswith(folder):
+            break
+        if look.host.read_link(folder + _name(path)) is not None or look.host.exists(folder + _name(path)):
+            return False, "%s%s stands in its place" % (folder, _name(path))
+    return True, "udev runs it when its rule fits"
+
+
+def logrotate(look, _path, _mode, _when):
+    if look.host.find_binary("logrotate") is None:
+        return False, "logrotate is not installed"
+    return True, "logrotate is installed"
+
+
+def apt(look, path, _mode, _when):
+    # apt-pkg/contrib/fileutl.cc GetListOfFilesInDir(): no ending, or .conf.
+    if "/apt.conf.d/" in path and not re.match(r"[A-Za-z0-9_-]+(?:\.conf)?\Z", _name(path)):
+        return False, "apt passes over a name like %s" % _name(path)
+    return True, "apt runs it around its work"
+
+
+def dpkg(look, path, _mode, _when):
+    # lib/dpkg/options.c valid_config_filename().
+    if "/dpkg.cfg.d/" in path and not re.match(r"[A-Za-z0-9_-]+\Z", _name(path)):
+        return False, "dpkg passes over a name like %s" % _name(path)
+    return True, "dpkg runs it around its work"
+
+
+def dhclient_script(look, path, _mode, _when):
+    # dhclient-script reads them in, whatever their mode (isc-dhcp debian/dhclient-script.linux run_hookdir()).
+    reason = _passed_over(look, path, "dhclient-script")
+    if reason:
+        return False, reason
+    return (True, "dhclient reads it in for each lease") if look.host.find_binary("dhclient") else (False, "dhclient is not installed")
+
+
+def dnf(look, path, _mode, _when):
+    if not path.endswith((".action", ".actions")):
+        return False, "dnf reads only files that end in .action or .actions"
+    return True, "dnf runs it after a transaction"
+
+
+def _daemon(look, name):
+    """Whether a daemon of one of these names is there and starts."""
+    told = [look.units.runs(unit + ".service") for unit in _DAEMONS[name] if look.units.known(unit + ".service")]
+    if told:
+        return next((answer for answer in told if answer[0]), told[0])
+    if any(look.host.find_binary(program) for program in _DAEMONS[name]):
+        return None, "%s is installed, and nothing tells whether it runs" % name
+    return False, "%s is not installed" % name
+
+
+def _name(path):
+    return path.rsplit("/", 1)[-1]

@@ -1,0 +1,139 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hooks that were found: one row for each command, however many ways lead to it. PRIVATE to the collection."""
+
+import collections
+
+from ..._parse.shell.command_text import masked_text
+from ..._script.effect import CONFIDENCES, EVERY
+from ..._script.sequence import told
+from .owner import ADMINISTRATOR, PACKAGE
+
+BOOT, START, STOP, RESTART, RELOAD = "boot", "start", "stop", "restart", "reload"
+PACKAGE_UPGRADE, TIMER, EVENT, BY_HAND = "package_upgrade", "timer", "event", "by_hand"
+TRIGGERS = (BOOT, START, STOP, RESTART, RELOAD, PACKAGE_UPGRADE, TIMER, EVENT, BY_HAND)
+# What nobody has to ask for.
+ITSELF = (BOOT, PACKAGE_UPGRADE, TIMER, EVENT)
+# What somebody asks a service for.
+ASKED = (START, STOP, RESTART, RELOAD)
+THROUGH_LIMIT = 5
+PLACE_LIMIT = 120
+# Nobody reads more; who has more is told that not all was taken.
+LIMIT = 1000
+_LIVE_RANK = {False: 0, None: 1, True: 2}
+_BACK_RANK = ("no", "unknown", "replaced", "saved")
+# Data of an instance is fetched anew; a program's settings are for their owner to decide.
+_NOT_EDITED = ("/var/lib/cloud/", "/run/")
+
+# On which way a command is reached: C(kind) of the file that starts it, C(triggers), C(live) and C(because), the C(unit) it runs for, C(through)
+# (C(path:line) of the callers), C(chain) (paths of the scripts on the way). C(purpose): TEARDOWN, LIBRARY or None. C(after): what the callers
+# do when the command is done, as of a Run.
+Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose after")
+Way.__new__.__defaults__ = (None, ())
+# It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
+TEARDOWN, LIBRARY = "teardown", "library"
+# Not about rules, and so in rows of their own.
+SETTINGS = "settings"
+
+
+class Rows(object):
+    """Rows by place and command; C(all()) in the order in which they matter. C(full): there were more than are kept."""
+
+    def __init__(self, owners):
+        self.full = False
+        self._owners = owners
+        self._rows = {}
+
+    def __len__(self):
+        return len(self._rows)
+
+    def take(self, way, path, line, effect, kind=None, service=None):
+        """Note that C(effect), which stands at C(path), is reached on C(way). C(kind) of the file, where it is another than that of the way."""
+        saved_to, restarted, appends = told(way.after, effect.families)
+        restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
+        effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted, appends=effect.appends or appends)
+        key = (path, line, effect.command, effect.sort, service)
+        row = self._rows.get(key)
+        if row is None:
+            self.full = self.full or len(self._rows) >= LIMIT
+            if not self.full:
+                self._rows[key] = self._row(way, path, line, effect, kind or way.kind, service)
+            return
+        if way.purpose == LIBRARY:
+            return
+        for name, values in (("families", effect.families), ("tables", effect.tables), ("chains", effect.chains)):
+            # for t in nat filter; do iptables -t $t -F; done
+            row[name] += [value for value in values if value not in row[name]]
+        row["purpose"] = row["purpose"] if row["purpose"] == way.purpose else None
+        row["saved_to"], row["appends"] = row["saved_to"] or _saved_to(effect), row["appends"] or effect.appends
+        row["restarted"] += [program for program in effect.restarted if program not in row["restarted"]]
+        row["triggers"] = ordered(set(row["triggers"]) | set(way.triggers))
+        row["through"] = (row["through"] + [caller for caller in way.through if caller not in row["through"]])[:THROUGH_LIMIT]
+        row["unit"] = row["unit"] or way.unit
+        if row["kind"] in ("script", "unit") and way.kind not in ("script", "unit") and not kind:
+            row["kind"] = way.kind
+        if _LIVE_RANK[way.live] > _LIVE_RANK[row["live"]]:
+            row["live"], row["live_because"] = way.live, way.because
+
+    def _row(self, way, path, line, effect, kind, service):
+        owner = self._owners.of(path)
+        row = {
+            "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner, "sort": effect.sort,
+            "families": list(effect.families), "tables": list(effect.tables), "chains": list(effect.chains), "comes_back": effect.comes_back,
+            "service": service, "verb": effect.verb if service else None, "unit": way.unit, "triggers": ordered(way.triggers),
+            "through": list(way.through[:THROUGH_LIMIT]), "live": way.live, "live_because": way.because, "confidence": effect.confidence,
+            "fix": _fix(kind, owner, path, way), "saved_to": _saved_to(effect), "restarted": list(effect.restarted), "appends": effect.appends,
+            "purpose": way.purpose,
+        }
+        return dict(row, file=effect.file) if effect.sort == SETTINGS else row
+
+    def may_run(self, path):
+        """Whether one of the ways that lead to what stands at C(path) is not known to be dead."""
+        return any(row["live"] is not False for row in self._rows.values() if row["path"] == path)
+
+    def of_unit(self, unit, phases):
+        """The rows that starting, stopping or reloading a unit runs through."""
+        return [row for row in self._rows.values() if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
+
+    def units(self):
+        """Names of the units that run through any of them."""
+        return set(row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS)
+
+    def all(self):
+        """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked for."""
+        return sorted(self._rows.values(), key=lambda row: (
+            -_LIVE_RANK[row["live"]], not set(ITSELF).intersection(row["triggers"]), BY_HAND in row["triggers"],
+            CONFIDENCES.index(row["confidence"]), row["path"], row["line"], row["command"]))
+
+
+def ordered(triggers):
+    return [trigger for trigger in TRIGGERS if trigger in triggers]
+
+
+def _saved_to(effect):
+    place = effect.saved_to
+    return masked_text(place, PLACE_LIMIT) if place and "/" in place else place
+
+
+def _fix(kind, owner, path, way):
+    """How the danger can be removed with the smallest change, or None where it is not for a program to decide."""
+    if way.purpose:
+        return None
+    if kind == "service_config" or path.startswith(_NOT_EDITED):
+        return None
+    if kind == "unit":
+        return "drop_in"
+    if kind == "nft_config" or owner != PACKAGE:
+        return "remove_command" if owner == ADMINISTRATOR or path.startswith("/etc/") else None
+    return "drop_in" if way.unit else "divert"
+
+
+def summary(effects):
+    """(families, tables, chains, comes_back, confidence) of several rows together."""
+    families = sorted(set(family for row in effects for family in row["families"]))
+    tables = sorted(set(table for row in effects for table in row["tables"]))
+    chains = sorted(set(chain for row in effects for chain in row["chains"]))
+    back = min((row["comes_back"] for row in effects), key=_BACK_RANK.index)
+    sure = max((row["confidence"] for row in effects), key=CONFIDENCES.index)
+    return families, list(EVERY) if "*" in tables else tables, list(EVERY) if "*" in chains else chains, back, sure

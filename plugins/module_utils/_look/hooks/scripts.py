@@ -1,0 +1,190 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scripts of a node: which files are worth parsing, and what those hold. PRIVATE to the collection.
+
+A file is parsed where it holds a word of the firewall, or names a script that does. Everything else is read once and put away.
+"""
+
+import posixpath
+import re
+
+from ..._host.host import OK
+from ..._script.words import folders_started, mentions, mentions_settings
+from .live import is_passed_over
+
+READABLE, OTHER = "readable", "other"
+_SHEBANG = re.compile(r"#![ \t]*(\S+)([^\n]*)")
+_NFT = re.compile(r"#![^\n]*\bnft\b")
+# What _script/script.py reads.
+_READ = re.compile(
+    r"(?:(?:r?ba|da|a|[mlp]?d?k|z)?sh(?:93)?|busybox|openrc-run|runscript|init-d-script|with-contenv|nft|(?:python|perl|ruby)[\d.]*)\Z")
+# Paths that a file names. What lies in these is no script: the kernel's own, devices, what a run leaves behind, and the lists of apt.
+# The slash comes first, so that a search goes from one to the next.
+_PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-]+){1,7}")
+# A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a.
+_BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([^\n]{1,80}?\))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
+# One of these is in whatever that finds.
+_BESIDE_SIGNS = (b"$", b"./", b".\"/")
+_FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
+_READS_IN = re.compile(rb"^[ \t]*(?:\.|source)[ \t]+\S", re.MULTILINE)
+_BESIDE_UNKNOWN = re.compile("\0[^\0]*\0/")
+_DEPTH = 5
+_PATHS_LIMIT = 200
+_FOLDER_LIMIT = 200
+_FOLDERS_LIMIT = 8
+# Names of so many letters tell a script from an everyday word.
+_NAME_LENGTH = 4
+
+
+class Script(object):
+    """C(path) in the tree with all links followed, C(text), C(mode) bits, C(language), C(is_nft) where nft reads it."""
+
+    def __init__(self, path, found):
+        self.path = path
+        self.text = _text(found.data)
+        self.mode = found.mode
+        self.language = language_of(self.text)
+        self.is_nft = _NFT.match(self.text) is not None
+
+
+class Scripts(object):
+    """Reads through one C(Walk); every file is judged once. C(other_languages) are paths of hits in a language that is not read here,
+    C(names) are names that make a file worth reading.
+    """
+
+    def __init__(self, host, walk, is_debian):
+        self.other_languages = set()
+        self._is_debian = is_debian
+        self._host = host
+        self._walk = walk
+        self._scripts = {}
+        self._wanted = {}
+        self._programs = set()
+        # {path: what of it, and of what it starts, could not be seen}
+        self._unseen = {}
+        self.names = []
+
+    def know(self, names):
+        """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word of the firewall anyway."""
+        coded = set(name.encode("utf-8", "surrogateescape") for name in names)
+        coded = set(name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name))
+        if not coded.issubset(self.names):
+            self.names = sorted(coded.union(self.names))
+            # What was of no interest may say one of them.
+            self._wanted = dict((path, True) for path, wanted in self._wanted.items() if wanted)
+
+    def names_a_hit(self, data):
+        """Whether the bytes hold a word of the firewall or one of those names."""
+        if mentions(data) or mentions_settings(data):
+            return True
+        for name in self.names:
+            if name in data:
+                return True
+        return False
+
+    def is_script_wanted(self, data):
+        """The same of a script that only people run: what it reads in may flush, what it starts stands for itself."""
+        return self.names_a_hit(data) or (_READS_IN.search(data) is not None and self.is_wanted(data))
+
+    def is_wanted(self, data):
+        """Whether a file of these bytes is worth parsing."""
+        return self._asks(data, _DEPTH, "/")
+
+    def _asks(self, data, depth, folder):
+        if self.names_a_hit(data):
+            return True
+        started = folders_started(data)
+        if started is None or started and depth == 0:
+            return True
+        if b"/" not in data or depth == 0:
+            return False
+        paths = set(_text(path) for path in _PATHS.findall(data)[:_PATHS_LIMIT])
+        for started_folder in started:
+            paths.update(self._in(_text(started_folder)))
+        beside = [_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]] if any(sign in data for sign in _BESIDE_SIGNS) else ()
+        if beside:
+            paths.update(posixpath.normpath(posixpath.join(each, name)) for each in [folder] + folders_in(_text(data)) for name in beside)
+        return any(self._is_hit(path, depth) for path in sorted(paths))
+
+    def _is_hit(self, path, depth):
+        if path not in self._wanted:
+            self._wanted[path] = False  # A script that names itself proves nothing.
+            if path in self._programs:
+                return False
+            with self._host.noting() as unseen:
+                self._wanted[path] = self._is_hit_now(path, depth)
+            self._unseen[path] = unseen
+        else:
+            # It was read for somebody else: who asks now has to know as well what could not be.
+            self._tell_again(path)
+        return self._wanted[path]
+
+    def _is_hit_now(self, path, depth):
+        status, found = self._walk.read(path)
+        if found is None:
+            self._programs.add(path)
+        if status != OK or found is None or language_of(found.data[:200].decode("utf-8", "replace")) == OTHER:
+            return False
+        return self._asks(found.data, depth - 1, posixpath.dirname(path)) and self._walk.whole(found) is not None
+
+    def _tell_again(self, path):
+        for unseen, why in self._unseen.get(path, {}).items():
+            self._host.note(unseen, why)
+
+    def _in(self, folder):
+        return [folder.rstrip("/") + "/" + name for name in self._host.list_dir(folder)[1][:_FOLDER_LIMIT]]
+
+    def of(self, path):
+        """C(Script) at a path, None where there is no text to be read."""
+        if path not in self._scripts:
+            with self._host.noting() as unseen:
+                real = self._host.tree_path(path)
+                found = self._walk.read(real)[1] if real else None
+                self._scripts[path] = Script(real, found) if found is not None and self._walk.whole(found) else None
+            self._unseen[path] = unseen
+        else:
+            self._tell_again(path)
+        return self._scripts[path]
+
+    def find(self, name, folders):
+        """Path of the tree that a script means by C(name), or None; C(folders) are those in which it may look for what lies beside it."""
+        name = _BESIDE_UNKNOWN.sub("./", name) if name.startswith("\0") else name
+        if "\0" in name:
+            return None
+        if "/" not in name:
+            return self._host.find_binary(name)
+        paths = [posixpath.normpath(posixpath.join(folder, name)) for folder in folders]
+        return next((path for path in paths if self._host.is_file(path)), None)
+
+    def in_folder(self, folder):
+        """Paths of the executable files that run-parts would start."""
+        status, names = self._host.list_dir(folder)
+        paths = [folder.rstrip("/") + "/" + name for name in names[:_FOLDER_LIMIT]
+                 if status == OK and not is_passed_over(name, self._is_debian())]
+        return [path for path in paths if self._is_executable(path)]
+
+    def _is_executable(self, path):
+        found = self._host.stat(path)
+        return found is not None and self._host.is_file(path) and bool(found.st_mode & 0o111)
+
+
+def folders_in(text):
+    """Folders that a script, or a unit, goes to before it starts something."""
+    return _FOLDERS.findall(text)[:_FOLDERS_LIMIT]
+
+
+def _text(data):
+    return data.decode("utf-8", "surrogateescape")
+
+
+def language_of(text):
+    """Whether a script is in a language that is read here, such as that of a shell, which is meant where it does not say."""
+    found = _SHEBANG.match(text)
+    if found is None:
+        return READABLE
+    name = posixpath.basename(found.group(1))
+    if name == "env":
+        words = [word for word in found.group(2).split() if not word.startswith("-") and "=" not in word]
+        name = posixpath.basename(words[0]) if words else ""
+    return READABLE if _READ.match(name) else OTHER

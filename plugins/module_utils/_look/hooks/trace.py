@@ -1,0 +1,241 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart. PRIVATE to the collection."""
+
+import posixpath
+
+from ..._host.host import OK
+from ..._script import nft_script, services
+from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
+from ..._script.script import STATEMENTS_LIMIT, read_script
+from .rows import LIBRARY, TEARDOWN
+from .scripts import OTHER, folders_in
+
+# A script that starts a script that starts a script: nobody goes deeper, and a crowd of them ends the look.
+DEPTH_LIMIT = 8
+READINGS_LIMIT = 3000
+INCLUDES_LIMIT = 50
+# Of all scripts together: ten times what one may have (_script/script.py), about ten seconds.
+ALL_STATEMENTS_LIMIT = 500000
+# The worst first.
+_NFT_SORTS = ("ruleset", "table", "flush", "delete")
+# Scripts of distributions that take Kubernetes off a node (k3s install.sh, rke2 bundle/bin); whoever runs one wants its rules gone.
+_ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh", "rke2-uninstall.sh")
+
+
+class Tracer(object):
+    """C(rows) is filled by C(shell), C(program) and, in the end, C(finish).
+
+    C(replays) is {path of a saved rule set: [(who, live, triggers)]}; C(reached) are paths of scripts that something runs, or may;
+    C(cut) is true where there was more than could be followed; C(read(path)) is the text of a file of settings or rules, or None. A script that is
+    not followed to its end is noted (Host.note).
+    """
+
+    def __init__(self, host, scripts, units, saved, rows):
+        self.replays = {}
+        self.reached = set()
+        self.cut = False
+        self.read = saved.text
+        self._host = host
+        self._scripts = scripts
+        self._units = units
+        self._saved = saved
+        self._rows = rows
+        self._readings = {}
+        self._left, self._statements = READINGS_LIMIT, ALL_STATEMENTS_LIMIT
+        self._services = []
+
+    def shell(self, way, path, text, line_of, arguments=None, called=(), folders=()):
+        """Follow a shell text that stands in the file C(path); C(line_of(line)) is the line of the file, C(folders) are those it runs in."""
+        reading = self._reading(text, arguments, called)
+        if reading is None:
+            return
+        if reading.cut:
+            self._host.note(path, reading.cut)
+        for effect in reading.effects:
+            self._take(way, path, line_of(effect.line), effect)
+        beside = (posixpath.dirname(path),) + tuple(folders) + tuple(folders_in(text))
+        names, outer = self._names_called(reading, called, beside), way
+        for run in reading.runs:
+            line = line_of(run.line)
+            way = outer._replace(after=self._after(run, reading, beside) + outer.after)
+            if run.how == "unit":
+                verb = run.arguments[0] if run.arguments else ""
+                command = "systemctl %s %s" % (verb, run.path_or_name)
+                self._services.append((way, path, line, Effect(
+                    line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)))
+            else:
+                self._follow(way, path, line, run, names, beside)
+
+    def _after(self, run, reading, folders):
+        """What a script does when it is done with what it runs; of a library that it reads in, with the functions that stand there."""
+        if run.how != "source":
+            return run.after
+        program = self._scripts.find(run.path_or_name, folders)
+        script = self._scripts.of(program) if program else None
+        library = self._reading(script.text, None, ()) if script else None
+        return tuple(event for call in reading.runs if library and call.path_or_name in library.uncalled for event in call.after)
+
+    def _names_called(self, reading, called, folders):
+        """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in another."""
+        names = tuple(called) + _names_in(reading)
+        sourced = [self._scripts.find(run.path_or_name, folders) for run in reading.runs if run.how == "source"]
+        for program in sourced if len(sourced) > 1 else ():
+            script = self._scripts.of(program) if program else None
+            inner = self._reading(script.text, None, names) if script else None
+            names += _names_in(inner) if inner else ()
+        return tuple(dict.fromkeys(names))
+
+    def _reading(self, text, arguments, called):
+        key = (text, arguments, called)
+        if key not in self._readings:
+            if self._left <= 0 or self._rows.full:
+                self.cut = True
+                return None
+            self._left -= 1
+            limit = min(STATEMENTS_LIMIT, self._statements)
+            self._readings[key] = read_script(text, arguments, called, limit)
+            self._statements -= self._readings[key].statements
+        return self._readings[key]
+
+    def program(self, way, path, line, program, arguments, called=None, environment=None):
+        """Follow a program that the file C(path) starts, one of a known service or a script. C(called): names its caller uses, if it sources it;
+        C(environment): what a unit sets.
+        """
+        acts = services.known_program(program)
+        if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
+            self.acts(way, path, line, acts(arguments[0] if arguments else "", self.read, environment))
+            return
+        script = self._scripts.of(program)
+        if script is not None:
+            way = way._replace(through=("%s:%d" % (path, line),) + tuple(way.through))
+            self.script(way, script, tuple(arguments) if called is None else None, called or ())
+
+    def _has_effects(self, program, arguments):
+        script = self._scripts.of(program)
+        reading = self._reading(script.text, tuple(arguments), ()) if script is not None else None
+        return reading is not None and bool(reading.effects)
+
+    def is_script(self, path):
+        """Whether a text lies at a path, whatever it is called like: F(/etc/systemd/scripts/iptables)."""
+        return path.startswith("/") and self._scripts.of(path) is not None
+
+    def script(self, way, script, arguments=None, called=()):
+        """Follow a script as a whole."""
+        if script.path in way.chain or len(way.chain) >= DEPTH_LIMIT:
+            return
+        self._reach(way, script.path)
+        if posixpath.basename(script.path) in _ENDS_KUBERNETES:
+            way = way._replace(purpose=TEARDOWN)
+        way = way._replace(kind="script", chain=way.chain + (script.path,))
+        if script.language == OTHER:
+            self._scripts.other_languages.add(script.path)
+        elif script.is_nft:
+            self.nft(way, script.path)
+        else:
+            self.shell(way, script.path, script.text, lambda inner: inner, arguments, called)
+
+    def follow_library(self, way, script):
+        """Follow the functions of a script that nothing in it calls."""
+        reading = self._reading(script.text, None, ()) if script.language != OTHER and not script.is_nft else None
+        if reading is not None and reading.uncalled:
+            self.script(way._replace(purpose=LIBRARY), script, None, reading.uncalled)
+
+    def _reach(self, way, path):
+        if way.live is not False:
+            self.reached.add(path)
+
+    def acts(self, way, path, line, acts):
+        """Take what a service of a distribution does; the setting that makes it do so is where its row stands."""
+        for act in acts:
+            if act.effect.file:
+                self._replayed(way, path, line, act.effect.file)
+            if act.effect.sort == services.LOAD:
+                continue
+            if act.path:
+                inner = way._replace(through=("%s:%d" % (path, line),) + tuple(way.through))
+                self._rows.take(inner, act.path, act.line, act.effect, act.kind)
+            else:
+                self._rows.take(way, path, line, act.effect)
+
+    def nft(self, way, path):
+        """Follow a file of nft's language and what it includes: [Effect]."""
+        text = self.read(path) if path not in way.chain[:-1] and len(way.chain) <= INCLUDES_LIMIT else None
+        if text is None:
+            return []
+        self._replayed(way, path, 0, path)
+        found = nft_script.read_nft_script(text)
+        for effect in found:
+            self._rows.take(way, path, effect.line, effect, "nft_config")
+        for run in nft_script.read_nft_includes(text):
+            for included in self._included(path, run.path_or_name):
+                if included not in way.chain:
+                    found = found + self.nft(way._replace(through=("%s:%d" % (path, run.line),) + tuple(way.through), chain=way.chain + (included,)), included)
+        return found
+
+    def _included(self, path, pattern):
+        """Files that an include names; those without a folder are looked for in nft's own (man nft)."""
+        pattern = pattern if pattern.startswith("/") else posixpath.join("/etc" if path.startswith("/etc/") else posixpath.dirname(path), pattern)
+        if "*" not in pattern and "?" not in pattern:
+            return [pattern]
+        import fnmatch
+        folder, base = posixpath.split(pattern)
+        names = self._host.list_dir(folder)[1]
+        return [folder + "/" + name for name in fnmatch.filter(names, base) if not name.startswith(".")][:INCLUDES_LIMIT]
+
+    def _take(self, way, path, line, effect):
+        if effect.sort == "restore" and effect.file is None and path in services.DATA:
+            effect = effect._replace(file=services.DATA[path])
+        if effect.sort == "service":
+            self._services.append((way, path, line, effect))
+        elif effect.sort == "apply" and effect.file and not set(effect.families).issubset((IPV4, IPV6)):
+            self._applied(way, path, line, effect)
+        elif effect.sort == "restore" and effect.file:
+            self._restored(way, path, line, effect)
+        else:
+            self._rows.take(way, path, line, effect)
+
+    def _applied(self, way, path, line, effect):
+        """C(nft -f): what the file says. In a script the command that loads it is a hook as well; of a unit (nftables.service) the file is."""
+        self._reach(way, effect.file)
+        found = self.nft(way._replace(through=("%s:%d" % (path, line),) + tuple(way.through), chain=way.chain + (effect.file,)), effect.file)
+        if found and way.kind != "unit":
+            worst = min(found, key=lambda inner: _NFT_SORTS.index(inner.sort))
+            self._rows.take(way, path, line, effect._replace(
+                sort=worst.sort, tables=worst.tables, chains=worst.chains, families=worst.families, comes_back=worst.comes_back,
+                confidence=worst.confidence))
+
+    def _restored(self, way, path, line, effect):
+        """A restore destroys the tables that its file has; what a file will have that is still to be written nobody can tell."""
+        self._replayed(way, path, line, effect.file)
+        saved, status = self._saved.of(effect.file), self._saved.status(effect.file)
+        if saved is not None:
+            tables = tuple(table for table in saved.tables if effect.tables in (EVERY, ()) or table in effect.tables)
+            if tables:
+                self._rows.take(way, path, line, effect._replace(tables=tables))
+        elif status != OK:
+            self._rows.take(way, path, line, effect._replace(tables=effect.tables or EVERY, confidence=max(
+                effect.confidence, "likely", key=CONFIDENCES.index)))
+
+    def _replayed(self, way, path, line, file):
+        self.replays.setdefault(file, []).append((way.unit or ("%s:%d" % (path, line) if line else path), way.live, way.triggers))
+
+    def _follow(self, way, path, line, run, names, folders):
+        if run.how == "directory":
+            folder = run.path_or_name
+            for program in self._scripts.in_folder(folder) if folder.startswith("/") else ():
+                self.program(way, path, line, program, run.arguments)
+        else:
+            program = self._scripts.find(run.path_or_name, folders)
+            if program is not None:
+                self.program(way, path, line, program, run.arguments, names if run.how == "source" else None)
+
+    def finish(self):
+        """Rows for services that are told to start, stop or reload, once all units are known."""
+        from .serve import serve
+        serve(self._services, self._units, self._rows, self.read)
+
+
+def _names_in(reading):
+    return tuple(run.path_or_name for run in reading.runs if "/" not in run.path_or_name)

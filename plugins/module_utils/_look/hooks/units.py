@@ -1,0 +1,151 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the look for hooks asks of systemd's units: when one starts, and whether it ever does. PRIVATE to the collection."""
+
+import posixpath
+
+from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
+from ..host.place import LIVE
+from ..units.paths import DIRECTORIES
+from ..units.units import Units
+
+# Units that are, or contain, a kubelet.
+KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service", "k0scontroller.service",
+            "k0sworker.service", "snap.microk8s.daemon-kubelite.service")
+# Who starts what stands in the other places.
+DAEMONS = ("cron.service", "crond.service", "cronie.service", "dcron.service", "NetworkManager.service", "networkd-dispatcher.service")
+_RUNS = ("active", "activating", "reloading", "deactivating")
+# Conditions of a start that a file decides (man systemd.unit); C(|) and C(!) in front are not judged here.
+_CONDITIONS = tuple(word + what for word in ("Condition", "Assert") for what in ("FileIsExecutable", "PathExists", "FileNotEmpty"))
+
+
+class HookUnits(object):
+    """C(Units) of a tree with the answers remembered."""
+
+    def __init__(self, host, node):
+        self.all = Units(host, node)
+        self.status = self.all.status
+        self._host = host
+        self.live = node["place"] == LIVE
+        self._active = {}
+        self._told = {}
+
+    def folders(self):
+        """Directories of unit files and drop-ins, those that are the same once."""
+        return distinct(self._host, DIRECTORIES)
+
+    def names_at(self, paths):
+        """Names of the units that these files, among them drop-ins, speak of."""
+        wanted, types = set(), set()
+        for path in paths:
+            folder, base = posixpath.split(path)
+            name = posixpath.basename(folder)[:-2] if folder.endswith(".d") else base
+            if name.endswith((".service", ".socket")):
+                wanted.add(name)
+            elif name in ("service", "socket"):
+                types.add("." + name)
+        names = set(self.all.names(".service") + self.all.names(".socket"))
+        found = set(self.all.paths.canonical(name) for name in wanted)
+        found.update(name for name in names if any(_is_of(name, each) for each in wanted))
+        found.update(name for name in names if name.endswith(tuple(types)) and types)
+        return sorted(name for name in found if self.unit(name) is not None)
+
+    def ask_active(self, names):
+        """Ask the running systemd in one question about units, and about those that start what stands elsewhere."""
+        known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS)) if name not in self._active and self.known(name)]
+        self._active.update(self.all.active(known) if self.live else {})
+        self._told = {}
+
+    def unit(self, name):
+        return self.all.unit(name)
+
+    def known(self, name):
+        return self.all.paths.fragment(name) is not None
+
+    def is_masked(self, name):
+        unit = self.unit(name)
+        return unit is not None and unit.masked
+
+    def name_of(self, name):
+        """The name systemd knows the unit C(name) (an alias, or without its type) by."""
+        return self.all.paths.canonical(name if "." in name else name + ".service")
+
+    def active_state(self, name):
+        """ActiveState of a unit, None where no systemd could be asked."""
+        return self._active.get(name)
+
+    def at_boot(self, name):
+        return self.all.starts_at_boot(name)
+
+    def activators(self, name):
+        """Timers, paths and sockets that start a unit and are started at boot themselves: [Activation]."""
+        return [each for each in self.all.activated_by(name) if self.at_boot(each.name) or self.active_state(each.name) in _RUNS]
+
+    def runs(self, name):
+        """(True, False or None, why): whether the unit runs, or starts without anybody's help."""
+        if name not in self._told:
+            self._told[name] = self._runs(name)
+        return self._told[name]
+
+    def _runs(self, name):
+        unit = self.unit(name)
+        if unit is None:
+            return False, "there is no %s" % name
+        if unit.masked:
+            return False, "%s is masked" % name
+        reason = self._unmet(unit)
+        state = self.active_state(name)
+        if state in _RUNS:
+            return True, "%s is %s" % (name, state)
+        if reason:
+            return False, "%s never starts: %s" % (name, reason)
+        at_boot = self.at_boot(name)
+        if at_boot:
+            return True, "%s starts at boot" % name
+        for each in self.activators(name):
+            return True, "%s starts %s" % (each.name, name)
+        if at_boot is None:
+            return None, "whether %s starts at boot cannot be told" % name
+        word = self.all.state(name) or "disabled"
+        if self.live and state is None:
+            return None, "%s is %s, and whether it is active cannot be told" % (name, word)
+        return False, "%s is %s%s" % (name, word, " and %s" % state if state else "")
+
+    def _unmet(self, unit):
+        """The condition of a unit that a file of this tree does not meet, or None."""
+        for key in _CONDITIONS:
+            for value in unit.values("Unit", key):
+                path = value.text.strip()
+                if path.startswith("/") and "%" not in path and not self._meets(key, path):
+                    return "%s=%s is not met" % (key, path)
+        return None
+
+    def _meets(self, key, path):
+        found = self._host.stat(path)
+        if found is None:
+            return False
+        if key.endswith("FileIsExecutable"):
+            return self._host.is_file(path) and bool(found.st_mode & 0o111)
+        return key.endswith("PathExists") or found.st_size > 0
+
+
+def _is_of(name, other):
+    """Whether a file for C(other) (a template, or a prefix that ends in a dash) counts for the unit C(name)."""
+    stem, _dot, kind = other.rpartition(".")
+    return name.endswith("." + kind) and (stem.endswith(("@", "-")) and name.startswith(stem))
+
+
+def distinct(host, folders):
+    """Directories of the tree that exist, each once, by the path that leads to it without a link."""
+    found = []
+    for folder in folders:
+        real = host.tree_path(folder)
+        if real and real not in found and host.is_dir(real):
+            found.append(real)
+    return found
+
+
+def told(answer):
+    """C(ok) where a directory of units could be listed."""
+    return answer if answer in (OK, ABSENT, DENIED, TIMEOUT) else UNPARSED

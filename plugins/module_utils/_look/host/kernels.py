@@ -1,0 +1,218 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the collection."""
+
+from ... import _names, _versions
+from ..._host.host import ABSENT, INDEX_LIMIT, OK, Text
+from ..._names import UNCOLLECTED
+from ..._parse.kernel.kernel_config import is_whole, parse_kernel_config
+from ..._parse.kernel.modprobe_conf import parse_modprobe_conf
+from ..._parse.kernel.modules_alias import find_alias
+from ..._parse.kernel.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
+from ..._parse.kernel.modules_dep import dependencies_of, parse_modules_dep
+from ..unread import status_of_notes, told
+
+MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
+# More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
+KERNELS_LIMIT = 6
+_CONFIG = "config-"
+
+# Where distributions and kernels keep the configuration a kernel was built with. /proc/config.gz (IKCONFIG_PROC) is
+# the running kernel's own and cannot be stale; Fedora keeps the file beside the modules.
+CONFIG_FILES = (
+    "/boot/config-{release}",
+    "{tree}/config",
+    "/usr/lib/modules/{release}/config",
+    "/usr/lib/ostree-boot/config-{release}",
+    "/usr/lib/kernel/config-{release}",
+    "/usr/src/linux-headers-{release}/.config",
+    "{tree}/build/.config",
+)
+
+
+class Kernel(object):
+    """One kernel of the tree; its files are read when first asked for.
+
+    C(index): ok, missing, empty, stale, unreadable or no_tree, with C(index_cause) as a sentence.
+    """
+
+    def __init__(self, host, release, running, configured_aliases=None):
+        self._host = host
+        self._configured_aliases = configured_aliases or (lambda name: [])
+        self._softdeps = None
+        self.release = release
+        self.running = running
+        with host.noting() as notes:
+            self.tree = _tree_of(host, release)
+        # Why nobody can tell whether it has a directory of modules; empty where that is known.
+        self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
+        # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds those of no kernel.
+        self.collected = self.tree is not None or any(
+            status != UNCOLLECTED and (running or status != ABSENT) for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
+        self.unread = []
+        self.dep, self.index, self.index_cause = self._read_index()
+        self.builtin_status = ABSENT
+        self.builtin = self._read_builtin()
+        self._config = None
+        self._symbols = None
+        self._aliases = None
+        self._files = None
+
+    def _read(self, name, limit=INDEX_LIMIT):
+        return self._host.read_text(self.tree + "/" + name, limit) if self.tree else Text(ABSENT)
+
+    def _read_index(self):
+        if self.unseen:
+            return {}, "unreadable", self.unseen
+        if not self.collected:
+            return {}, "no_tree", "the modules of %s were not collected" % self.release
+        if self.tree is None:
+            return {}, "no_tree", "there is no directory of modules for %s" % self.release
+        text = self._read("modules.dep")
+        if text.status == ABSENT:
+            return {}, "missing", "%s/modules.dep does not exist: depmod never ran" % self.tree
+        if not text.ok:
+            return {}, "unreadable", told(self._host, self.tree + "/modules.dep", text.status)
+        modules, unread = parse_modules_dep(text.text)
+        if unread:
+            self.unread = [{"file": self.tree + "/modules.dep", "line": 0, "text": line[:120]} for line in unread[:3]]
+        if unread and len(unread) >= len(modules):
+            return {}, "unreadable", "%s/modules.dep is no index: %d lines cannot be read" % (self.tree, len(unread))
+        order = self._read("modules.order") if not modules else None
+        if order is not None and order.status not in (OK, ABSENT):
+            return {}, "unreadable", "%s/modules.dep is empty, and %s" % (self.tree, told(self._host, self.tree + "/modules.order", order.status))
+        if order is not None and order.text.strip():
+            return {}, "empty", "%s/modules.dep is empty although modules are installed" % self.tree
+        stale = self._staleness(modules)
+        return modules, "stale" if stale else "ok", stale or ""
+
+    def _staleness(self, modules):
+        """Why depmod has to run again, or None. Directories newer than the index are compared by their content:
+        times alone prove nothing on images that clamp them."""
+        if modules and not self._host.exists(self.tree + "/modules.dep.bin") and not _modprobe_is_busybox(self._host):
+            return "%s/modules.dep.bin does not exist; kmod reads only that one" % self.tree
+        written = self._host.stat(self.tree + "/modules.dep")
+        listed = set(path for path, _needs in modules.values())
+        folders = set(path.rpartition("/")[0] for path in listed)
+        for folder in sorted(folders.union(("updates", "extra", "updates/dkms", "weak-updates"))):
+            seen = None if folder.startswith("/") else self._host.stat(self.tree + "/" + folder)
+            if written is None or seen is None or seen.st_mtime <= written.st_mtime:
+                continue
+            status, names = self._host.list_dir(self.tree + "/" + folder)
+            news = [name for name in names if _names.of_file(name) and (folder + "/" + name).lstrip("/") not in listed]
+            if status == OK and news:
+                return "%s/%s/%s is newer than modules.dep and not in it" % (self.tree, folder, news[0])
+        return None
+
+    def _read_builtin(self):
+        text = self._read("modules.builtin")
+        self.builtin_status = text.status
+        modules, _unread = parse_modules_builtin(text.text)
+        return modules
+
+    def dependencies_of(self, name):
+        """Names of the hard dependencies of a module, [] where the index does not know it."""
+        return dependencies_of(self.dep[name][1]) if name in self.dep else []
+
+    def has_file(self, path):
+        """Whether a file that the index names is there, None where that cannot be told; paths in it are relative to the tree or absolute."""
+        return {OK: True, ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
+
+    @property
+    def config(self):
+        """(path or None, is it whole)."""
+        if self._config is None:
+            self._config = self._read_config()
+        return self._config[:2]
+
+    @property
+    def config_symbols(self):
+        """{symbol: value}; empty where no configuration was found."""
+        if self._symbols is None:
+            self._symbols = parse_kernel_config(self._config[2] if self.config[0] else "")[0]
+        return self._symbols
+
+    def _read_config(self):
+        places = ["/proc/config.gz", "/proc/config"] if self.running else []
+        places += [place.format(release=self.release, tree=self.tree or "/nowhere") for place in CONFIG_FILES]
+        for path in places:
+            text = self._host.read_text(path)
+            if text.ok and "CONFIG_" in text.text:
+                return path, is_whole(text.text), text.text
+        return None, False, ""
+
+    def aliases_of(self, name):
+        """Modules that C(name) stands for: by modprobe.d, else by this kernel's own tables."""
+        configured = self._configured_aliases(name)
+        if configured:
+            return configured
+        if self._aliases is None:
+            builtin = parse_modules_builtin_modinfo(self._read("modules.builtin.modinfo").text)
+            self._aliases = (self._read("modules.alias").text, {_names.normalise(alias): module for alias, module in builtin.items()})
+        text, builtin = self._aliases
+        return find_alias(text, name) or ([builtin[name]] if name in builtin else [])
+
+    def softdeps(self):
+        """The softdep directives that the modules themselves bring along."""
+        if self._softdeps is None:
+            self._softdeps = parse_modprobe_conf(self._read("modules.softdep").text)[0]
+        return self._softdeps
+
+    def file_of(self, name):
+        """Path below the tree of a module file the index does not know, or None. Walks the tree, once."""
+        if self._files is None:
+            self._files = {}
+            folders = [""] if self.tree else []
+            while folders:
+                folder = folders.pop()
+                for entry in self._host.list_dir(self.tree + "/" + folder)[1]:
+                    path = (folder + "/" + entry).lstrip("/")
+                    module = _names.of_file(entry)
+                    if module:
+                        self._files.setdefault(module, path)
+                    # build and source lead into the kernel's sources.
+                    elif "." not in entry and entry not in ("build", "source") and self._host.is_dir(self.tree + "/" + path):
+                        folders.append(path)
+        return self._files.get(name)
+
+
+def _modprobe_is_busybox(host):
+    return (host.tree_path("/sbin/modprobe") or host.tree_path("/usr/sbin/modprobe") or "").endswith("busybox")
+
+
+def _tree_of(host, release):
+    for folder in MODULES_DIRECTORIES:
+        if host.is_dir(folder + "/" + release):
+            return folder + "/" + release
+    return None
+
+
+def installed_releases(host):
+    """(status, releases newest first). A directory counts when it holds what a kernel package ships (modules.order,
+    modules.builtin or a kernel directory): depmod's own files stay behind when a package goes."""
+    releases, status = set(), ABSENT
+    with host.noting() as notes:
+        for folder in MODULES_DIRECTORIES:
+            found, names = host.list_dir(folder)
+            status = found if found != ABSENT else status
+            for name in names:
+                if any(host.exists("%s/%s/%s" % (folder, name, mark)) for mark in ("modules.order", "modules.builtin", "kernel")):
+                    releases.add(name)
+    status = status_of_notes(notes) if notes else status
+    return status, sorted(releases, key=_versions.order, reverse=True)
+
+
+def configured_releases(host):
+    """Releases, newest first, of which /boot has the configuration: all that tells of kernels where no directory of modules was collected, or where
+    a kernel without CONFIG_MODULES has none."""
+    names = [name[len(_CONFIG):] for name in host.list_dir("/boot")[1] if name.startswith(_CONFIG)]
+    return sorted((name for name in names if name[:1].isdigit()), key=_versions.order, reverse=True)
+
+
+def chosen_releases(releases, must):
+    """(releases to look at, how many were left out): those in C(must) and the newest of the rest."""
+    first = [release for release in must if release]
+    rest = [release for release in releases if release not in first]
+    chosen = sorted(set(first + rest[:max(0, KERNELS_LIMIT - len(set(first)))]), key=_versions.order, reverse=True)
+    return chosen, len(set(releases) - set(chosen))

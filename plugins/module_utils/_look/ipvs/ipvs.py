@@ -1,0 +1,176 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_ipvs: what IPVS of the running kernel holds, and whether it is what kube-proxy needs. PRIVATE to the collection.
+
+Files below /proc/net tell nearly all of it. C(ipvsadm) is not run, since it loads ip_vs, and C(ipset) only where ip_set is there
+already, since it loads that. C(ip addr show) asks over rtnetlink and loads nothing. Most nodes have nothing of IPVS, so its parsers
+are imported where there is something to parse.
+"""
+
+import collections
+import re
+
+from ..._host.host import ABSENT, OK, UNPARSED
+from ..host.place import WITH_KERNEL
+
+# kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this node.
+DUMMY = "kube-ipvs0"
+# kubernetes pkg/proxy/ipvs/ipset.go; KUBE-SRC- and KUBE-DST- are sets of kube-router.
+_KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|IPVS-IPS)")
+# Some 200,000 real servers, or 50,000 addresses.
+PROC_LIMIT = 16 * 1024 * 1024
+OUTPUT_LIMIT = 8 * 1024 * 1024
+# Of the list of sets, 200 bytes each, and of one of them.
+SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
+_SET_LIMIT = 64 * 1024
+EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
+
+
+def collect_ipvs(host, node, kube_proxy=None):
+    """The evidence dict; C(kube_proxy) is the section node_kube_proxy. Nothing but a live place has a kernel to ask."""
+    section = {
+        "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT}, "in_kernel": None,
+        "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
+        "schedulers": [], "configured_scheduler": _configured(kube_proxy),
+        "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None}, "ipsets": [],
+        "leftover": None, "leftover_because": "only a live node runs a kernel",
+    }
+    if node["place"] in WITH_KERNEL:
+        servers = _virtual_servers(host, section)
+        _addresses(host, servers, section)
+        sets = _ipsets(host, section)
+        section["ipsets"] = (sets or [])[:SETS_LIMIT]
+        section["leftover"], section["leftover_because"] = _leftover((kube_proxy or {}).get("mode"), sets, section)
+    return section
+
+
+def _configured(kube_proxy):
+    """The scheduler of a kube-proxy in ipvs mode. One inside another program has it among arguments that nobody can see."""
+    return kube_proxy["ipvs_scheduler"] if kube_proxy and kube_proxy["runs_in"] != "embedded" else None
+
+
+def _virtual_servers(host, section):
+    """The virtual servers of this network namespace, None where they cannot be told; C(section) is told what they amount to."""
+    text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
+    section["collected"]["ip_vs"] = text.status
+    # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
+    section["in_kernel"] = True if text.ok else False if text.status == ABSENT else None
+    servers, unread = [], []
+    if text.text:
+        from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
+        servers, unread = parse_proc_net_ip_vs(text.text)
+    if unread:
+        section["collected"]["ip_vs"] = UNPARSED
+    if section["collected"]["ip_vs"] not in (OK, ABSENT):
+        return None
+    empty = [server for server in servers if not any(real.weight for real in server.real_servers)]
+    counts = collections.Counter(server.scheduler for server in servers)
+    configured = section["configured_scheduler"]
+    section.update(
+        virtual_servers=len(servers), real_servers=sum(len(server.real_servers) for server in servers),
+        without_real_servers=[_named(server) for server in sorted(empty, key=_place)[:EXAMPLES]], without_real_servers_count=len(empty),
+        schedulers=[{"scheduler": name[:32], "services": count, "differs": None if configured is None else name != configured}
+                    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SCHEDULERS_LIMIT]])
+    return servers
+
+
+def _place(server):
+    return server.family or "", server.address or "", server.port or 0, server.protocol or "", server.mark or 0
+
+
+def _named(server):
+    """One virtual server as evidence; one that is known by a firewall mark has neither address nor port."""
+    return {"family": server.family, "address": server.address, "port": server.port, "protocol": server.protocol, "mark": server.mark}
+
+
+def _addresses(host, servers, section):
+    """Whether the kernel takes packets for the virtual servers as its own: otherwise it forwards them and IPVS never sees them."""
+    devices = host.read_text("/proc/net/dev", PROC_LIMIT)
+    section["collected"]["addresses"] = devices.status
+    dummy = section["dummy_interface"]
+    if devices.ok:
+        dummy["present"] = any(line.strip().startswith(DUMMY + ":") for line in devices.text.splitlines())
+        dummy["addresses"] = _addresses_of_dummy(host) if dummy["present"] else 0
+    if devices.ok and servers is not None:
+        wanted = set(server.address for server in servers if server.address)
+        dummy["missing_addresses"] = _count_missing(host, wanted, section) if wanted else 0
+
+
+def _count_missing(host, wanted, section):
+    """How many of the addresses are local on no interface, None where it cannot be told."""
+    from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
+    from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
+    four, six = host.read_text("/proc/net/fib_trie", PROC_LIMIT), host.read_text("/proc/net/if_inet6", PROC_LIMIT)
+    # Without IPv6 in the kernel there is no if_inet6, and no IPv6 address.
+    wrong = [text.status for text in (four, six) if not text.ok and (text is not six or text.status != ABSENT)]
+    if wrong:
+        section["collected"]["addresses"] = wrong[0]
+        return None
+    addresses, networks = parse_proc_net_fib_trie(four.text)
+    local = addresses | set(parse_proc_net_if_inet6(six.text))
+    return len([address for address in wanted - local if not _within(address, networks)])
+
+
+def _within(address, networks):
+    """Whether C(address) is in a network that is local as a whole."""
+    return ":" not in address and any(_number(address) & int(network.netmask) == int(network.network_address) for network in networks)
+
+
+def _number(address):
+    first, second, third, fourth = [int(part) for part in address.split(".")]
+    return first << 24 | second << 16 | third << 8 | fourth
+
+
+def _addresses_of_dummy(host):
+    """How many addresses it has, or None: no file of /proc tells for one interface."""
+    answer = host.run(["ip", "-o", "addr", "show", "dev", DUMMY], limit=OUTPUT_LIMIT)
+    return len(re.findall(r"^\d+: +\S+ +inet6? ", answer.out, re.MULTILINE)) if answer.ok else None
+
+
+def _ipsets(host, section):
+    """kube-proxy's sets by name, None where they cannot be told; most nodes have no ipset program of their own."""
+    there = host.presence("/sys/module/ip_set")
+    if there == ABSENT:
+        return []  # Neither loaded nor built in: there is no set, and asking would load it.
+    if there != OK:
+        section["collected"]["ipsets"] = there
+        return None
+    from ..._parse.ipset_list import parse_ipset_list
+    sets, rest = [], [b""]
+
+    def consume(block):
+        # Network policies make tens of thousands of sets: only kube-proxy's own are kept. An empty line ends each.
+        whole, _empty, rest[0] = (rest[0] + block).rpartition(b"\n\n")
+        rest[0] = rest[0][-_SET_LIMIT:]
+        sets.extend(row for row in parse_ipset_list(whole.decode("utf-8", "replace")) if _KUBE_SETS.match(row["name"]))
+
+    answer = host.stream(["ipset", "list", "-t"], consume, SETS_SECONDS, SETS_OUTPUT_LIMIT)
+    section["collected"]["ipsets"] = UNPARSED if answer.status == OK and answer.rc != 0 else answer.status
+    if not answer.ok:
+        return None
+    consume(b"\n\n")
+    return sorted(sets, key=lambda row: row["name"])
+
+
+def _leftover(mode, sets, section):
+    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where it cannot be told."""
+    if mode is None:
+        return None, "the mode of kube-proxy is not known"
+    if mode == "ipvs":
+        return False, "kube-proxy runs in ipvs mode"
+    found = ["the interface %s" % DUMMY] if section["dummy_interface"]["present"] else []
+    found += ["%d ipsets of kube-proxy" % len(sets)] if sets else []
+    servers = section["virtual_servers"]
+    if found:
+        return True, "kube-proxy runs in %s mode, but there are %s%s" % (
+            mode, " and ".join(found), " and %d virtual servers" % servers if servers else "")
+    if section["dummy_interface"]["present"] is None:
+        return None, "the interfaces of the node could not be read"
+    if servers is None:
+        return None, "the virtual servers could not be read"
+    if servers and sets is None:
+        return None, "there are %d virtual servers, and whether they are kube-proxy's cannot be told without its ipsets" % servers
+    if servers:
+        return False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they are somebody else's" % (servers, DUMMY)
+    return False, "there is nothing of IPVS"

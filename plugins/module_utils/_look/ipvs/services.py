@@ -1,0 +1,33 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Services kube-proxy's ipvs mode has programmed, in the form of those of iptables mode. PRIVATE to the collection.
+
+Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxier.go); a virtual server with another address is a
+NodePort, or somebody else's.
+"""
+
+import re
+
+from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
+from ..._rules.services.services import Service
+from .ipvs import DUMMY, OUTPUT_LIMIT, PROC_LIMIT
+
+_ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
+
+
+def ipvs_services(host):
+    """[Service] of both families, None where they cannot be told."""
+    listed = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
+    if not listed.ok:
+        return None
+    answer = host.run(["ip", "-o", "addr", "show", "dev", DUMMY], limit=OUTPUT_LIMIT)
+    if not answer.ok:
+        return None
+    own = set(_ADDRESS.findall(answer.out))
+    return [_service(server) for server in parse_proc_net_ip_vs(listed.text)[0] if server.address in own]
+
+
+def _service(server):
+    endpoints = tuple((real.address, real.port, server.protocol) for real in server.real_servers if real.weight)
+    return Service(server.family, server.address, server.port, server.protocol, "", endpoints, bool(endpoints), None)

@@ -1,0 +1,70 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kube-proxy is told about connections and addresses. PRIVATE to the collection."""
+
+import re
+
+from ..._host.host import ABSENT, OK
+from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
+from ..processes import option_of, options_of
+from .embedded_arguments import k3s_options, microk8s_arguments
+
+_SWITCHES = ("conntrack-tcp-be-liberal", "masquerade-all")
+# Options of k3s: what it tells its kube-proxy of pods, and what it passes on as it is.
+_CIDR, _OF_K3S = "cluster-cidr", "kube-proxy-arg"
+
+
+def settings_of_process(process, path, config):
+    """C({"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}) of a process of its own; each is None where
+    its configuration could not be read."""
+    if not path:
+        return _settings(_given(process.arguments), "kube-proxy")
+    if config is None:
+        return {}
+    given = dict((flag, config["conntrack"].get(field)) for flag, field in FLAGS.items())
+    given.update({"cluster-cidr": config["cluster_cidr"], "detect-local-mode": config["detect_local_mode"]})
+    given["masquerade-all"] = config["masquerade_all_nftables" if config["mode"] == "nftables" else "masquerade_all"]
+    return _settings(given, "kube-proxy")
+
+
+def embedded_arguments(host, process):
+    """(status, arguments) of the kube-proxy inside another program; None where a file that may hold some cannot be read."""
+    if process.name == "kubelite":
+        status, arguments = microk8s_arguments(host, "kube-proxy")
+        return status, process.arguments + arguments if status in (OK, ABSENT) else None
+    status, options = k3s_options(host, (_CIDR, _OF_K3S))
+    if options is None:
+        return status, None
+    from ..._parse.kube.k3s_config import passed_on
+    # What the command line says comes behind the configuration (k3s pkg/configfilearg/parser.go), and what is passed on overrules k3s' own.
+    ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)
+    own = ["--%s=%s" % (_CIDR, ranges[-1])] if ranges[-1] else []
+    return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
+
+
+def settings_of_embedded(arguments, by):
+    """The same of a kube-proxy inside another program. k3s keeps it from setting limits and sets them itself (k3s pkg/agent/syssetup); which
+    range pods have it may know from its server alone."""
+    given = _given(arguments)
+    settings = _settings(given, by)
+    return settings if given[_CIDR] else dict(settings, cluster_cidr=None)
+
+
+def _given(arguments):
+    given = dict((name, option_of(arguments, name)) for name in list(FLAGS) + [_CIDR, "detect-local-mode"] if name not in _SWITCHES)
+    given.update((name, _switched(arguments, name)) for name in _SWITCHES)
+    return given
+
+
+def _settings(given, by):
+    return {"cluster_cidr": [block for block in (given.get("cluster-cidr") or "").split(",") if block],
+            "detect_local_mode": given.get("detect-local-mode") or None,
+            "masquerade_all": (given.get("masquerade-all") or "false").lower() == "true",
+            "conntrack": parse_kube_proxy_conntrack(dict((FLAGS[name], text) for name, text in given.items() if name in FLAGS)), "conntrack_by": by}
+
+
+def _switched(arguments, name):
+    """Value of a bool flag, which it has behind C(=) only: alone it means true (pflag, NoOptDefVal); None where it is not given."""
+    values = [argument.partition("=")[2] or "true" for argument in arguments if re.match(r"--?%s(=|\Z)" % name, argument)]
+    return values[-1] if values else None

@@ -1,0 +1,84 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""With which of the settings that concern netfilter kubelet runs. PRIVATE to the collection.
+
+A flag counts before the files below --config-dir, the last of them before those ahead, and these before --config (kubernetes
+cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to itself: there its own configuration is asked.
+"""
+
+from ..._host.host import ABSENT, DENIED, OK, UNPARSED
+from ..._parse.kube.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FLAGS, flag_value, parse_kubelet_config
+from ..processes import option_of
+from .embedded_arguments import k3s_options, microk8s_arguments
+
+# kubelet takes files of this ending only.
+DROP_IN_ENDING = ".conf"
+DROP_INS_LIMIT, SHOWN_LIMIT = 50, 10
+# Where k3s lets kubelet look since 1.32.
+K3S_DROP_INS = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
+_ALONE = "--make-iptables-util-chains"
+
+
+def settings_of(host, process, distribution):
+    """C({"status", "file", "directory", "drop_ins", "settings"}) of the process that is, or contains, the kubelet; a setting is None where
+    what may say it could not be read."""
+    arguments, status = _arguments(host, process, distribution)
+    file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
+    if distribution == "k3s" and folder is None:
+        folder = K3S_DROP_INS
+    names, statuses = [], [status]
+    if folder:
+        listed, names = host.list_dir(folder) if process.contained is False else (DENIED, [])
+        names = [name for name in names if name.endswith(DROP_IN_ENDING)][:DROP_INS_LIMIT]
+        # A folder that is not there stops kubelet, but k3s makes its own.
+        statuses.append(OK if listed == ABSENT and folder == K3S_DROP_INS else listed)
+    found = {}
+    for path in ([file] if file else []) + ["%s/%s" % (folder.rstrip("/"), name) for name in names]:
+        read, values = _read(host, process, path)
+        statuses.append(read)
+        found.update(values)
+    found.update(_of_flags(arguments))
+    wrong = next((word for word in statuses if word not in (None, OK)), None)
+    if wrong is None:
+        by_flags_alone = not file and distribution not in ("k3s", "microk8s")
+        defaults = dict(DEFAULTS, read_only_port=READ_ONLY_PORT_OF_FLAGS) if by_flags_alone else DEFAULTS
+        found = dict(defaults, **found)
+    return {"status": wrong or (OK if any(statuses) else ABSENT), "file": file, "directory": folder, "drop_ins": names[:SHOWN_LIMIT],
+            "settings": dict((name, found.get(name)) for name in FIELDS)}
+
+
+def _arguments(host, process, distribution):
+    """(arguments of kubelet, status of the file they come from or None)."""
+    if process.name == "kubelet" or distribution not in ("k3s", "microk8s"):
+        return process.arguments, None
+    if distribution == "microk8s":
+        status, arguments = microk8s_arguments(host, "kubelet")
+        return arguments, None if status == ABSENT else status
+    status, options = k3s_options(host, ("kubelet-arg",))
+    if status != OK:
+        return [], None if status == ABSENT else status
+    from ..._parse.kube.k3s_config import passed_on
+    return passed_on(options.get("kubelet-arg", [])), OK
+
+
+def _of_flags(arguments):
+    # A bool flag has its value behind C(=) only: alone it means true, whatever comes next (pflag, NoOptDefVal).
+    plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
+    texts = dict((name, option_of(plain, name.replace("_", "-"))) for name in FIELDS)
+    values = dict((name, flag_value(name, text)) for name, text in texts.items() if text is not None)
+    return dict((name, value) for name, value in values.items() if value is not None)
+
+
+def _read(host, process, path):
+    """(status, values) of one file; one in a container, or one named from a folder nobody knows, is not this node's to be read here."""
+    if process.contained is not False or not path.startswith("/"):
+        return DENIED, {}
+    text = host.read_text(path)
+    if not text.ok:
+        return text.status, {}
+    config = parse_kubelet_config(text.text)
+    if config.problem:
+        host.note(path, "cannot be read: %s" % config.problem)
+        return UNPARSED, {}
+    return OK, config.fields

@@ -1,0 +1,104 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who holds the xtables lock, who waits for it, and for how long. PRIVATE to the collection.
+
+/proc/locks names the process that took the lock. That one may be gone while a child still has the descriptor open, so what
+is open is looked at before a process is called the holder.
+"""
+
+import re
+import time
+
+from ..._host import descriptors as host_descriptors
+from ..._host.host import OK
+from ..._parse.proc.locks import parse_proc_locks
+from ..._parse.shell.command_line import masked_command
+from ..containers import who
+from ..processes import Process, name_of, pids
+
+# A lock changes hands in milliseconds: what does not fit together is looked at again.
+_TRIES = 3
+_WAITERS_LIMIT = 5
+_FIELDS = ("comm", "command", "container", "started_seconds_ago", "who")
+# Programs that live for one change of the rules: they have held the lock no longer than they run.
+_SHORT_LIVED = re.compile(r"(ip6?tables|xtables-|flock\Z)")
+# For so long the others are watched, to tell an agent that changes a rule just now from one that does not let go.
+_WATCH_SECONDS = 0.25
+_WATCH_INTERVAL = 0.05
+
+
+class Rows(object):
+    """Describes processes as rows of the evidence; C(containers) and C(uptime) as their own modules give them."""
+
+    def __init__(self, host, containers, uptime):
+        self._host, self._containers, self._uptime = host, containers, uptime
+
+    def of(self, pid):
+        """The row of a process; with nulls for C(None), where it is gone, or where it became another one while it was looked at."""
+        if pid is None:
+            return dict.fromkeys(_FIELDS)
+        process = Process(self._host, pid, name_of(self._host, pid))
+        container = self._containers.of(pid)
+        if not process.is_the_same(self._host):
+            return dict.fromkeys(_FIELDS)
+        return {"comm": process.name, "command": masked_command(process.arguments), "container": container,
+                "started_seconds_ago": process.age_seconds(self._uptime), "who": who(process.name, container)}
+
+
+def has_lock(fdinfo, inode):
+    """Whether a descriptor holds a flock of that file (fs/locks.c show_fd_locks prints C(lock:) before the line of /proc/locks)."""
+    lines = [line.partition("lock:")[2].strip() for line in fdinfo.splitlines() if line.startswith("lock:")]
+    return any(lock.kind == "FLOCK" for lock in parse_proc_locks("\n".join(lines), inode)[0])
+
+
+def find_holder(host, read_locks, rows):
+    """(Locks, row of the holder or None); C(read_locks()) gives a fresh reading each time."""
+    owner = None
+    for _time in range(_TRIES):
+        locks = read_locks()
+        if not locks.holders:
+            return locks, None
+        owner, status = _owner(host, locks.holders[0].pid, locks.file)
+        if owner is not None:
+            break
+    recorded = locks.holders[0].pid
+    if owner is None and status != OK:
+        # Others' descriptors may not be seen: that it still has the lock is likely and not known.
+        return locks, dict(rows.of(recorded), pid=recorded, alive=None, held_through_pid=None)
+    return locks, dict(rows.of(owner), pid=recorded, alive=owner == recorded, held_through_pid=owner)
+
+
+def _owner(host, recorded, lock_file):
+    """(pid of a process that has the lock open, the recorded one before all others, or None; how completely that was looked at)."""
+    descriptors = host_descriptors.Descriptors(host)
+    if any(has_lock(text, lock_file.inode) for text in descriptors.of(recorded)):
+        return recorded, descriptors.status
+    name = lock_file.path.rpartition("/")[2]
+    for pid in pids(host)[1]:
+        if pid != recorded and any(has_lock(text, lock_file.inode) for text in descriptors.of(pid, name)):
+            return pid, descriptors.status
+    return None, descriptors.status
+
+
+def waiting(locks, rows):
+    """Rows of the first waiters, by pid of the process that asked for the lock."""
+    found = [dict(rows.of(lock.pid), pid=lock.pid, alive=True, held_through_pid=None) for lock in locks.waiters[:_WAITERS_LIMIT]]
+    return [dict(row, age_seconds=row["started_seconds_ago"], age_is="at_most") for row in found]
+
+
+def hold_time(holder, waiters, read_locks):
+    """(seconds, word) for how long the lock is held: C(at_most), C(at_least), or C(over) where it was let go while being watched.
+
+    The kernel keeps no time of it. A program that lives for one change tells it by its own age; an agent that runs for days
+    does not, and is watched; what waits for the lock has waited about as long as it runs.
+    """
+    if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
+        return holder["started_seconds_ago"], "at_most"
+    begun = time.monotonic()
+    while time.monotonic() - begun < _WATCH_SECONDS:
+        time.sleep(_WATCH_INTERVAL)
+        if holder["pid"] not in [lock.pid for lock in read_locks().holders]:
+            return round(time.monotonic() - begun, 2), "over"
+    waited = [row["age_seconds"] for row in waiters if row["age_seconds"] is not None and _SHORT_LIVED.match(row["comm"] or "")]
+    return max([round(time.monotonic() - begun, 2)] + waited), "at_least"

@@ -1,0 +1,112 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_xtables_lock: who holds the lock, who waits, and whether all agents share it. PRIVATE to the collection.
+
+On most nodes nobody holds it at the moment of the look: what describes processes is imported where there are some to describe.
+"""
+
+from ..._errors import BadInput
+from ..._host.host import ABSENT, DENIED, OK, UNPARSED
+from ..._names import UNCOLLECTED
+from ..._parse.proc.locks import device_of
+from ..agents import AGENTS, is_iptables, own_path
+from ..processes import find_processes, name_of, uptime_seconds
+from .file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
+from .matters import NAMES, lock_matters
+
+HUNG_AFTER_SECONDS = 300
+SAMPLE_SECONDS_MAX = 60
+
+
+def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, sample_seconds=0):
+    """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises BadInput."""
+    _check(path, hung_after_seconds, sample_seconds)
+    section = {
+        "schema": 1, "collected": dict.fromkeys(("legacy_tables", "lock_file", "locks", "processes", "uptime"), ABSENT),
+        "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables", "kind": None, "device": None,
+        "inode": None, "matters": None, "matters_because": "only a live node has a lock", "doubt": None, "holder": None, "waiters": [],
+        "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
+    }
+    if node["place"] == "bundle":
+        section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
+        section["matters_because"] = "a bundle does not tell who holds the lock"
+    if node["place"] == "live":
+        _fill(host, section, path is None, sample_seconds)
+    return section
+
+
+def _check(path, hung_after_seconds, sample_seconds):
+    if path is not None and not path.startswith("/"):
+        raise BadInput("path %r is not absolute; give the path of the lock file, such as %s" % (path, DEFAULT_PATH))
+    if hung_after_seconds < 1:
+        raise BadInput("hung_after_seconds is %d; give 1 or more" % hung_after_seconds)
+    if not 0 <= sample_seconds <= SAMPLE_SECONDS_MAX:
+        raise BadInput("sample_seconds is %d; give 0 (no sample) to %d" % (sample_seconds, SAMPLE_SECONDS_MAX))
+
+
+def _fill(host, section, find_path, sample_seconds):
+    status, processes = find_processes(host, lambda comm: comm in AGENTS or is_iptables(comm))
+    agents = [process for process in processes if process.name in AGENTS]
+    if find_path:
+        section["path"], section["path_source"] = _path_in_force(host, agents)
+    mounted = mounted_devices(host)
+
+    def read_locks():
+        # A file that was made, or made anew, meanwhile is another lock.
+        return Locks(host, LockFile(host, section["path"]), mounted)
+
+    with host.noting() as notes:
+        section["matters"], section["matters_because"] = lock_matters(host)
+    locks = read_locks()
+    if locks.holders or locks.waiters:
+        locks = _fill_holder(section, host, read_locks)
+    if section["matters"] is False and locks.waiters:
+        # Whoever holds the lock keeps the first legacy table from being made, too.
+        section["matters"], section["matters_because"] = True, "somebody waits for the lock: a legacy iptables runs"
+    uptime = host.read_text("/proc/uptime").status
+    if uptime_seconds(host) is None and (uptime == OK or (uptime == ABSENT and processes)):
+        # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.
+        uptime = UNPARSED
+    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime,
+                            "legacy_tables": next((notes[path] for path in NAMES if path in notes), OK)}
+    if locks.status == OK and not locks.holders and not sees_every_lock(host):
+        section["collected"]["locks"] = DENIED
+    section["kind"], section["inode"], section["doubt"] = locks.file.kind, locks.file.inode, locks.doubt
+    section["device"] = None if locks.file.device is None else "%02x:%02x" % device_of(locks.file.device)
+    if processes:
+        _fill_processes(section, host, processes, agents, locks)
+    if sample_seconds:
+        from .sample import sample
+        section["sample"] = sample(sample_seconds, read_locks, lambda pid: name_of(host, pid))
+
+
+def _fill_processes(section, host, processes, agents, locks):
+    from ..containers import Containers
+    from .agents import agent_rows
+    from .hung_restores import hung_restores
+    containers = Containers(host)
+    section["hung"], section["hung_count"] = hung_restores(
+        host, processes, section["hung_after_seconds"], uptime_seconds(host), locks, containers)
+    section["agents"], section["agents_left_out"] = agent_rows(host, agents, locks.file, containers)
+
+
+def _fill_holder(section, host, read_locks):
+    from ..containers import Containers
+    from .holder import Rows, find_holder, hold_time, waiting
+    rows = Rows(host, Containers(host), uptime_seconds(host))
+    locks, holder = find_holder(host, read_locks, rows)
+    section["waiters"], section["waiter_count"] = waiting(locks, rows), len(locks.waiters)
+    if holder:
+        holder["age_seconds"], holder["age_is"] = hold_time(holder, section["waiters"], read_locks)
+    section["holder"] = holder
+    return locks
+
+
+def _path_in_force(host, agents):
+    """The path that all agents were told, else the one iptables was built with."""
+    told = set(own_path(host, agent) for agent in agents)
+    path = told.pop() if len(told) == 1 else None
+    if path is None or not path.startswith("/"):
+        return DEFAULT_PATH, "the default of iptables"
+    return path, "XTABLES_LOCKFILE of %s" % ", ".join(sorted(set(agent.name for agent in agents)))

@@ -1,0 +1,180 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stops a module: from being loaded by name, by the kernel itself (autoload), at boot. PRIVATE to the collection.
+
+Decided from configuration and never from modprobe's exit status, which is 0 for C(install X /bin/true). Effects are
+those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/module-util.c) and the kernel
+(kernel/module/main.c).
+"""
+
+import re
+
+from ... import _module_data, _names
+from ..._host.host import ABSENT, INDEX_LIMIT, OK
+from ..._parse.secrets import masked_line
+from .modprobe_conf import TEXT_LIMIT, ModprobeConf
+
+WAYS = ("load", "autoload", "boot")
+BLOCKS, UNCLEAR = "blocks", "unclear"
+
+# Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
+_NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)\s*(?:#.*)?$")
+# The signature that the kernel's scripts/sign-file.c appends to a module file.
+_SIG_ENFORCE, _LOCKDOWN = "/sys/module/module/parameters/sig_enforce", "/sys/kernel/security/lockdown"
+_SIGNATURE = b"~Module signature appended~\n"
+
+
+class Block(object):
+    """One reason: the ways it stops (C(ways)), C(by) what, C(effect), the C(module) it is about, and where it stands."""
+
+    def __init__(self, ways, by, effect, module, path, line, text):
+        self.ways = ways
+        self.by = by
+        self.effect = effect
+        self.module = module
+        self.path = path
+        self.line = line
+        # An install line is a command, which may hold a password.
+        self.text = masked_line(text)
+
+    def as_dict(self):
+        return {"for": list(self.ways), "by": self.by, "effect": self.effect, "module": self.module,
+                "file": self.path, "line": self.line, "text": self.text[:TEXT_LIMIT]}
+
+
+class Policy(object):
+    """Everything on the node that may stop modules; C(kernel_wide) holds the blocks that hit all of them alike, C(unknown_ways) the ways that
+    a switch of the kernel may stop which could not be read."""
+
+    def __init__(self, host, cmdline, live):
+        self.conf = ModprobeConf(host)
+        self.status, self.unread = self.conf.status, self.conf.unread
+        self._unseen = [Block(WAYS, "install", UNCLEAR, "", path, 0, text) for path, text in self.conf.unseen]
+        self.denied = _listed(cmdline, "module_blacklist")
+        self.blacklisted = _listed(cmdline, "modprobe.blacklist")
+        self.kernel_wide, self.unknown_ways = _kernel_wide(host, cmdline) if live else ([], ())
+        self.signatures = _signatures_enforced(host) if live else None
+        self._signed = {}
+
+    def blocks_of(self, host, kernel, name, builtin_or_loaded):
+        """[Block] for the module C(name) on C(kernel); C(builtin_or_loaded(name)) tells of a dependency that needs no load."""
+        found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
+        for dependency in kernel.dependencies_of(name):
+            if not builtin_or_loaded(dependency):
+                # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not count.
+                found += [block for block in self._named(kernel, dependency) if block.by in ("install", "module_blacklist")]
+        if self.signatures:
+            found += self._signature(host, kernel, name)
+        return found
+
+    def _named(self, kernel, name):
+        found = []
+        if name in self.denied:
+            found.append(Block(WAYS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1, "module_blacklist=%s" % name))
+        if name in self.blacklisted:
+            found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1, "modprobe.blacklist=%s" % name))
+        asked_as = _asked_as(name)
+        installed = False
+        for path, directive in self.conf.about(name):
+            if directive.keyword == "blacklist" and directive.name == name:
+                found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line, directive.text))
+            elif directive.keyword == "install" and not installed:
+                # kmod takes the first install command of a module and no other, and none where it has a soft dependency.
+                installed = True
+                effect = install_effect(name, directive.rest)
+                if effect and not self.conf.has_softdep(kernel, name):
+                    found.append(Block(WAYS, "install", effect, name, path, directive.line, directive.text))
+            elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
+                # The kernel asks by alias where there is one, and kmod follows no second alias.
+                found.append(Block(("load", "boot") if asked_as else WAYS, "alias_off", BLOCKS, name, path, directive.line, directive.text))
+        for alias in sorted(asked_as):
+            if not self.conf.leads_to(alias, name):
+                found += [Block(("autoload",), "alias_off", BLOCKS, name, path, directive.line, directive.text)
+                          for path, directive in self.conf.about(alias) if directive.keyword == "alias"]
+        return found
+
+    def _signature(self, host, kernel, name):
+        path = kernel.dep.get(name, (None,))[0]
+        if path is None:
+            return []
+        where = path if path.startswith("/") else kernel.tree + "/" + path
+        if where not in self._signed:
+            self._signed[where] = _is_signed(host, where)
+        signed = self._signed[where]
+        if signed:
+            return []
+        effect, text = (self.signatures[3], "the file carries no signature") if signed is False else (UNCLEAR, "its signature cannot be read")
+        return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1, "%s: %s" % (self.signatures[2], text))]
+
+
+def _is_signed(host, path):
+    """Whether a module file carries a signature; None where it cannot be told."""
+    if path.endswith(".ko"):
+        status, data = host.read_bytes(path, INDEX_LIMIT)
+        return data.endswith(_SIGNATURE) if status == OK else None
+    # Compressed: kmod knows how to unpack it, the standard library of the node may not.
+    answer = host.run(["modinfo", "-F", "sig_id", path])
+    return bool(answer.out.strip()) if answer.ok else None
+
+
+def install_effect(name, command):
+    """C(blocks) for a command that loads nothing, None for one that passes the load on, C(unclear) for any other."""
+    if _NO_OPERATION.match(command.strip().strip("\"'")):
+        return BLOCKS
+    if re.search(r"\|\||#|\s(?:-n|--dry-run|--show)\s", command):
+        return UNCLEAR  # What stands behind may not be run.
+    words = re.split(r"[\s;|&]+", command)
+    own_name = [word for word in words if _names.of_file(word) == name or _names.normalise(word) == name]
+    ignoring = any(word == "--ignore-install" or re.match(r"^-[a-z]*i[a-z]*$", word) for word in words)
+    loader = any(word.rsplit("/", 1)[-1] == "insmod" or (word.rsplit("/", 1)[-1] == "modprobe" and ignoring) for word in words)
+    return None if own_name and loader else UNCLEAR
+
+
+def _asked_as(name):
+    names = set(_module_data.ASKED_AS.get(name, ()))
+    if name.startswith("xt_"):
+        names.update(prefix + name[3:] for prefix in _module_data.XT_ASKED_AS)
+    return names
+
+
+def _listed(cmdline, key):
+    names = set()
+    for found, value in cmdline:
+        if found.replace("-", "_") == key.replace("-", "_") and value:
+            names.update(_names.normalise(name) for name in value.split(",") if name)
+    return names
+
+
+def _kernel_wide(host, cmdline):
+    """([Block], ways of which it is not known whether they are stopped)."""
+    found, unknown = [], ()
+    # Cannot be undone before the next boot (kernel Documentation/admin-guide/sysctl/kernel.rst).
+    disabled = host.read_text("/proc/sys/kernel/modules_disabled").text.strip()
+    if disabled == "1":
+        found.append(Block(("load", "autoload"), "modules_disabled", BLOCKS, "", "/proc/sys/kernel/modules_disabled", 1, "1"))
+    elif disabled != "0":
+        unknown = ("load", "autoload")
+    if any(key == "nomodule" for key, _value in cmdline):
+        found.append(Block(WAYS, "nomodule", BLOCKS, "", "/proc/cmdline", 1, "nomodule"))
+    helper = host.read_text("/proc/sys/kernel/modprobe")
+    if helper.ok and not helper.text.strip():
+        found.append(Block(("autoload",), "kernel_modprobe", BLOCKS, "", "/proc/sys/kernel/modprobe", 1, "(empty)"))
+    return found, unknown if helper.ok else unknown + ("autoload",)
+
+
+def _signatures_enforced(host):
+    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may, else None."""
+    switch = host.read_text(_SIG_ENFORCE)
+    if switch.text.strip() == "Y":
+        return "sig_enforce", _SIG_ENFORCE, "Y", BLOCKS
+    text = host.read_text(_LOCKDOWN)
+    lockdown = re.search(r"\[(\w+)\]", text.text)
+    if lockdown and lockdown.group(1) in ("integrity", "confidentiality"):
+        return "lockdown", _LOCKDOWN, lockdown.group(1), BLOCKS
+    # A kernel without one of both has no such file (CONFIG_MODULE_SIG, CONFIG_SECURITY_LOCKDOWN_LSM).
+    if switch.status != ABSENT and switch.text.strip() != "N":
+        return "sig_enforce", _SIG_ENFORCE, "whether signatures are needed cannot be read", UNCLEAR
+    if text.status != ABSENT and not lockdown:
+        return "lockdown", _LOCKDOWN, "whether signatures are needed cannot be read", UNCLEAR
+    return None

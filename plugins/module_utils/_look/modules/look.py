@@ -1,0 +1,190 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at the modules of a tree: what the section and the plan to load them rest on. PRIVATE to the collection."""
+
+from ... import _errors
+from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
+from ..._names import UNCOLLECTED
+from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
+from ..._parse.proc.modules import parse_proc_modules
+from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases
+from ..host.next_boot import next_boot_kernel
+from ..host.place import BUNDLE, WITH_KERNEL
+from ..unread import status_of_notes
+from . import boot, state as modules_state
+from .blocks import BLOCKS, Policy, UNCLEAR, WAYS
+
+
+class Look(object):
+    """One look at a tree: what is the same for all modules is read once, here."""
+
+    def __init__(self, host, node, kernel=None):
+        self.host = host
+        self.live = node["place"] in WITH_KERNEL
+        self.system = node["os"]
+        self.collected = {}
+        running = (node["kernel_release"] or _no_release(host, node)) if self.live else None
+        status, releases = installed_releases(host)
+        self.collected["modules_directory"] = status
+        if not releases and running is None:
+            releases = configured_releases(host)
+        with host.noting() as notes:
+            self.next_boot = next_boot_kernel(host, releases, running)
+        self.collected["boot_loader"] = status_of_notes(notes)
+        self.judged = _judged_release(kernel, running, self.next_boot["release"], releases)
+        chosen, self.left_out = chosen_releases(releases, [running, self.next_boot["release"], self.judged])
+        cmdline_text = host.read_text("/proc/cmdline") if self.live else Text(ABSENT)
+        self.collected["cmdline"] = cmdline_text.status
+        cmdline = parse_kernel_cmdline(cmdline_text.text)
+        self.policy = Policy(host, cmdline, self.live)
+        self.collected["modprobe_conf"] = self.policy.status
+        self.kernels = [Kernel(host, release, release == running, self.policy.conf.targets_of) for release in chosen]
+        self.by_release = dict((each.release, each) for each in self.kernels)
+        self.running = None
+        self.see_what_is_loaded()
+        if status == UNCOLLECTED and (self.collected.get("proc_modules") == OK or any(kernel.config[0] for kernel in self.kernels)):
+            self.collected["modules_directory"] = ABSENT  # Something else tells of the kernel.
+        self.running_release = running
+        self.boot = boot.BootList(host, boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
+        self.collected["modules_load"] = self.boot.status
+        self.boot_closures = {}
+
+    def see_what_is_loaded(self):
+        """Read what the running kernel says of itself; again, after modules were loaded."""
+        self.running = self._running_kernel() if self.live else None
+
+    def state_of(self, name):
+        """State of a module on the judged kernel."""
+        return self._verdict(self.by_release[self.judged], name).state
+
+    def _running_kernel(self):
+        text = self.host.read_text("/proc/modules")
+        loaded, unread = parse_proc_modules(text.text)
+        self.collected["proc_modules"] = UNPARSED if unread else text.status
+        supports = True if text.ok else None
+        # A kernel without CONFIG_MODULES has neither the list nor the sysctls (kernel/module/procfs.c, kernel/sysctl.c).
+        if text.status == ABSENT and self.host.presence("/proc/sys/kernel/modprobe") == ABSENT:
+            supports = False
+        return modules_state.RunningKernel(self.host, loaded if text.ok or supports is False else None, supports)
+
+    def module(self, name):
+        """The evidence row of one module."""
+        verdicts = [(kernel, self._verdict(kernel, name)) for kernel in self.kernels]
+        by_release = dict((kernel.release, verdict) for kernel, verdict in verdicts)
+        nothing = modules_state.Verdict(None, modules_state.UNKNOWN, "no_tree", "no kernel was found to judge for")
+        own = by_release.get(self.judged, nothing)
+        judged_kernel = self.by_release.get(self.judged)
+        blocks = []
+        if judged_kernel is not None and own.state != modules_state.BUILTIN:
+            blocks = self.policy.blocks_of(self.host, judged_kernel, own.module, self._needs_no_load)
+        row = {
+            "name": name, "module": own.module if own.state in modules_state.AVAILABLE else None,
+            "state": own.state, "cause": own.cause, "evidence": own.evidence, "package": own.package,
+            "kernels": _grouped([(kernel, verdict) for kernel, verdict in verdicts if kernel.release != self.judged]),
+            "blocked_for": [way for way in WAYS if any(way in block.ways for block in blocks if block.effect == BLOCKS)],
+            "blocked_unclear": [way for way in WAYS if any(way in block.ways for block in blocks if block.effect == UNCLEAR)],
+            "blocks": [block.as_dict() for block in blocks if block not in self.policy.kernel_wide],
+            "lacking_on": [kernel.release for kernel, verdict in verdicts
+                           if kernel.release not in (self.judged, self.next_boot["release"]) and verdict.state in ("absent", "installable")],
+        }
+        row.update(self._boot_row(name, own))
+        return row
+
+    def _verdict(self, kernel, name):
+        return modules_state.resolve(kernel, name, self.running if kernel.running else None, self.system)
+
+    def _needs_no_load(self, name):
+        kernel = self.by_release.get(self.judged)
+        if kernel is not None and name in kernel.builtin:
+            return True
+        return bool(kernel is not None and kernel.running and self.running and self.running.loaded.get(name) == "Live")
+
+    def _boot_row(self, name, own):
+        """Whether the module will be there after the next boot: what is loaded now proves nothing for then."""
+        kernel = self.by_release.get(self.next_boot["release"])
+        if kernel is None:
+            after = modules_state.Verdict(own.module, modules_state.UNKNOWN, "no_tree", "the kernel that boots next is not known")
+        else:
+            after = modules_state.resolve(kernel, name, None, self.system)
+            if kernel.running and after.state not in modules_state.AVAILABLE and own.state == modules_state.BUILTIN:
+                after = own
+        spellings = {name, own.module, after.module} - {None}
+        by = [place for spelling in sorted(spellings) for place in self.boot.names.get(spelling, [])]
+        listed = None if self.collected["modules_load"] in (DENIED, UNPARSED, UNCOLLECTED) and not by else bool(by)
+        state, cause = self._at_boot(kernel, after, by, listed)
+        return {"persisted": listed, "persisted_by": by[:3], "state_next_boot": after.state, "at_boot": state, "at_boot_cause": cause}
+
+    def _at_boot(self, kernel, after, by, listed):
+        if after.state == modules_state.BUILTIN:
+            return "builtin", after.evidence
+        if after.state in ("absent", "installable", "unknown"):
+            return ("unknown" if after.state == "unknown" else "absent"), after.evidence
+        blocks = self.policy.blocks_of(self.host, kernel, after.module, kernel.builtin.__contains__)
+        pulled_by = None if by else self._pulled_by(kernel, after.module)
+        if by or pulled_by:
+            # blacklist stops the module that is listed, not one that another needs (libkmod, KMOD_PROBE_APPLY_BLACKLIST).
+            at_boot = [block for block in _at_next_boot(blocks) if by or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
+            if at_boot:
+                return "blocked" if at_boot[0].effect == BLOCKS else "unknown", "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text)
+            if self.boot.service == "masked":
+                return "on_demand", "listed, but %s is masked" % boot.UNIT
+            if self.boot.loader == "unknown":
+                return "unknown", "listed, but nothing in the tree reads modules-load.d"
+            return "loaded", "%s:%d" % (by[0]["file"], by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
+        stopped = [block for block in blocks if "autoload" in block.ways and block.effect == BLOCKS and block.by != "modules_disabled"]
+        if stopped:
+            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line, stopped[0].text)
+        if listed is None:
+            return "unknown", "the lists of modules to load at boot %s" % (
+                "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "may not be read")
+        return "on_demand", "not listed in modules-load.d"
+
+    def _pulled_by(self, kernel, module):
+        """A module that is listed for the boot and hard-depends on C(module), or None."""
+        if kernel.release not in self.boot_closures:
+            pulled = {}
+            for listed in sorted(self.boot.names):
+                for target in ([listed] if listed in kernel.dep else kernel.aliases_of(listed)):
+                    if _at_next_boot(self.policy.blocks_of(self.host, kernel, target, kernel.builtin.__contains__)):
+                        continue
+                    for dependency in kernel.dependencies_of(target):
+                        pulled.setdefault(dependency, target)
+            self.boot_closures[kernel.release] = pulled
+        return self.boot_closures[kernel.release].get(module)
+
+
+def _no_release(host, node):
+    """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the node."""
+    told = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+    return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in told) else None
+
+
+def _at_next_boot(blocks):
+    """Those that stop a load at boot, the certain ones first; modules_disabled ends with the running kernel."""
+    return sorted((block for block in blocks if "boot" in block.ways and block.by != "modules_disabled"),
+                  key=lambda block: block.effect != BLOCKS)
+
+
+def _judged_release(asked, running, next_boot, releases):
+    if asked is None:
+        return running or next_boot
+    if asked != running and asked not in releases:
+        raise _errors.BadInput("kernel %r is not installed; installed: %s" % (asked, ", ".join(releases) or "none"))
+    return asked
+
+
+def _grouped(verdicts):
+    """Kernels with the same verdict as one group, with the evidence for the newest of them."""
+    groups = []
+    for kernel, verdict in verdicts:
+        for group in groups:
+            if group["key"] == verdict.key():
+                group["releases"].append(kernel.release)
+                break
+        else:
+            groups.append({"key": verdict.key(), "releases": [kernel.release], "state": verdict.state, "cause": verdict.cause,
+                           "evidence": verdict.evidence, "package": verdict.package})
+    for group in groups:
+        del group["key"]
+    return groups

@@ -1,0 +1,250 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""In which form a kernel has a module. PRIVATE to the collection.
+
+C(loaded | builtin | loadable | installable | absent | unknown), the cause as a word and the evidence as a sentence.
+What could not be looked at is C(unknown), never C(absent); a configuration alone never proves that a file was shipped.
+"""
+
+from ... import _module_data, _versions
+from ..._host.host import OK
+
+LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = "loaded", "builtin", "loadable", "installable", "absent", "unknown"
+# The kernel can do it now or as soon as it is asked to.
+AVAILABLE = (LOADED, BUILTIN, LOADABLE)
+# Causes that the configuration proves, whatever is loaded and installed.
+_NOT_BUILT = ("config_off", "netfilter_off", "legacy_off", "modules_off")
+
+
+class Verdict(object):
+    """C(state), C(cause), C(evidence), the name it is known by to this kernel (C(module)) and the package that has it."""
+
+    def __init__(self, module, state, cause, evidence, package=None):
+        self.module = module
+        self.state = state
+        self.cause = cause
+        self.evidence = evidence
+        self.package = package
+
+    def key(self):
+        """What makes verdicts on several kernels the same; their evidence names files and releases and differs."""
+        return (self.state, self.cause, self.package is None)
+
+
+def resolve(kernel, name, running, system):
+    """C(Verdict) for C(name) on C(kernel).
+
+    C(running) is the running kernel's own evidence (C(RunningKernel)) or None where only the tree counts, as for the
+    next boot; C(system) is C({"id", "id_like", "version_id"}) of the distribution, for the package that has it.
+    """
+    names = [name] + [alias for alias in kernel.aliases_of(name) if alias != name] if _needs_alias(kernel, name, running) else [name]
+    renamed, gone_by = _module_data.RENAMES.get(name, (None, None))
+    if renamed and name not in kernel.dep and _versions.within(kernel.release, since=gone_by):
+        names.append(renamed)
+    verdicts = [_resolve_name(kernel, candidate, running) for candidate in names]
+    # The first name that the kernel has; the name asked for where it has none of them.
+    best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
+    if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
+        return Verdict(best.module, UNKNOWN, "denied", "%s, and the list of loaded modules cannot be read" % best.evidence)
+    if best.state == ABSENT and best.cause in ("not_in_index", "config_m_not_shipped"):
+        package = _package(kernel, best.module, system)
+        if package:
+            return Verdict(best.module, INSTALLABLE, "in_package",
+                           "%s; package %s has it (%s)" % (best.evidence, package["name"], package["source"]), package)
+    return best
+
+
+def _needs_alias(kernel, name, running):
+    return not (name in kernel.dep or name in kernel.builtin or (running and name in running.loaded))
+
+
+def _worth(verdicts):
+    for state in (INSTALLABLE, UNKNOWN):
+        for verdict in verdicts:
+            if verdict.state == state:
+                return verdict
+    return verdicts[-1]
+
+
+def _resolve_name(kernel, name, running):
+    return (running and _from_running(kernel, name, running)) or _from_tree(kernel, name, running) or _from_config(kernel, name) or _missing(
+        kernel, name, running)
+
+
+def _from_running(kernel, name, running):
+    if running.loaded.get(name) == "Live":
+        return Verdict(name, LOADED, "proc_modules", "/proc/modules lists it as Live")
+    if name in kernel.builtin:
+        return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
+    dependant = running.dependant_of(name)
+    if dependant:
+        # The kernel lists every module it loaded, so what is not listed is compiled in; a bundle may hold a part of the list.
+        return Verdict(name, LOADED if name in kernel.dep or not kernel.collected else BUILTIN, "dependant", "%s is loaded and needs it" % dependant)
+    if name in kernel.dep:
+        return None
+    proof = running.builtin_proof(name)
+    return Verdict(name, BUILTIN, proof[0], proof[1]) if proof else None
+
+
+def _from_tree(kernel, name, running):
+    if name in kernel.builtin:
+        return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
+    if name in kernel.dep:
+        path = kernel.dep[name][0]
+        there = kernel.has_file(path)
+        if there is None:
+            return Verdict(name, UNKNOWN, "denied", "modules.dep lists %s, and whether the file is there cannot be told" % path)
+        if not there:
+            return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file is gone" % path)
+        if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):
+            return Verdict(name, INSTALLABLE, "not_indexed", "%s; run depmod %s" % (kernel.index_cause, kernel.release))
+        return Verdict(name, LOADABLE, "in_index", path)
+    host_module, since = _module_data.MERGED.get(name, ("", None))
+    if host_module != "" and _versions.within(kernel.release, since=since):
+        if host_module is None and kernel.index == "ok":
+            return Verdict(name, BUILTIN, "merged", "part of the kernel image since %s" % since)
+        inner = host_module and _resolve_name(kernel, host_module, running)
+        if inner and inner.state in AVAILABLE:
+            return Verdict(inner.module, inner.state, "merged", "part of %s since %s: %s" % (host_module, since, inner.evidence))
+    if kernel.index in ("missing", "empty", "stale"):
+        path = kernel.file_of(name)
+        if path:
+            return Verdict(name, INSTALLABLE, "not_indexed", "%s is there, but not in modules.dep; run depmod %s" % (path, kernel.release))
+    return None
+
+
+def config_value(kernel, name):
+    """(symbol, value): y, m or n as the configuration says; None where it does not say (a fragment, an unknown symbol)."""
+    path, whole = kernel.config
+    if path is None:
+        return None, None
+    symbols = kernel.config_symbols
+    candidates = _symbols(kernel.release, name)
+    for symbol in candidates:
+        if symbols.get(symbol) in ("y", "m"):
+            return symbol, symbols[symbol]
+    for symbol in candidates:
+        if symbols.get(symbol) == "n":
+            return symbol, "n"
+    # kconfig writes no line for a symbol whose dependencies are off. Only where the symbol is known for sure to belong
+    # to this module does silence of a whole configuration mean off.
+    if whole and candidates and (name in _module_data.DEFAULT_MODULES or name in _module_data.CONFIG_SYMBOLS):
+        return candidates[0], "n"
+    return None, None
+
+
+def _symbols(release, name):
+    if name in _module_data.CONFIG_SYMBOLS:
+        return [symbol for symbol, since, before in _module_data.CONFIG_SYMBOLS[name] if _versions.within(release, since, before)]
+    for prefix, symbol_prefixes in _module_data.CONFIG_RULES:
+        if name.startswith(prefix):
+            if name[3:].isupper():
+                symbol_prefixes = symbol_prefixes[::-1]  # xt_MASQUERADE is a target, xt_comment a match.
+            return [symbol_prefix + name[len(prefix):].upper() for symbol_prefix in symbol_prefixes]
+    return []
+
+
+def _from_config(kernel, name):
+    symbol, value = config_value(kernel, name)
+    if value == "y":
+        return Verdict(name, BUILTIN, "kernel_config", "CONFIG_%s=y in %s" % (symbol, kernel.config[0]))
+    return None
+
+
+def _option_off(kernel, options):
+    """The first of C(options) that the configuration says is not set, as a sentence, else None; what it does not name says nothing."""
+    off = next((option for option in options if kernel.config_symbols.get(option) == "n"), None)
+    return "CONFIG_%s is not set in %s" % (off, kernel.config[0]) if off else None
+
+
+def _missing(kernel, name, running):
+    symbol, value = config_value(kernel, name)
+    said = "CONFIG_%s%s in %s" % (symbol, "=m" if value == "m" else " is not set", kernel.config[0]) if value else ""
+    for cause, options, names in _module_data.WIDE_OPTIONS:
+        off = _option_off(kernel, options) if name.startswith(names) else None
+        if off:
+            return Verdict(name, ABSENT, cause, off)
+    modules_off = _option_off(kernel, ("MODULES",)) or (
+        "this kernel loads no modules (CONFIG_MODULES is not set)" if running and running.supports_modules is False else None)
+    if modules_off:
+        if value:
+            return Verdict(name, ABSENT, "modules_off", modules_off)
+        return Verdict(name, UNKNOWN, "no_evidence", "%s, and nothing tells whether the capability is built in" % modules_off)
+    if not kernel.collected:
+        if value == "n":
+            return Verdict(name, ABSENT, "config_off", said)
+        return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (said, kernel.index_cause) if part))
+    if kernel.index == "no_tree":
+        cause = "tree_gone" if kernel.running else "no_tree"
+        if value == "n":
+            return Verdict(name, ABSENT, "config_off", said)
+        if value:
+            return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, said))
+        return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
+    if kernel.index == "unreadable":
+        return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed", kernel.index_cause)
+    if value == "m":
+        return Verdict(name, ABSENT, "config_m_not_shipped", "%s, but the modules of %s do not include it" % (said, kernel.release))
+    if value == "n":
+        return Verdict(name, ABSENT, "config_off", said)
+    if kernel.builtin_status != OK:
+        return Verdict(name, UNKNOWN, "no_evidence", "not in modules.dep, and modules.builtin of %s is %s" % (kernel.release, kernel.builtin_status))
+    return Verdict(name, ABSENT, "not_in_index", "neither in modules.dep nor in modules.builtin of %s" % kernel.release)
+
+
+def _package(kernel, name, system):
+    ids = [system.get("id") or ""] + (system.get("id_like") or [])
+    for row in _module_data.PACKAGES:
+        if (name in row["modules"] and row["release"] in kernel.release and any(known in ids for known in row["os"])
+                and _versions.within(system.get("version_id"), row["since"], row["before"])):
+            return {"name": row["package"].format(release=kernel.release), "source": row["source"]}
+    return None
+
+
+class RunningKernel(object):
+    """What the running kernel says of itself; for a live place only.
+
+    C(loaded): {module: Live | Loading | Unloading}, C(listed): whether that list could be read; C(supports_modules): False
+    for a kernel without CONFIG_MODULES, None where it cannot be told.
+    """
+
+    def __init__(self, host, loaded, supports_modules):
+        self._host = host
+        self.listed = loaded is not None
+        self.loaded = loaded or {}
+        self.supports_modules = supports_modules
+        # Before a table exists the file is empty; its lines prove tables, and the two others extensions, that are there.
+        self._tables = {}
+        for family, prefix in (("ip", "iptable_"), ("ip6", "ip6table_")):
+            for table in host.read_text("/proc/net/%s_tables_names" % family).text.split():
+                self._tables[prefix + table] = "/proc/net/%s_tables_names" % family
+        self._extensions = set(host.read_text("/proc/net/ip_tables_matches").text.split())
+        self._targets = set(host.read_text("/proc/net/ip_tables_targets").text.split())
+
+    def dependant_of(self, name):
+        """A module that is loaded and does not load without C(name), or None."""
+        if name in self.loaded:
+            return None
+        return next((other for other in sorted(self.loaded) if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
+
+    def builtin_proof(self, name):
+        """(cause, evidence) where the running kernel has C(name) and does not list it as a loaded module, else None."""
+        if name in self.loaded:
+            return None
+        folder = "/sys/module/" + name
+        # Code that is built in gets a directory too, if it has parameters; only a module has initstate and refcnt.
+        if self._host.is_dir(folder) and not self._host.exists(folder + "/initstate") and not self._host.exists(folder + "/refcnt"):
+            return "sys_module", "%s exists without initstate: compiled in" % folder
+        if not self.listed:
+            return None  # What is there may be a module as well.
+        proof = _module_data.PROC_PROOFS.get(name)
+        if proof and self._host.exists(proof):
+            return "proc_net", "%s exists and no module of that name is loaded" % proof
+        if name in self._tables:
+            return "proc_net", "%s lists its table and no module of that name is loaded" % self._tables[name]
+        short = name[3:] if name.startswith("xt_") else ""
+        if short and short in (self._targets if short.isupper() else self._extensions):
+            return "proc_net", "/proc/net/ip_tables_%s lists it and no module of that name is loaded" % (
+                "targets" if short.isupper() else "matches")
+        return None

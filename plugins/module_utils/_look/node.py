@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All sections of one node in one look. PRIVATE to the collection."""
+
+from .backends.iptables_backend import collect_iptables_backend
+from .host.host import collect_host
+from .ipvs.ipvs import collect_ipvs
+from .kube.cni import collect_cni
+from .kube.kube_proxy import collect_kube_proxy
+from .kube.kubelet import collect_kubelet
+from .lock.xtables_lock import collect_xtables_lock
+from .modules.kernel_modules import collect_kernel_modules
+from .rules.iptables_chains import collect_iptables_chains
+from .rules.rule_sets import rules_of
+
+
+def _collect_flush_hooks(look):
+    from .hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
+    return collect_flush_hooks(look.host, look.node, DIRECTORIES if look.hook_directories is None else look.hook_directories)
+
+
+def _collect_conntrack(look):
+    from .conntrack.conntrack import collect_conntrack
+    modules = look.section("kernel_modules") if "kernel_modules" in look.asked else None
+    return collect_conntrack(look.host, look.node, look.section("kube_proxy"), lambda: look.section("kubelet")["version"], modules)
+
+
+# Section -> what collects it from an open tree (_Look).
+COLLECTORS = {
+    "host": lambda look: collect_host(look.host, look.node),
+    "kernel_modules": lambda look: collect_kernel_modules(look.host, look.node, look.modules, look.kernel),
+    "iptables_backend": lambda look: collect_iptables_backend(look.host, look.node, rules_of(look.host, look.node)),
+    "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"), look.section("kubelet")),
+    "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node),
+    "flush_hooks": _collect_flush_hooks,
+    "conntrack": _collect_conntrack,
+    "ipvs": lambda look: collect_ipvs(look.host, look.node, look.section("kube_proxy")),
+    "kubelet": lambda look: collect_kubelet(look.host, look.node),
+    "kube_proxy": lambda look: collect_kube_proxy(look.host, look.node),
+    "cni": lambda look: collect_cni(look.host, look.node),
+}
+SECTIONS = tuple(sorted(COLLECTORS))
+
+
+class _Look(object):
+    """One look at a node: a section that others rest on is collected once, whether or not it was asked for itself."""
+
+    def __init__(self, host, node, sections, modules, kernel, hook_directories):
+        self.host = host
+        self.node = node
+        self.asked = sections
+        self.modules = modules
+        self.kernel = kernel
+        self.hook_directories = hook_directories
+        self._done = {}
+
+    def section(self, name):
+        if name not in self._done:
+            self._done[name] = COLLECTORS[name](self)
+        return self._done[name]
+
+
+def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
+    """C({"node_<section>": evidence}) for the sections asked for; C(node) is what open_tree() told. Raises BadInput."""
+    if "conntrack" in sections and node["place"] == "live":
+        # What the other sections take is the time in which the counters may grow.
+        from .conntrack.now import first_counters
+        first_counters(host)
+    look = _Look(host, node, sections, modules, kernel, hook_directories)
+    return dict(("node_" + section, look.section(section)) for section in sections)

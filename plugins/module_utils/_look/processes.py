@@ -1,0 +1,110 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes of the node by the name of their program. PRIVATE to the collection."""
+
+from .._host.host import ABSENT, DENIED, OK
+from .unread import status_of_notes
+
+# Ticks of /proc/PID/stat in a second: USER_HZ, part of the kernel's ABI and 100 on all machines that run Kubernetes
+# (include/asm-generic/param.h; 1024 on alpha and ia64 only).
+_TICKS = 100.0
+
+
+class Process(object):
+    """One process: C(pid), C(name) (comm), C(arguments), C(state), C(start_time), C(status) of reading these, and
+    whether it lives in another root (None = cannot be told)."""
+
+    def __init__(self, host, pid, name):
+        self.pid = pid
+        self.name = name
+        with host.noting() as notes:
+            self.arguments = [part for part in host.read_text("/proc/%s/cmdline" % pid).text.split("\0") if part]
+            self.state, self.start_time = _state_and_start(host, pid)
+        self.status = status_of_notes(notes)
+        self.ended = self.state in ("Z", "X")  # Nobody has asked yet how it ended; it runs no more.
+        ours, theirs = host.stat("/"), host.stat("/proc/%s/root/." % pid)
+        self.contained = None if ours is None or theirs is None else (ours.st_dev, ours.st_ino) != (theirs.st_dev, theirs.st_ino)
+
+    def age_seconds(self, uptime):
+        """Seconds since it started, with C(uptime_seconds()); None where one of both is not known."""
+        if uptime is None or not (self.start_time or "").isdigit():
+            return None
+        return round(max(0.0, uptime - int(self.start_time) / _TICKS), 1)
+
+    def is_the_same(self, host):
+        """Whether the pid still is this process: what was read in the meantime is its own."""
+        return self.start_time is not None and _state_and_start(host, self.pid)[1] == self.start_time
+
+    def is_roots(self, host):
+        """Whether root runs it; False too where it is gone."""
+        found = host.stat("/proc/%d" % self.pid)
+        return found is not None and found.st_uid == 0
+
+    def option(self, *names):
+        """What C(option_of) tells of its arguments."""
+        return option_of(self.arguments, *names)
+
+
+def option_of(arguments, *names):
+    """Value of the last C(--name=value) or C(--name value) among the arguments, or None."""
+    return next(reversed(options_of(arguments, *names)), None)
+
+
+def options_of(arguments, *names):
+    """Values of all of them, in their order."""
+    values = []
+    for index, argument in enumerate(arguments):
+        key, equals, given = argument.partition("=")
+        if key.lstrip("-") in names and key.startswith("-"):
+            values += [given] if equals else arguments[index + 1:index + 2]
+    return values
+
+
+def _state_and_start(host, pid):
+    """Fields 3 and 22 of /proc/PID/stat, counted from behind the last parenthesis: the name before it may hold anything."""
+    fields = host.read_text("/proc/%s/stat" % pid).text.rpartition(")")[2].split()
+    return (fields[0] if fields else None), (fields[19] if len(fields) > 19 else None)
+
+
+def uptime_seconds(host):
+    """Seconds since the node was started (/proc/uptime), or None."""
+    try:
+        return float(host.read_text("/proc/uptime").text.split()[0])
+    except (IndexError, ValueError):
+        return None
+
+
+def name_of(host, pid):
+    """The comm of a process, empty where it is gone."""
+    return host.read_text("/proc/%d/comm" % pid).text.strip()
+
+
+def pids(host):
+    """(status, [pid]) of all processes, sorted."""
+    status, entries = host.list_dir("/proc")
+    found = sorted(int(entry) for entry in entries if entry.isdigit())
+    if host.root == "/" and status == OK and 1 not in found:
+        # Every pid namespace has a process 1: mounted with hidepid=2, /proc shows the processes of this user only (man 5 proc).
+        status = DENIED
+    return status if entries or status != OK else ABSENT, found
+
+
+def named_processes(host):
+    """(status, [(pid, comm)]) as they were when first asked for: the sections of one look speak of the same processes."""
+    if "processes" not in host.kept:
+        status, listed = pids(host)
+        with host.noting() as notes:
+            named = [(pid, name_of(host, pid)) for pid in listed]
+        host.kept["processes"] = status_of_notes(notes) if notes else status, named
+    return host.kept["processes"]
+
+
+def find_processes(host, names):
+    """(status, [Process]) of the processes whose comm is in C(names), or for which C(names(comm)) is true, by pid."""
+    wanted = names if callable(names) else names.__contains__
+    status, named = named_processes(host)
+    found = [Process(host, pid, name) for pid, name in named if wanted(name)]
+    if status == OK:
+        status = next((process.status for process in found if process.status != OK), OK)
+    return status, [process for process in found if not process.ended]

@@ -1,0 +1,116 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the rules that were read, who owns them, and what they mean. PRIVATE to the collection."""
+
+import heapq
+import itertools
+
+from ..._parse.iptables.ruleset import RuleSet
+from ..._rules.nft.kube_tables import ask_nftables
+from ..._rules.nft.services import digest_nft_services, list_nft_services
+from ..._rules.observation import merged
+from ..._rules.others.leftovers import in_use
+from ..._rules.others.owners import count_owners
+from ..._rules.questions import ask
+from ..._rules.services.networks import networks_of
+from ..._rules.services.services import digest, list_services, rules_per_service
+from .nft_confirm import confirmed
+from .nft_hostports import nft_hostports
+from .nft_native import native_rows
+
+_TABLES = ("filter", "mangle", "nat", "raw", "security")
+
+
+def answer(host, rules, situation, options):
+    """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
+    elsewhere = _elsewhere(host, rules, situation.mode)
+    observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
+    if rules.source == "live":
+        observations, more = confirmed(host, rules, observations, more)
+        observations = observations + nft_hostports(host, rules, situation.ports)
+    if rules.source:
+        observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation)))
+    if rules.nftables:
+        observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
+    observed, examples = {}, []
+    told = {}
+    for row in observations:
+        observed[row["kind"]] = observed.get(row["kind"], 0) + row["count"]
+        told[row["kind"]] = told.get(row["kind"], 0) + 1
+        if told[row["kind"]] <= options["max_offenders"]:
+            examples.append(row)
+    if examples:
+        from ..._rules.services.service_names import with_names
+        examples = with_names(examples, rules.rule_sets)
+    left_out = dict((kind, told[kind] - options["max_offenders"]) for kind in told if told[kind] > options["max_offenders"])
+    for place, count in more.items():
+        observed[place[0]] = observed.get(place[0], 0) + count
+        left_out[place[0]] = left_out.get(place[0], 0) + count
+    owners = [row for found in rules.rule_sets for row in count_owners(found)]
+    services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
+    return dict(_services(rules, situation, options, services), observations=examples, observed=observed, left_out=left_out, owners=owners)
+
+
+def _elsewhere(host, rules, mode):
+    """[Service] where they are not in rules, else None."""
+    if mode == "ipvs" and rules.source == "live":
+        # Its parser is compiled on nodes of this mode only.
+        from ..ipvs.services import ipvs_services
+        return ipvs_services(host)
+    return list_nft_services(rules.nftables) if rules.nftables else None
+
+
+def _routed(host, rules, situation):
+    """([Service] that traffic is judged by, in whatever mode, whether these are all)."""
+    if situation.mode == "iptables" and rules.source == "files":
+        # What a form of dump does not print of some rules takes no Service away.
+        known = _lists(rules, situation)
+        return _each_once([listed for listed in known if listed]), bool(known) and None not in known
+    listed = _elsewhere(host, rules, situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
+    return listed or [], listed is not None
+
+
+def _services(rules, situation, options, services):
+    """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
+    told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
+    shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
+        service.family or "", service.address, service.port, service.protocol))
+    return {
+        "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services) if situation.mode == "iptables" else None,
+        "service_rows": [dict(family=service.family, address=service.address, port=service.port, protocol=service.protocol, name=service.name,
+                              endpoints=None if service.endpoints is None else len(service.endpoints)) for service in shown],
+        "service_rows_left_out": len(services or []) - len(shown), "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
+    }
+
+
+def _listed(rules, situation):
+    """[Service] of iptables mode, each (family, address, port, protocol) once, or None."""
+    if situation.mode != "iptables" or any(row["source"] != "nftables" for row in rules.unread):
+        return None
+    lists = _lists(rules, situation)
+    return None if None in lists else _each_once([listed for listed in lists if listed])
+
+
+def _lists(rules, situation):
+    return [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets, situation.used)]
+
+
+def _each_once(lists):
+    if len(lists) == 1:
+        return lists[0]
+    found = {}
+    for service in itertools.chain.from_iterable(lists):
+        found.setdefault(service[:4], service)
+    return list(found.values())
+
+
+def _askable(rules):
+    """The rule sets, and for what could not be read one whose tables nobody can read: what is not seen there is not missing."""
+    missing = [source.split("_") for source, status in sorted(rules.collected.items()) if rules.source == "live" and status not in ("ok", "absent")]
+    unknown = [RuleSet("live", words[1], words[0]) for words in missing if len(words) == 2]
+    for found in unknown:
+        found.unreadable = list(_TABLES)
+    # A kernel without a single table is known to have no chain.
+    nothing = [RuleSet("live", "ipv4")] if rules.source == "live" and not rules.rule_sets and not unknown else []
+    return rules.rule_sets + unknown + nothing

@@ -1,0 +1,93 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dumps that are not plain iptables-save: other listings, pieces, logs. PRIVATE to the collection.
+
+They are read a second time, as a whole, because what they are only the whole text tells. Plain dumps never come here.
+"""
+
+from ..._host.host import OK
+from .nft_native import may_be_judged
+
+TABLE = "kube-proxy"
+NAME_LIMIT = 80
+
+
+def is_plain(sets):
+    """True for rule sets of a text that is iptables-save and nothing else: no form has to be found out."""
+    return any(found.tables or found.unreadable for found in sets) and not any(
+        found.notices.get(kind) for found in sets for kind in ("unreadable_line", "no_table_line"))
+
+
+def read_other_forms(host, path, rules, source):
+    """[RuleSet] of the text, None where it holds no rule in any form; `rules` (Rules) gets the nft tables and what a form does not print."""
+    from ..._parse.iptables.dump_forms import TEXT_LIMIT, read_forms
+    chunks = []
+    host.stream_file(path, chunks.append, TEXT_LIMIT)
+    found = read_forms(b"".join(chunks).decode("utf-8", "backslashreplace"), source)
+    for table, doubt in found.doubts:
+        rules.miss(source, None, doubt, table)
+    if found.other_lines:
+        rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None, "text": ""})
+    if found.nft:
+        _take_nft(rules, source, found.nft)
+        _take_native(rules, found.nft)
+    return found.rule_sets or ([] if found.nft else None)
+
+
+def _take_nft(rules, source, text):
+    """Tables of kube-proxy's nftables mode; of one that breaks off, only what was read is judged."""
+    from ..._parse.nft.kube_tables import FAMILIES, read_kube_tables
+    found = read_kube_tables(lambda _arguments: text, True)
+    if not found.tables or rules.nftables is not None:
+        return
+    for family in sorted(found.tables):
+        if not found.tables[family].complete:
+            found.cut.add(family)
+            name = next(name for name in FAMILIES if FAMILIES[name] == family)
+            rules.miss(source, None, "table %s %s has no end in this listing" % (name, TABLE), TABLE)
+    rules.collected.setdefault(source, OK)
+    # Behind the end of a listing that breaks off may stand the other table.
+    found.ipv6 = not found.cut
+    rules.nftables = found
+
+
+def _take_native(rules, text):
+    """The listings of tables that are neither kube-proxy's nor those of iptables, to be judged once all Services are known."""
+    from ..._parse.nft.ruleset import tables_apart
+    for (family, name), lines in tables_apart(text.split("\n")):
+        if may_be_judged(family, name):
+            rules.native.setdefault((family, name), []).append("\n".join(lines + [""]))
+
+
+def without_repeats(rule_sets):
+    """([RuleSet], [(source, table, doubt)]): without the tables that are there a second time, one node's rules saved in several forms or twice.
+
+    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off. Of two moments that differ one
+    is judged, and nothing tells which of them is the later.
+    """
+    held, doubts = {}, []
+    for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
+        for name in sorted(found.tables):
+            table = found.tables[name]
+            alike = [row for row in held.setdefault((found.family, name), []) if _is_alike(found, table, *row)]
+            if not alike:
+                held[found.family, name].append((found, table))
+                continue
+            other, first = alike[0]
+            if table.complete and not first.complete:
+                del other.tables[name]
+                held[found.family, name] = [row for row in held[found.family, name] if row is not alike[0]] + [(found, table)]
+                continue
+            del found.tables[name]
+            if table.complete and found.version and other.version and table.rule_counts() != first.rule_counts():
+                doubts.append((other.source, name, "%s holds table %s of another moment; one of them is judged, give the bundle of one moment" % (
+                    found.source[:NAME_LIMIT], name[:NAME_LIMIT])))
+    return [found for found in rule_sets if found.tables or found.unreadable], doubts
+
+
+def _is_alike(found, table, other, other_table):
+    """True for a table of the same backend; where that is not known of both, for one with the same rules or of a listing."""
+    if found.backend and other.backend:
+        return found.backend == other.backend
+    return found.version is None or table.rule_counts() == other_table.rule_counts()

@@ -1,0 +1,27 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the running kernel has nf_tables in memory, so that asking it loads nothing. PRIVATE to the collection."""
+
+from ..._host.host import ABSENT, DENIED, OK, UNPARSED
+from ..._parse.proc.modules import parse_proc_modules
+
+
+def nf_tables_status(host, node):
+    """ok (it is there), absent (it is not, so no rule of it is either), or why that cannot be told: denied, unparsed."""
+    listed = host.read_text("/proc/modules")
+    if listed.status == ABSENT and host.presence("/proc/sys/kernel/modprobe") == ABSENT:
+        return OK  # A kernel without CONFIG_MODULES can load nothing, whatever it is asked.
+    loaded, _unread = parse_proc_modules(listed.text)
+    if "nf_tables" in loaded:
+        return OK
+    release = node["kernel_release"]
+    if not listed.ok or not release:
+        return DENIED if listed.status == DENIED else UNPARSED
+    # Only here is it worth to compile what knows how kernels were built.
+    from ..host.kernels import Kernel
+    from ..modules import state
+    verdict = state.resolve(Kernel(host, release, True), "nf_tables", state.RunningKernel(host, loaded, True), {})
+    if verdict.state == state.BUILTIN:
+        return OK
+    return UNPARSED if verdict.state == state.UNKNOWN else ABSENT

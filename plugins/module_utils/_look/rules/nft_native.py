@@ -1,0 +1,129 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native nft tables that iptables-save does not print and that are not kube-proxy's, of a live node and of dumps. PRIVATE to the collection.
+
+Of a live node their names come over netlink within a millisecond, where C(nft list tables) reads every rule of every table; nft is run for
+each table that may be judged, and for none on most nodes. Dumps hold them where they hold what C(nft list ruleset) printed.
+"""
+
+import functools
+import re
+
+from ..._host.host import OK
+from ..._parse.iptables.ruleset import RuleSet
+from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
+from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
+from ..._rules.observation import observe
+
+LIST_SECONDS = 20.0
+LIST_LIMIT = 8 * 1024 * 1024
+ADDRESSES_LIMIT = 4 * 1024 * 1024
+TABLES_LIMIT = 16
+TEXTS_LIMIT, TEXT_LENGTH = 500, 2000
+_FAMILIES = {"ip": "ipv4", "ip6": "ipv6", "inet": None}
+_FLAGS = frozenset(("dormant", "owner", "persist"))
+_OF_IPTABLES = ("filter", "mangle", "nat", "raw", "security")
+# Network plugins, policy engines and managers of other networks: their drops are what they are for, and rest on marks and sets that
+# change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel, kindnet, antrea, ovn-kubernetes,
+# containernetworking/plugins, docker 29, libvirt, podman, lxd, incus).
+_OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|flannel|kindnet|kube-network-polic|antrea|ovn|cni_|cni-|docker|libvirt|netavark"
+                    r"|podman|lxd|incus)")
+
+
+def native_rows(host, rules, services):
+    """[observation] of these tables; C(services()) gives ([Service], whether these are all)."""
+    services = functools.lru_cache(maxsize=1)(services)
+    if rules.source == "files":
+        return _of_dumps(host, rules, services) if rules.native else []
+    if rules.source != "live" or rules.nf_tables != OK or not host.commands or host.root != "/":
+        return []
+    from ..._host.netlink import nft_tables
+    status, names = nft_tables()
+    if status != OK:
+        rules.miss("nftables", None, "the kernel did not list the native nft tables: %s" % status, "native tables")
+        return []
+    wanted = [name for name in set(names) if may_be_judged(*name)]
+    own = functools.lru_cache(maxsize=1)(lambda: _own_addresses(host))
+    return _within_bounds(wanted, lambda family, name: _judged(host, family, name, services, own))
+
+
+def _within_bounds(names, judge):
+    """What C(judge(family, name)) tells of as many tables as are judged."""
+    wanted, found = sorted(names), []
+    for family, name in wanted[:TABLES_LIMIT]:
+        found += judge(family, name)
+    return found + [_unjudged(family, name, "more than %d native tables" % TABLES_LIMIT) for family, name in wanted[TABLES_LIMIT:]]
+
+
+def _of_dumps(host, rules, services):
+    known = rules.nftables.tables.values() if rules.nftables else ()
+    own = functools.lru_cache(maxsize=1)(lambda: (_own_addresses(host) if rules.of_tree else set()) | _own_of(known) or None)
+    return _within_bounds(rules.native, lambda family, name: _judged_text(family, name, rules.native[family, name], services, own))
+
+
+def _judged_text(family, name, texts, services, own):
+    """C(texts): the listings of this table, of which the first whole one counts."""
+    for text in texts:
+        if len(text) > LIST_LIMIT:
+            continue
+        reader = _reader()
+        reader.feed(text.encode("utf-8", "backslashreplace"))
+        table = reader.close().get((family, name))
+        if table is not None and table.complete:
+            return _rows(table, services, own)
+    return [_unjudged(family, name, "this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
+                      else "this table has no end in its listing")]
+
+
+def may_be_judged(family, name):
+    """Whether a table is neither that of iptables or kube-proxy nor of those whose drops are what they are for."""
+    return family in _FAMILIES and not (family != "inet" and name in _OF_IPTABLES) and not _OWNED.match(name.lower())
+
+
+def _reader():
+    # Only here is it worth to compile what takes such rules apart.
+    from ..._parse.nft.listing import ListingReader
+    return ListingReader(texts=(TEXTS_LIMIT, TEXT_LENGTH))
+
+
+def _judged(host, family, name, services, own):
+    reader = _reader()
+    done = host.stream(["nft", "list", "table", family, name], reader.feed, LIST_SECONDS, LIST_LIMIT)
+    table = reader.close().get((family, name))
+    if done.status == OK and done.rc and "No such file or directory" in done.err:
+        return []
+    if done.status != OK or done.rc or table is None or not table.complete:
+        return [_unjudged(family, name, "nft did not list this table: %s" % (done.status if done.status != OK else "status %s" % done.rc))]
+    return _rows(table, services, own)
+
+
+def _rows(table, services, own):
+    if not any(chain.is_base for chain in table.chains.values()) or "dormant" in table.flags:
+        return []
+    if set(table.flags) - _FLAGS:
+        # nft 1.0.6 in JSON: the family or the name of a table in place of its flags (nftables src/json.c).
+        return [_unjudged(table.family, table.name, "the flags of this table are not known, so it may be dormant")]
+    from ..._rules.nft.native import judge_table
+    listed, all_listed = services()
+    rows, doubt = judge_table(table, listed, own())
+    if not all_listed:
+        doubt = doubt or "the Services of this node are not known"
+    place = RuleSet("live", _FAMILIES[table.family], "nft")
+    found = [observe(kind, place, "%s %s" % (table.family, table.name), chain, text, 1, detail) for kind, chain, text, detail in rows]
+    return found + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
+
+
+def _own_addresses(host):
+    four, six = (host.read_text(path, ADDRESSES_LIMIT).text for path in ("/proc/net/fib_trie", "/proc/net/if_inet6"))
+    return parse_proc_net_fib_trie(four)[0] | set(parse_proc_net_if_inet6(six))
+
+
+def _own_of(tables):
+    """Addresses that kube-proxy's nftables mode takes NodePorts at: the node's own (kubernetes pkg/proxy/nftables/proxier.go nodeport-ips)."""
+    held = [table.sets["nodeport-ips"] for table in tables if "nodeport-ips" in table.sets]
+    return set(element.key[0] for found in held for element in found.elements)
+
+
+def _unjudged(family, name, why):
+    return observe("unjudged_table", RuleSet("live", _FAMILIES[family], "nft"), "%s %s" % (family, name), "", "", 1, why)

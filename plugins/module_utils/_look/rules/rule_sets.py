@@ -1,0 +1,338 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of a node, or of dumps that lie on it, read once and without a trace. PRIVATE to the collection.
+
+The order is what keeps a look free of side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first; the save of
+the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend only where a legacy table
+exists, and never with -t, which would create the table. Neither takes the xtables lock; -L and -S would.
+"""
+
+import contextlib
+import gc
+import re
+import time
+
+from ... import _errors
+from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
+from ..._parse.iptables.ruleset import NAMELESS, RuleSet
+from ..backends.iptables_files import MULTI, backend_of
+from .nf_tables import nf_tables_status
+
+SAVE_SECONDS = 60.0
+SAVE_LIMIT = 400 * 1024 * 1024
+# So often a save of the nft backend that looks torn is run, until two readings in a row agree; all of them together have SAVE_SECONDS.
+READINGS = 4
+FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"), ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
+SOURCES = ("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6")
+TEXT_LIMIT, NAME_LIMIT = 200, 64
+_DENIED = re.compile(r"Permission denied|Operation not permitted|you must be root", re.I)
+
+
+class Rules(object):
+    """What was read. C(source): live, files or None (nothing runs here); C(collected) {source: status}; C(rule_sets) [RuleSet];
+    C(unread) [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell; C(notices) [{source, kind,
+    count, line, text}]; C(nf_tables): status of nf_tables in the kernel, None where nobody asked; C(nftables): KubeTables of kube-proxy's nftables mode once
+    they were read (_nftables), else None; C(native) {(family, name): [text]} of listed native nft tables (_nft_native); C(listings)
+    [source] without a table of iptables or kube-proxy; C(of_tree): True where the files around the dumps are of the same node; C(commands) {source: argv}
+    that gave rules."""
+
+    def __init__(self, source):
+        self.source = source
+        self.read_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.collected = {}
+        self.rule_sets = []
+        self.unread = []
+        self.notices = []
+        self.nftables = None
+        self.native = {}
+        self.listings = []
+        self.of_tree = False
+        self.nf_tables = None
+        self.commands = {}
+        self.helpers_peak_bytes = 0
+
+    def miss(self, source, status, evidence, table=None):
+        """There are rules, or could be, that were not read."""
+        if table is None:
+            self.collected[source] = status
+        self.unread.append({"source": source, "table": table, "evidence": evidence})
+
+    def take(self, source, sets):
+        """Rule sets as they were parsed, with what is odd about them."""
+        self.rule_sets += sets
+        for rules in sets:
+            first = {}
+            for kind, line, text in rules.examples:
+                first.setdefault(kind, (line, text[:TEXT_LIMIT]))
+            for kind in sorted(rules.notices):
+                line, text = first.get(kind, (0, ""))
+                self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line or None, "text": text})
+            for table in sorted(rules.unreadable):
+                self.miss(source, None, "iptables-save says of table %s only that it is incompatible: nft wrote what it cannot tell" % table, table)
+            for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
+                self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")), name[:NAME_LIMIT])
+
+
+def _lacking(table, passed_over):
+    """Why not every rule of a table is known; C(passed_over): how many lines of its dump nobody read."""
+    if table.name == NAMELESS:
+        return "of which table some of the rules are cannot be told"
+    if not table.committed and passed_over:
+        return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (table.name[:NAME_LIMIT], passed_over)
+    if not table.committed:
+        return "table %s has no end in this dump" % table.name[:NAME_LIMIT]
+    return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, table.name[:NAME_LIMIT])
+
+
+@contextlib.contextmanager
+def many_objects():
+    """While rules are read and asked, nothing that could be collected comes up; looking for it would take a fifth of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            # Neither afterwards, nor when the module ends: 110,000 rules take 11 ms to look through. Python has it from 3.7 on.
+            getattr(gc, "freeze", int)()
+            gc.enable()
+
+
+class _Dump(object):
+    """What is printed by a save or stands in a file. The parser is imported when there is something to parse: many machines have no rule."""
+
+    def __init__(self, *arguments):
+        self._arguments = arguments
+        self._reader = None
+
+    def feed(self, chunk):
+        if self._reader is None:
+            from ..._parse.iptables.save import SaveReader
+            self._reader = SaveReader(*self._arguments)
+        self._reader.feed(chunk)
+
+    def rule_sets(self):
+        return self._reader.close() if self._reader else []
+
+
+def compile_rest():
+    """Import what a big rule set will need, while the save still reads it from the kernel: a module's sources are compiled on each run."""
+    from ..._parse.iptables import save
+    from . import answers, section
+    return save, answers, section
+
+
+def rules_of(host, node):
+    """C(Rules) of a live node; whoever asks second gets what was read for the first."""
+    if "rules" not in host.kept:
+        with many_objects():
+            host.kept["rules"] = read_live(host, node)
+    return host.kept["rules"]
+
+
+def read_live(host, node):
+    """C(Rules) that the kernel of a live node holds in this network namespace. Outside of a live place nothing is asked."""
+    if node["place"] == "bundle":
+        return _read_bundle(host)
+    if node["place"] != "live":
+        rules = Rules(None)
+        rules.collected = dict((source, ABSENT) for source in SOURCES)
+        return rules
+    rules = Rules("live")
+    rules.nf_tables = nf_tables_status(host, node)
+    if rules.nf_tables == OK and not host.is_root():
+        rules.nf_tables = DENIED
+    for family, program, _names in FAMILIES:
+        _read_nft(host, rules, family, program)
+    for family, program, names in FAMILIES:
+        _read_legacy(host, rules, family, program, names)
+    return rules
+
+
+def _read_bundle(host):
+    """C(Rules) of the dumps that a bundle holds, in whatever form."""
+    from ..._names import BUNDLE_RULES, UNCOLLECTED
+    from .dump_forms import without_repeats
+    rules = Rules("files")
+    rules.of_tree = True
+    for name in host.list_dir(BUNDLE_RULES)[1]:
+        _read_file(host, rules, "%s/%s" % (BUNDLE_RULES, name), name)
+    _miss_tables(rules)
+    rules.rule_sets, doubts = without_repeats(rules.rule_sets)
+    left = set((found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable)
+    rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
+    for source, table, doubt in doubts:
+        rules.miss(source, None, doubt, table)
+    if not rules.collected:
+        rules.collected = dict((source, UNCOLLECTED) for source in SOURCES)
+    return rules
+
+
+def _read_nft(host, rules, family, program):
+    source = "nft_" + family
+    if rules.nf_tables == ABSENT:
+        rules.collected[source] = ABSENT
+    elif rules.nf_tables == DENIED:
+        rules.miss(source, DENIED, "only root may list rules of the nft backend or tell whether there are any")
+    elif rules.nf_tables != OK:
+        rules.miss(source, rules.nf_tables, "whether nf_tables is in the kernel cannot be told, and asking it might load it")
+    else:
+        _save(host, rules, source, family, program, "nft")
+
+
+def _read_legacy(host, rules, family, program, names):
+    source, listed = "legacy_" + family, host.read_text(names)
+    tables = listed.text.split()
+    if listed.status == ABSENT or (listed.ok and not tables):
+        rules.collected[source] = ABSENT
+        return
+    if not listed.ok:
+        rules.miss(source, listed.status, "%s is %s, so nobody can tell whether legacy tables exist" % (names, listed.status))
+        return
+    found = _save(host, rules, source, family, program, "legacy")
+    for table in sorted(set(tables) - set(found.tables) if found else ()):
+        rules.miss(source, None, "%s lists table %s, and iptables-save does not print it" % (names, table), table)
+
+
+def _save(host, rules, source, family, program, backend):
+    """Read one backend of one family into C(rules); returns its C(RuleSet), or None where nothing could be read."""
+    command = save_command(host, program, backend)
+    if command is None:
+        rules.miss(source, UNPARSED, "no %s of the %s backend on this node, so its rules cannot be read here" % (program, backend))
+        return None
+    done, sets, problem = _read_until_sound(host, rules, command, family, backend)
+    _take_messages(rules, source, done.err)
+    if problem:
+        rules.miss(source, *problem)
+        return None
+    rules.collected[source] = OK
+    rules.commands[source] = command
+    for found in sets:
+        # The header of early releases does not tell the backend; the program does.
+        found.family, found.backend = family, backend
+    rules.take(source, sets)
+    return sets[0]
+
+
+def _read_until_sound(host, rules, command, family, backend):
+    """(Completed, [RuleSet], (status, why) or None) of a save. One that looks torn is read again: what two readings in a row show is there."""
+    before, begun = None, time.monotonic()
+    for _reading in range(READINGS):
+        left = SAVE_SECONDS - (time.monotonic() - begun)
+        if left <= 0:
+            break
+        dump = _Dump("live", family, backend)
+        done = host.stream(command, dump.feed, left, SAVE_LIMIT, compile_rest)
+        # Without a table there is nothing to print; that is a set of rules too, an empty one.
+        sets = dump.rule_sets() or [RuleSet("live", family, backend)]
+        rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
+        problem = _problem(done, sets, command)
+        signs = _signs(sets) if backend == "nft" and not problem else None
+        if not signs or signs == before:
+            return done, sets, problem
+        before = signs
+    return done, sets, (UNPARSED, "the rules change while %s reads them: no reading is sound or like the one before; look again later" % (
+        command[0].rsplit("/", 1)[-1]))
+
+
+def _signs(sets):
+    from ..._rules.torn import torn_signs
+    return frozenset().union(*[torn_signs(found) for found in sets if found.tables or found.unreadable])
+
+
+def _problem(done, sets, command):
+    """(status, why) where the output of a save is not all of the rules, else None."""
+    said = (done.err.strip().splitlines() or [""])[0][:TEXT_LIMIT]
+    name = " ".join(command).rsplit("/", 1)[-1]
+    if done.status == TIMEOUT:
+        return TIMEOUT, "%s did not end within %d seconds" % (name, SAVE_SECONDS)
+    if done.status != OK:
+        return done.status, "%s could not be run to its end: %s" % (name, "it writes without end" if done.status == UNPARSED else done.status)
+    if done.rc != 0:
+        return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, said)
+    if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
+        return UNPARSED, "%s printed something that is no dump" % name
+    said = _unexpected(done.err)
+    if said and not any(found.tables or found.unreadable for found in sets):
+        return UNPARSED, "%s printed no table and complained: %s" % (name, said[0][:TEXT_LIMIT])
+    if any(not table.committed for found in sets for table in found.tables.values()):
+        return UNPARSED, "what %s printed breaks off" % name
+    return None
+
+
+# What an nft program says of the rules of the other backend, on a node without one of its own (iptables nft-shared.c).
+_OTHER_BACKEND = "tables present"
+
+
+def _unexpected(messages):
+    """Lines of a program's complaints."""
+    return [line.strip() for line in messages.splitlines() if line.strip() and _OTHER_BACKEND not in line]
+
+
+def _take_messages(rules, source, messages):
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    warned = [line for line in lines if _OTHER_BACKEND in line]
+    for kind, texts in (("legacy_tables_present", warned), ("message", _unexpected(messages))):
+        if texts:
+            rules.notices.append({"source": source, "kind": kind, "count": len(texts), "line": None, "text": texts[0][:TEXT_LIMIT]})
+
+
+def save_command(host, program, backend):
+    """What prints the rules of a backend, as arguments; None where the node has no such program."""
+    for name in (program.replace("tables-", "tables-%s-" % backend, 1), program):
+        path = host.find_binary(name)
+        if path and backend_of(host, path) == backend:
+            return [path]
+    for name in MULTI[backend]:
+        path = host.find_binary(name)
+        if path:
+            return [path, program]
+    return None
+
+
+def read_files(host, paths):
+    """C(Rules) that dumps hold, plain or gzip. Raises BadInput for what is no file to be read."""
+    rules = Rules("files")
+    names = [path.rsplit("/", 1)[-1] for path in paths]
+    for path, name in zip(paths, names):
+        _read_file(host, rules, path, name if names.count(name) == 1 else path)
+    _miss_tables(rules)
+    return rules
+
+
+def _miss_tables(rules):
+    """A listing of other tables stands beside the dumps of the node's rules, and does not take their place."""
+    for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
+        rules.miss(source, UNPARSED, "%s holds no table of iptables or of kube-proxy" % source)
+
+
+def _read_file(host, rules, path, source):
+    if not path.startswith("/"):
+        raise _errors.BadInput("src %r is no absolute path; give the whole path of the dump on the node" % path)
+    if host.is_dir(path):
+        raise _errors.BadInput("src %s is a directory; name the dumps in it one by one" % path)
+    dump = _Dump(source)
+    status = host.stream_file(path, dump.feed, SAVE_LIMIT)
+    if status == ABSENT:
+        raise _errors.BadInput("src %s does not exist on the node that is looked at; check the path and the host" % path)
+    if status == DENIED:
+        raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
+    if host.stat(path) is None or not host.is_file(path):
+        raise _errors.BadInput("src %s is no regular file; save the dump into one" % path)
+    # Nothing of this is needed on a node.
+    from .dump_forms import is_plain, read_other_forms
+    sets = dump.rule_sets()
+    rules.collected[source] = status
+    if status != OK:
+        rules.miss(source, status, "%s is damaged or too large, and only its beginning was read" % source)
+    elif sets and not is_plain(sets):
+        sets = read_other_forms(host, path, rules, source)
+        if sets is None:
+            raise _errors.BadInput(
+                "src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list ruleset printed" % path)
+        if not sets:
+            rules.listings.append(source)
+    elif not sets and rules.nftables is None:
+        rules.miss(source, UNPARSED, "%s holds no table of an iptables-save dump" % source)
+    rules.take(source, sets)

@@ -1,0 +1,147 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What rules are judged for: the mode of kube-proxy, the version of Kubernetes, who runs here. PRIVATE to the collection."""
+
+import re
+
+from ... import _errors, _versions
+from ..._host.host import ABSENT
+from ..._rules.kube_proxy.anchor_table import KUBELET_CANARY
+from ..._rules.kube_proxy.proxy import looks_up_sets
+from ..._rules.others.leftovers import in_both
+from ..._rules.setting import Setting
+from ..agents import of_this_network
+from ..processes import find_processes
+
+# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of iptables mode
+# is what a change to another mode leaves behind.
+_OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-(NODEPORTS|EXTERNAL-SERVICES)$")
+_OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER", "KUBE-SOURCE-RANGES-FIREWALL")
+# Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain the API server.
+_API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"), ("kubelite", 16443, ""))
+_KUBELET_PORT = 10250
+# The first is there where the kernel has IPv6 and it is not disabled on its command line.
+_ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
+# Who says what is not known.
+UNTOLD = "nothing tells"
+# kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
+_SKEW = 3
+# Nothing is known of what is older, and who writes such a version means another.
+_OLDEST = (1, 10)
+
+
+class Situation(object):
+    """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs and has had the time to
+    make its chains, False where it makes none; C(kubelet_version), C(ports), C(ipv6) and C(liberal) as in Setting; C(used): the backend of
+    the iptables that kube-proxy runs, where both hold rules of it."""
+
+    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
+        self.mode, self.mode_source = mode
+        self.kubernetes, self.kubernetes_source = kubernetes[:2]
+        self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
+        self.kubelet = kubelet
+        self.kubelet_version = kubelet_version
+        self.ports = ports
+        self.ipv6, self.liberal = kernel
+        self.used = used
+
+    def of(self, rule_set):
+        """C(Setting) for one rule set."""
+        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest,
+                       self.kubelet_version, self.ipv6, self.liberal)
+
+
+def situation_of(host, rules, options, kube_proxy, kubelet):
+    """C(Situation) of what was read; C(kube_proxy) and C(kubelet) are their sections, None where dumps are judged. Raises BadInput."""
+    asked = options["kubernetes_version"]
+    if asked is not None and len(_versions.numbers(asked)) < 2:
+        raise _errors.BadInput("kubernetes_version %r is no version; give one such as 1.30" % asked)
+    # YAML takes 1.30 without quotes for a number, and that is 1.3.
+    if asked is not None and _versions.numbers(asked) < _OLDEST:
+        raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or the zero at its end is lost" % asked)
+    version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
+    makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
+    own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
+    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet),
+                     _kernel(host) if rules.source == "live" else (None, None), _used(host, rules, kube_proxy))
+
+
+def _kernel(host):
+    """(whether the kernel has IPv6, whether nf_conntrack_tcp_be_liberal is set), None where that cannot be read."""
+    addresses, liberal = host.read_text(_ADDRESSES_6), host.read_text(_LIBERAL)
+    ipv6 = addresses.ok if addresses.ok or addresses.status == ABSENT else None
+    return ipv6, liberal.text.strip() != "0" if liberal.ok else None
+
+
+def _used(host, rules, kube_proxy):
+    if rules.source != "live" or not kube_proxy or not in_both(rules.rule_sets):
+        return None
+    from ..backends.proxy_backend import proxy_backend
+    return proxy_backend(host, kube_proxy)
+
+
+def _makes_chains(kubelet):
+    """Whether what kubelet makes has to be there: None where it may not be there yet."""
+    told = kubelet.get("initialisation") or {}
+    if told.get("expected") is False:
+        return False
+    return None if any(row["state"] == "starting" for row in told.get("families", ())) else kubelet["running"]
+
+
+def _has_canary(rules):
+    """True for dumps of a node on which kubelet ran, None if they do not tell."""
+    return any(KUBELET_CANARY in table.chains for found in rules.rule_sets for table in found.tables.values()) or None
+
+
+def mode_of(rules, options, kube_proxy):
+    """(mode or None, what says so)."""
+    if options["proxy_mode"]:
+        return options["proxy_mode"], "given by the caller"
+    if kube_proxy and kube_proxy["mode"]:
+        return kube_proxy["mode"], kube_proxy["mode_source"]
+    return _told(rules)
+
+
+def _version(kube_proxy, kubelet):
+    """((1, 30) or None, what says so, the oldest that kube-proxy may have where it is kubelet's)."""
+    if kube_proxy and _versions.numbers(kube_proxy["version"]):
+        return _versions.numbers(kube_proxy["version"])[:2], "the kube-proxy that runs here", None
+    if kubelet and _versions.numbers(kubelet["version"]):
+        major, minor = _versions.numbers(kubelet["version"])[:2]
+        if kube_proxy and kube_proxy.get("runs_in") == "embedded":
+            return (major, minor), kubelet["version_source"], None  # One program is both.
+        return (major, minor), kubelet["version_source"], (major, minor - _SKEW)
+    return None, UNTOLD, None
+
+
+def _told(rules):
+    """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names sets, which ipvs mode
+    alone does and iptables mode would have written anew, all other chains are left over."""
+    by_sets = [looks_up_sets(found) for found in rules.rule_sets]
+    tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs for table in found.tables.values()]
+    modes = ["iptables"] if any(_OF_IPTABLES.match(name) for table in tables for name in table.chains) else []
+    modes += ["ipvs"] if any(by_sets) or any(name in table.chains for table in tables for name in _OF_IPVS) else []
+    modes += ["nftables"] if rules.nftables and rules.nftables.tables else []
+    if len(modes) == 1:
+        return modes[0], "chains of this mode among the rules"
+    return None, "chains of several modes are there: %s" % ", ".join(modes) if modes else UNTOLD
+
+
+def _ports(host, rules, kubelet):
+    """C(Setting.ports); in dumps those that most nodes have."""
+    if rules.source != "live":
+        return {("tcp", _KUBELET_PORT): "kubelet", ("tcp", _API_SERVERS[0][1]): "the API server"}
+    ports = {}
+    servers = of_this_network(host, find_processes(host, [row[0] for row in _API_SERVERS])[1])
+    running = dict((process.name, process) for process in servers)
+    for name, port, flag in _API_SERVERS:
+        if name in running:
+            given = running[name].option(flag) or ""
+            ports[("tcp", int(given) if re.match(r"[0-9]{1,5}\Z", given) else port)] = "the API server"
+    if kubelet and kubelet["running"]:
+        settings = kubelet.get("settings") or {}
+        ports[("tcp", settings.get("port") or _KUBELET_PORT)] = "kubelet"
+        if settings.get("read_only_port"):
+            ports[("tcp", settings["read_only_port"])] = "kubelet (its read-only port)"
+    return ports

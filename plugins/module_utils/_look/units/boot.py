@@ -1,0 +1,136 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which units a boot starts, and what starts a unit later. PRIVATE to the collection.
+
+Told from files: what generators write at boot counts where they have run (/run/systemd/generator of a live node).
+"""
+
+import collections
+import posixpath
+
+from ..._host.host import OK
+from ..._parse.systemd.exec import filled_specifiers
+from ..._parse.systemd.name import filled_in, parse_unit_name
+
+DEFAULT_TARGET = "default.target"
+# Dependencies that start what they name (man systemd.unit), and the directories of links that stand for one.
+STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
+LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
+
+Activation = collections.namedtuple("Activation", "name kind when")
+Activation.__doc__ = ("A timer, path or socket C(name) that starts a unit, or a unit that does so where it ends; C(when) is what it waits for, as "
+                      "C(OnCalendar=daily).")
+
+# What a unit starts where it ends (man systemd.unit).
+_ENDINGS = ("OnFailure", "OnSuccess")
+ACTIVATORS = {"timer": "Timer", "path": "Path", "socket": "Socket"}
+_WAITS = {
+    "timer": ("OnCalendar", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec", "OnUnitInactiveSec"),
+    "path": ("PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty"),
+    "socket": ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial")}
+
+
+def starts_at_boot(units, name):
+    """True, False, or None where a directory or a unit on the way could not be read."""
+    started = started_units(units)
+    if units.paths.canonical(name) in started:
+        unit = units.unit(name)
+        return unit is not None and not unit.masked
+    return False if units.status == OK and started.sound and not units.paths.unlisted else None
+
+
+class Started(dict):
+    """{name: the unit that pulls it in, None for the first} of units that are started together; C(sound) is false where not all could be read."""
+
+    sound = True
+
+
+def started_units(units):
+    """C(Started) of a boot, worked out once."""
+    if units.started is None:
+        units.started = pulled_in(units, [DEFAULT_TARGET])
+    return units.started
+
+
+def pulled_in(units, names):
+    """C(Started) of starting C(names): those that exist, and all they pull in."""
+    started = Started()
+    ahead = [(name, None) for name in names]
+    while ahead:
+        name, by = ahead.pop()
+        name = units.paths.canonical(name)
+        if name in started:
+            continue
+        unit = units.unit(name)
+        if unit is None or unit.masked:
+            started.sound = started.sound and (unit is not None or by is not None)
+            continue
+        started[name] = by
+        started.sound = started.sound and not unit.unread
+        ahead += [(other, name) for kind in STARTING for other in dependencies(units, unit, kind)]
+        ahead += [(other, name) for other in implied(unit)]
+    return started
+
+
+def dependencies(units, unit, kind):
+    """Names a unit depends on by C(kind) (C(Wants), C(After)): of directives and, where there are such, of directories of links."""
+    parts = parse_unit_name(unit.name)
+    # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c resolve_template()).
+    instance = parts.instance or parts.prefix
+    names = [filled_in(filled_specifiers(word, unit.name), instance) for word in unit.words("Unit", kind)]
+    if kind in LINKS:
+        for path in units.paths.chosen(units.paths.folders_of([unit.name] + unit.aliases, LINKS[kind]), ""):
+            if units.wants(path):
+                names.append(filled_in(posixpath.basename(path), instance))
+    return [name for name in names if parse_unit_name(name)]
+
+
+def implied(unit):
+    """What a unit requires without saying so (man systemd.service, systemd.socket, ... "Default Dependencies")."""
+    kind = parse_unit_name(unit.name).kind
+    names = []
+    if kind in ("service", "socket", "timer", "path") and unit.yes("Unit", "DefaultDependencies", True):
+        names.append("sysinit.target")
+    if kind == "service":
+        names += unit.words("Service", "Sockets")
+        if unit.last("Service", "Type") == "dbus":
+            names.append("dbus.socket")
+    return names
+
+
+def activates(unit):
+    """[name] a timer, path or socket starts: what it says, or the service of the same name. A socket's own for each connection is its template."""
+    kind = parse_unit_name(unit.name).kind
+    section = ACTIVATORS[kind]
+    stem = unit.name[:-len(kind) - 1]
+    named = unit.values(section, "Service" if kind == "socket" else "Unit")
+    if named:
+        # Of several services the last counts, of several units the first (config_parse_trigger_unit()).
+        return [filled_specifiers(named[-1 if kind == "socket" else 0].text, unit.name)]
+    return [stem + ("@.service" if kind == "socket" and unit.yes("Socket", "Accept") else ".service")]
+
+
+def activated_by(units, name):
+    """[Activation], sorted."""
+    if units.activations is None:
+        units.activations = _all_activations(units)
+    return units.activations.get(units.paths.canonical(name), [])
+
+
+def _all_activations(units):
+    found = {}
+    for kind in sorted(ACTIVATORS):
+        for name in units.names("." + kind):
+            unit = units.unit(name)
+            if unit is None or unit.masked or parse_unit_name(name).instance == "":
+                continue
+            when = ["%s=%s" % (key, value.text) for key in _WAITS[kind] for value in unit.values(ACTIVATORS[kind], key)]
+            for target in activates(unit):
+                found.setdefault(units.paths.canonical(target), []).append(Activation(name, kind, tuple(when)))
+    # Of units that a boot starts: all others would have to be read for it.
+    for name in sorted(started_units(units)):
+        for key in _ENDINGS:
+            for target in dependencies(units, units.unit(name), key):
+                found.setdefault(units.paths.canonical(target), []).append(Activation(name, parse_unit_name(name).kind, ("%s=%s" % (key, target),)))
+    return found

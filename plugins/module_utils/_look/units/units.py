@@ -1,0 +1,193 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The units of systemd in a tree, each with its drop-ins, as systemd itself reads them. PRIVATE to the collection.
+
+Works from files alone, so it answers for an image as for a live node; only C(active) asks the systemd that runs.
+"""
+
+import copy
+import stat
+
+from ..._host.host import ABSENT, OK
+from ..._names import UNCOLLECTED
+from ..._parse.systemd.exec import parse_exec
+from ..._parse.systemd.merge import merge_assignments
+from ..._parse.systemd.name import parse_unit_name
+from ..._parse.systemd.unit import parse_unit
+from ..conf_dirs import is_masked
+from ..host.place import LIVE
+from .paths import UnitPaths
+
+EXEC_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop", "ExecStopPost")
+
+_YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f", "off")
+
+# Names that one question to systemctl may hold.
+_ACTIVE_LIMIT = 500
+# systemd answers at once, but not while a slow machine boots; who gets no answer cannot tell what is live.
+_ANSWER_SECONDS = 20.0
+# It is there where systemd is the init of the machine (man sd_booted).
+_BOOTED = "/run/systemd/system"
+
+
+def _is_empty(found):
+    """systemd's null_or_empty(): an empty file or any device."""
+    return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
+
+
+class Unit(object):
+    """One unit: C(name) (the one systemd uses), C(aliases), C(path), C(drop_ins) (paths, in the order they are read), C(masked).
+
+    C(unread) is C([(path, status)]) of what counts and could not be read, C(broken) C([(path, line)]) of where systemd gives a
+    file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be started (C(refused)).
+    """
+
+    def __init__(self, name, path, masked=False):
+        self.name = name
+        self.path = path
+        self.masked = masked
+        self.aliases = []
+        self.drop_ins = []
+        self.unread = []
+        self.broken = []
+        self._merged = {}
+
+    def take(self, texts):
+        """Merge C([(path, status, UnitText)]), the unit's own file first."""
+        self.unread += [(path, status) for path, status, _text in texts if status not in (OK, ABSENT)]
+        self.broken = [(path, text.broken) for path, _status, text in texts if text.broken]
+        self._merged = merge_assignments([(path, text.assignments) for path, _status, text in texts])
+
+    @property
+    def refused(self):
+        return any(path == self.path for path, _line in self.broken)
+
+    def values(self, section, key):
+        """[Value] that count, empty assignments applied."""
+        return self._merged.get((section, key), [])
+
+    def last(self, section, key, default=None):
+        """Text of the last value, which is the one that counts where a key takes only one."""
+        values = self.values(section, key)
+        return values[-1].text if values else default
+
+    def yes(self, section, key, default=False):
+        """A switch: the last value that systemd's parse_boolean() understands."""
+        said = [word for word in (value.text.lower() for value in self.values(section, key)) if word in _YES + _NO]
+        return said[-1] in _YES if said else default
+
+    def words(self, section, key):
+        """The words of all values, as of dependencies: names divided by blanks."""
+        return [word for value in self.values(section, key) for word in value.text.split()]
+
+    def exec_lines(self):
+        """[ExecLine] of the commands of a service or a socket, in the order of EXEC_KEYS."""
+        section = "Socket" if self.name.endswith(".socket") else "Service"
+        return [line for key in EXEC_KEYS for value in self.values(section, key) for line in parse_exec(key, value, self.name)]
+
+
+class Units(object):
+    """All units of one tree; files are read when a unit is asked for, and once. C(status) says whether all directories could be listed."""
+
+    def __init__(self, host, node):
+        self._host = host
+        self._live = node["place"] == LIVE
+        self.paths = UnitPaths(host)
+        self.status = self.paths.status
+        self._texts = {}
+        self._units = {}
+        self._added = {}
+        # What a boot starts, what starts a unit later (_unit_boot) and links (_unit_state), worked out when somebody asks.
+        self.started = None
+        self.activations = None
+        self.links = None
+
+    def names(self, ending=".service"):
+        """Names that units go by, sorted: files, templates and the instances that something wants; no aliases."""
+        known = set(self.paths.candidates)
+        known.update(path.rpartition("/")[2] for path in self.paths.wanted())
+        found = set(self.paths.canonical(name) for name in known if name.endswith(ending) and self.paths.fragment(name))
+        return sorted(name for name in found if self.paths.fragment(name) not in self.paths.links_out or self.unit(name))
+
+    def unit(self, name):
+        """C(Unit) behind a name or an alias; None where no file is found for it."""
+        path = self.paths.fragment(name)
+        if path is None:
+            return None
+        name = self.paths.canonical(name)
+        if name not in self._units:
+            self._units[name] = self._load(name, path)
+        return self._units[name]
+
+    def _load(self, name, path):
+        status, text, size = self.read(path)
+        if not size and self._is_null(path):
+            return Unit(name, path, masked=True)
+        if status == ABSENT:
+            return None  # A link that leads nowhere.
+        unit = Unit(name, path)
+        unit.aliases = self.paths.aliases(name)
+        folders = self.paths.folders_of([name] + unit.aliases, ".d")
+        unit.drop_ins = self.paths.chosen(folders, ".conf")
+        unit.unread = [(folder, self.paths.unlisted[folder]) for folder in folders if folder in self.paths.unlisted]
+        texts = [(path, status, text)] + [(drop_in,) + self.read(drop_in)[:2] for drop_in in unit.drop_ins]
+        added = self._added.get(name) or self._added.get(parse_unit_name(name).template)
+        if added:
+            texts.append((None, OK, parse_unit(added.encode("utf-8"))))
+        unit.take(texts)
+        return unit
+
+    def with_drop_ins(self, texts):
+        """These units with C({name: text}) as drop-ins that are read last (their C(path) is None); no file is read twice."""
+        changed = copy.copy(self)
+        changed.started = changed.activations = None
+        changed._added = dict((self.paths.canonical(name), text) for name, text in texts.items())
+        changed._units = dict((name, unit) for name, unit in self._units.items()
+                              if name not in changed._added and parse_unit_name(name).template not in changed._added)
+        return changed
+
+    def wants(self, path):
+        """Whether an entry in a .wants or .requires directory counts: a link, and no mask."""
+        return self.paths.is_link(path) and not self._is_null(path)
+
+    def read(self, path):
+        """(status, UnitText, size) of a unit file or drop-in."""
+        if path not in self._texts:
+            status, data = self._host.read_bytes(path)
+            status = ABSENT if status == UNCOLLECTED else status
+            self._texts[path] = (status, parse_unit(data), len(data))
+        return self._texts[path]
+
+    def _is_null(self, path):
+        """Whether a file says nothing because it is a mask: empty, a device, or a link to /dev/null, which an image need not have."""
+        return is_masked(self._host, path) or _is_empty(self._host.stat(path))
+
+    def state(self, name):
+        """What C(systemctl is-enabled) says of a name; None where there is no such unit."""
+        from .state import unit_state
+        return unit_state(self, name)
+
+    def starts_at_boot(self, name):
+        """Whether the default target pulls a unit in; None where that cannot be told."""
+        from .boot import starts_at_boot
+        return starts_at_boot(self, name)
+
+    def activated_by(self, name):
+        """[Activation] of timers, paths and sockets that start the unit."""
+        from .boot import activated_by
+        return activated_by(self, name)
+
+    def active(self, names):
+        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not answer.
+
+        Where another init runs no unit is active, whatever its files say.
+        """
+        names = [name for name in names if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
+        if not self._live or not names:
+            return {}
+        if not self._host.is_dir(_BOOTED):
+            return dict.fromkeys(names, "inactive")
+        answer = self._host.run(["systemctl", "show", "--property=ActiveState", "--"] + names, timeout=_ANSWER_SECONDS)
+        states = [line.partition("=")[2] for line in answer.out.splitlines() if line.startswith("ActiveState=")]
+        return dict(zip(names, states)) if answer.ok and len(states) == len(names) else {}

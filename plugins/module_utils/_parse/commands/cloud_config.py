@@ -1,0 +1,137 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands and files in cloud-init's configuration and user data. PRIVATE to the collection.
+
+Sample:
+    #cloud-config
+    bootcmd:
+      - iptables -F
+    runcmd:
+      - [ systemctl, restart, iptables ]
+    write_files:
+      - path: /etc/cron.d/fw
+        content: |
+          @reboot root /opt/fw.sh
+Grammar: cloud-init cloudinit/config/cc_bootcmd.py, cc_runcmd.py, cc_write_files.py, util.shellify(): the items of a list become one
+script, a text as it is, a list as words in quotes. C(bootcmd) and boothooks run at every boot, C(runcmd) and scripts once.
+"""
+
+import collections
+import re
+
+from ..yaml.parse_yaml import BINARY, LIST, MAP, NOTHING, SCALAR, item, parse_yaml
+from .cloud_parts import Part, TYPES, from_base64, parse_user_data, unpacked
+from .embedded import BOOT, FIRST_BOOT, command, in_place, shell_words
+
+_LISTS = (("bootcmd", BOOT), ("runcmd", FIRST_BOOT))
+_COMMANDS = re.compile(r"\b(?:bootcmd|runcmd|write_files)\b")
+_SCRIPTS = {"script": FIRST_BOOT, "script_per_boot": BOOT, "boothook": BOOT}
+_BASE64 = ("b64", "base64", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
+_GZIP = ("gz", "gzip", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
+
+# C(exact): line N of the text is line C(line + N - 1) of the file.
+WrittenFile = collections.namedtuple("WrittenFile", "line path text exact")
+
+
+def parse_cloud_config(data, marked=False):
+    """[Command] of C(cloud.cfg), or of user data or vendor data (C(marked): they count only with their mark), as bytes or as text."""
+    found = []
+    for part in _all_parts(data, marked):
+        if part.sort in _SCRIPTS:
+            text = part.text
+            if part.sort == "boothook":
+                # The mark stands where a script names its shell.
+                text = text.replace("#cloud-boothook", "#", 1)
+            found.append(command(part.line, text, _SCRIPTS[part.sort], part.exact))
+        else:
+            found.extend(_of_config(part))
+    return found
+
+
+def written_files(data, marked=False):
+    """[WrittenFile] that C(write_files) of the same data writes."""
+    found = []
+    for part in _all_parts(data, marked):
+        if part.sort == "config":
+            for entry in _listed(item(_read(part), "write_files")):
+                found.extend(_written(entry, part))
+    return found
+
+
+def unread_config(data, marked=False):
+    """The problem of the first part that may hold commands and cannot be read as a whole, with its line in the file; None where there is none.
+    What can be read of it is read all the same."""
+    for part in _all_parts(data, marked):
+        if part.sort == "config" and _COMMANDS.search(part.text):
+            problem = next((document.problem for document in parse_yaml(part.text)[:1]), None)
+            if problem:
+                return problem if part.line == 1 else "the part at line %d: %s" % (part.line, problem)
+    return None
+
+
+def _read(part):
+    """The node of the first document, as far as it can be read; `unread_config` tells whether that is all of it."""
+    documents = parse_yaml(part.text)
+    return documents[0].root if documents else NOTHING
+
+
+def _all_parts(data, marked):
+    """The parts, those of archives in place of these."""
+    found = []
+    for part in parse_user_data(data, None if marked else "config"):
+        found.extend(_of_archive(part) if part.sort == "archive" else [part])
+    return found
+
+
+def _of_archive(part):
+    """The parts of a C(#cloud-config-archive): texts, or mappings with a type and a content."""
+    found = []
+    for entry in _listed(_read(part)):
+        content = item(entry, "content") if entry.kind == MAP else entry
+        if content.kind == SCALAR:
+            sort = TYPES.get(item(entry, "type").value)
+            line, exact = _line(part, content), part.exact and content.exact
+            found.extend(Part(line, sort or inner.sort, inner.text, exact) for inner in parse_user_data(content.value, sort))
+    return found
+
+
+def _of_config(part):
+    found, top = [], _read(part)
+    for key, when in _LISTS:
+        pieces = [(node.line, text) for node, text in _shell_texts(item(top, key))]
+        if pieces:
+            line, text, exact = in_place(pieces)
+            found.append(command(part.line + line - 1 if part.exact else part.line, text, when, exact and part.exact))
+    return found
+
+
+def _shell_texts(node):
+    """(node, shell text) of each item that cloud-init would run."""
+    for entry in _listed(node):
+        if entry.kind == SCALAR and entry.value.strip():
+            yield entry, entry.value
+        elif entry.kind == LIST and entry.value:
+            yield entry, shell_words([word.value for word in entry.value if word.kind == SCALAR])
+
+
+def _written(entry, part):
+    path, content = item(entry, "path"), item(entry, "content")
+    if path.kind != SCALAR or not path.value.startswith("/") or content is NOTHING or content.kind not in (SCALAR, BINARY):
+        return []
+    encoding, text, exact = str(item(entry, "encoding").value).strip().lower(), content.value, content.exact and part.exact
+    data = from_base64(text) if content.kind == BINARY or encoding in _BASE64 else text.encode("utf-8", "replace")
+    if encoding in _BASE64 and content.kind == BINARY:
+        data = from_base64(data.decode("ascii", "replace"))
+    if encoding in _GZIP:
+        data = unpacked(data)
+    exact = exact and content.kind == SCALAR and encoding not in _BASE64 + _GZIP
+    return [WrittenFile(_line(part, content), path.value.strip(), data.decode("utf-8", "replace"), exact)]
+
+
+def _line(part, node):
+    return part.line + node.line - 1 if part.exact else part.line
+
+
+def _listed(node):
+    return node.value if node.kind == LIST else []

@@ -1,0 +1,262 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `iptables -L -n -v` prints, as lines of iptables-save. PRIVATE to the collection.
+
+Sample:
+    Chain FORWARD (policy DROP 12 packets, 3456 bytes)
+     pkts bytes target        prot opt in   out   source        destination
+        0     0 KUBE-FORWARD  all  --  *    *     0.0.0.0/0     0.0.0.0/0    /* kubernetes forwarding rules */
+    Chain KUBE-FORWARD (1 references)
+Grammar: iptables/iptables.c list_entries(), print_firewall(), the print functions of extensions/. Without `-v` no interface is
+printed, so a verdict that seems to be for every packet may be for those of one interface.
+"""
+
+import re
+
+from .fragment_table import ALL_BUILT_IN, is_whole, table_of_chains, table_of_rule
+from .save_lines import LINE_LIMIT
+from .save_text import SaveText
+
+CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d+)([KMGT]?) packets, (\d+)([KMGT]?) bytes)?|(\d+) references)\)\Z")
+HEADER = re.compile(r"(num +)?(pkts +bytes +)?target +prot +(opt +)?(in +out +)?source +destination\Z")
+_UNITS = {"": 1, "K": 1000, "M": 1000 ** 2, "G": 1000 ** 3, "T": 1000 ** 4}
+_PROTOCOLS = {"0": "all", "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "50": "esp", "51": "ah", "58": "ipv6-icmp", "132": "sctp",
+              "136": "udplite"}
+_NAMES = frozenset(_PROTOCOLS.values()) | {"ipv6-icmp", "icmpv6", "ipencap", "gre"}
+_OPTION = re.compile(r"(--|!?-f|----)\Z")
+_EVERYWHERE = ("0.0.0.0/0", "::/0", "anywhere")
+_FAMILIES = {"0.0.0.0/0": "ipv4", "::/0": "ipv6"}
+_VERDICTS = ("ACCEPT", "DROP", "REJECT", "RETURN", "QUEUE")
+_MASK = 0xffffffff
+
+
+class _Unprinted(ValueError):
+    """A rule that this listing does not show as a whole."""
+
+
+def _negated(option, value):
+    return "! %s %s" % (option, value[1:].strip()) if value.startswith("!") else "%s %s" % (option, value)
+
+
+def _ports(found):
+    protocol, options = found.group(1), []
+    for side, mark, ports in re.findall(r"([sd])pts?:(!?)(\d+(?::\d+)?)", found.group(2)):
+        options.append("%s--%sport %s" % ("! " if mark else "", side, ports))
+    return "-m %s %s" % (protocol, " ".join(options))
+
+
+def _mark(found):
+    word, value = found.group(1), found.group(2)
+    first, _slash, mask = value.partition("/")
+    number = int(first, 0)
+    pairs = {"or": (number, number), "xor": (number, 0), "and": (0, ~number & _MASK), "set": (number, _MASK),
+             "xset": (number, int(mask or "0xffffffff", 0))}
+    return "--set-xmark 0x%x/0x%x" % pairs[word]
+
+
+def _recent(found):
+    option = {"SET": "--set", "CHECK": "--rcheck", "UPDATE": "--update", "REMOVE": "--remove"}[found.group(1)]
+    seconds = " --seconds %s" % found.group(2) if found.group(2) else ""
+    return "-m recent %s%s%s --name %s --mask %s --r%s" % (
+        option, seconds, " --reap" if found.group(3) else "", found.group(4), found.group(6), found.group(5))
+
+
+# What may stand behind the addresses: (form, how iptables-save puts it). One that prints no argument is put with a text.
+_PHRASES = (
+    (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
+    (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?\d+(?::\d+)?)+)", _ports),
+    (r"(tcp|udp|sctp)(?= |\Z)", r"-m \1"),
+    (r"(tcp )?flags:(!?)(\S+)/(\S+)", lambda found: "-m tcp %s--tcp-flags %s %s" % ("! " if found.group(2) else "", found.group(3), found.group(4))),
+    (r"multiport ([sd]?ports) (!?)(\S+)", lambda found: "-m multiport %s--%s %s" % ("! " if found.group(2) else "", found.group(1), found.group(3))),
+    (r"(! )?ctstate (\S+)", r"-m conntrack \1--ctstate \2"),
+    (r"(! )?ctstatus (\S+)", r"-m conntrack \1--ctstatus \2"),
+    (r"(! )?state (\S+)", r"-m state \1--state \2"),
+    (r"mark match (! ?)?(0x[0-9a-f]+(?:/0x[0-9a-f]+)?)", lambda found: "-m mark %s--mark %s" % ("! " if found.group(1) else "", found.group(2))),
+    (r"ADDRTYPE match ((?: ?(?:src|dst)-type !?[A-Z,]+)+)", lambda found: "-m addrtype " + " ".join(
+        _negated("--" + side, value) for side, value in re.findall(r"((?:src|dst)-type) (!?\S+)", found.group(1)))),
+    (r"statistic mode random probability (\d\.\d+)", r"-m statistic --mode random --probability \1"),
+    (r"recent: (SET|CHECK|UPDATE|REMOVE)(?: seconds: (\d+))?( reap)? name: (\S+) side: (source|dest) mask: (\S+)", _recent),
+    (r"(! )?match-set (\S+) (\S+)", r"-m set \1--match-set \2 \3"),
+    (r"(?:PHYSDEV match ((?:--\S+ ?)+))", r"-m physdev \1"),
+    (r"limit: avg (\S+) burst (\d+)", r"-m limit --limit \1 --limit-burst \2"),
+    (r"owner UID match (\S+)", r"-m owner --uid-owner \1"),
+    (r"policy match dir (in|out) pol (none|ipsec)", r"-m policy --dir \1 --pol \2"),
+    (r"rpfilter( validmark| loose| invert)*", "-m rpfilter"),
+    (r"nfacct-name +(\S+)", r"-m nfacct --nfacct-name \1"),
+    (r"(?:icmp|ipv6-icmp|icmp6)(?:type| type) (\d+)(?: code \d+)?", r"-m icmp --icmp-type \1"),
+)
+# What belongs to the target and so stands behind it.
+_ARGUMENTS = (
+    (r"reject-with (\S+)", r"--reject-with \1"),
+    (r"to:(\S+)", None),
+    (r"redir ports (\S+)", r"--to-ports \1"),
+    (r"masq ports: (\S+)", r"--to-ports \1"),
+    (r"(random-fully|random|persistent)", r"--\1"),
+    (r"MARK (or|xor|and|set|xset) (0x[0-9a-f]+(?:/0x[0-9a-f]+)?)", _mark),
+    (r"LOG flags (\d+) level (\d+)(?: prefix \"(.*?)\")?", r'--log-level \2 --log-prefix "\3"'),
+    (r"CT notrack|NOTRACK", "--notrack"),
+    (r"TCPMSS clamp to PMTU", "--clamp-mss-to-pmtu"),
+    (r"TCPMSS set (\d+)", r"--set-mss \1"),
+)
+_PHRASES = tuple((re.compile(form), put) for form, put in _PHRASES)
+_ARGUMENTS = tuple((re.compile(form), put) for form, put in _ARGUMENTS)
+_TO = {"DNAT": "--to-destination %s", "SNAT": "--to-source %s", "NETMAP": "--to %s"}
+
+
+class _Chain(object):
+    def __init__(self, found):
+        self.name, self.policy = found.group(1), found.group(2)
+        self.packets, self.bytes = [int(found.group(index) or 0) * _UNITS[found.group(index + 1) or ""] for index in (3, 5)]
+        self.references = None if found.group(7) is None else int(found.group(7))
+
+
+def save_text_of(lines, table=None, cut=False):
+    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has no end."""
+    chains, rows, unread, columns, current = [], [], [], None, None
+    last = len(lines) - 1
+    for number, line in enumerate([line.strip() for line in lines]):
+        chain, header = CHAIN.match(line), HEADER.match(line)
+        if chain:
+            current = _Chain(chain)
+            chains.append(current)
+        elif header:
+            columns = header
+        elif line and current is not None:
+            try:
+                if (cut and number == last) or len(line) > LINE_LIMIT:
+                    raise _Unprinted(line)
+                rows.append(_Row(current.name, line, columns))
+            except _Unprinted:
+                unread.append("-A %s %s" % (current.name, line))
+    names = [chain.name for chain in chains]
+    rows, bare = _without_interfaces(rows, names)
+    unread += bare
+    built_in = set(names) & ALL_BUILT_IN
+    told = [table_of_rule(row.chain, row.target) for row in rows]
+    table = table or table_of_chains(built_in) or next((name for name in told if name), None) or ("filter" if "FORWARD" in built_in else None)
+    whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
+    return SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
+                    [chain.name for chain in chains if not chain.policy], [row.text() for row in rows], unread, whole, family=_family(rows))
+
+
+def _family(rows):
+    """That of the addresses, which are printed where there is none to print, too."""
+    return next((_FAMILIES[value] for row in rows for value in row.everywhere if value in _FAMILIES), None)
+
+
+def _all_references(chains, rows, unread):
+    """True where as many rules lead to each chain as its header says: none of them lies beyond a cut."""
+    counts = {}
+    for row in rows:
+        counts[row.target] = counts.get(row.target, 0) + 1
+    return bool(unread) or all(chain.references in (None, counts.get(chain.name, 0)) for chain in chains)
+
+
+def _without_interfaces(rows, chains):
+    """(rows, texts of those that may be limited to an interface that was not printed)."""
+    kept, bare = [], []
+    for row in rows:
+        if not row.with_interfaces and row.target in _VERDICTS and not row.matches:
+            bare.append("-A %s -j %s: iptables -L without -v does not print interfaces" % (row.chain, row.target))
+        else:
+            kept.append(row)
+    return kept, bare
+
+
+class _Row(object):
+    """One rule; raises _Unprinted where not all of it can be put into words."""
+
+    def __init__(self, chain, line, columns):
+        self.chain = chain
+        number, counters, _opt, interfaces = columns.groups() if columns else (None, "pkts bytes ", "opt ", "in out ")
+        self.with_interfaces = bool(interfaces)
+        rest = line
+        for present, count in ((number, 1), (counters, 2)):
+            if present:
+                rest = _skipped(rest, count)
+        words = rest.split()
+        self.target = None if _is_protocol(words, 0) and not _is_protocol(words, 1) else words[0] if words else None
+        if self.target is not None:
+            rest = _skipped(rest, 1)
+        protocol, rest = _word(rest)
+        negated, protocol = protocol.startswith("!"), protocol.lstrip("!")
+        protocol = _PROTOCOLS.get(protocol, protocol)
+        self.protocol = "%s-p %s" % ("! " if negated else "", protocol) if protocol != "all" else ""
+        if _OPTION.match(_word(rest)[0]):
+            rest = _skipped(rest, 1)
+        places = []
+        for option in (("-i", "-o") if interfaces else ()) + ("-s", "-d"):
+            value, rest = _word(rest)
+            if not value:
+                raise _Unprinted(line)
+            places.append((option, value))
+        self.everywhere = [value for option, value in places if option in ("-s", "-d")]
+        self.options = _options(places) + ([self.protocol] if self.protocol else [])
+        self.phrases, self.matches, self.arguments, self.goto = [], list(self.options), [], False
+        self._read_rest(rest.strip(), line)
+
+    def _read_rest(self, rest, line):
+        while rest:
+            if rest.startswith("[goto]"):
+                self.goto, rest = True, rest[6:].strip()
+                continue
+            found, text = self._phrase(rest)
+            if found is None:
+                raise _Unprinted(line)
+            if text is not None:
+                self.phrases.append(text)
+                if not text.startswith("-m comment"):
+                    self.matches.append(text)
+            rest = rest[found.end():].strip()
+
+    def _phrase(self, rest):
+        for form, put in _ARGUMENTS:
+            found = form.match(rest)
+            if found:
+                if put is None:
+                    put = (_TO.get(self.target) or "--to %s") % found.group(1)
+                    self.arguments.append(put)
+                else:
+                    self.arguments.append(put(found) if callable(put) else found.expand(put))
+                return found, None
+        for form, put in _PHRASES:
+            found = form.match(rest)
+            if found:
+                return found, put(found) if callable(put) else found.expand(put)
+        return None, None
+
+    def text(self):
+        """The rule as iptables-save prints it."""
+        order = ["-s", "-d", "-i", "-o", "-p"]
+        options = sorted(self.options, key=lambda text: order.index(text.replace("! ", "")[:2]))
+        target = ["%s %s" % ("-g" if self.goto else "-j", self.target)] if self.target else []
+        return " ".join(["-A " + self.chain] + options + self.phrases + target + self.arguments).replace("  ", " ")
+
+
+def _options(places):
+    found = []
+    for option, value in places:
+        if value in _EVERYWHERE or (option in ("-i", "-o") and value in ("*", "any")):
+            continue
+        if option in ("-s", "-d") and "/" not in value:
+            value += "/128" if ":" in value else "/32"
+        found.append(_negated(option, value))
+    return found
+
+
+def _is_protocol(words, index):
+    return len(words) > index and (words[index].lstrip("!") in _PROTOCOLS or words[index].lstrip("!") in _NAMES)
+
+
+def _word(text):
+    """(first word, what stands behind it)."""
+    text = text.lstrip()
+    word, _blank, rest = text.partition(" ")
+    return word, rest
+
+
+def _skipped(text, count):
+    for _index in range(count):
+        text = _word(text)[1]
+    return text

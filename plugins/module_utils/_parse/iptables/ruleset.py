@@ -1,0 +1,302 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a dump of iptables-save says: rule sets, tables, chains and rules. PRIVATE to the collection.
+
+Most rules of a big node are the same few rules of kube-proxy, thousands of times. C(Services) holds those in short (see
+iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table speak of all rules, folded or not.
+"""
+
+import functools
+import itertools
+import sys
+
+# What a table without its C(*name) line is called.
+NAMELESS = ""
+# Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by their text.
+fingerprint = hash if sys.maxsize > 2 ** 32 else str
+
+
+@functools.lru_cache(maxsize=64)
+def _read_again(text):
+    """The words of a rule, for questions that ask the same rule several things."""
+    from .save_rule import read_rule
+    return read_rule(text)
+
+
+class RuleWords(object):
+    """What a rule with a C(text) says in its words."""
+
+    __slots__ = ()
+
+    def words(self):
+        """C(Words), read from the text where they were not kept."""
+        return _read_again(self.text)
+
+    @property
+    def options(self):
+        """C({"-s": (value, negated)}): those of C(-s), C(-d), C(-i), C(-o), C(-p), C(-f) that are present."""
+        return self.words().options
+
+    @property
+    def matches(self):
+        """[(match name, [(option, [values], negated)])] without the comment match."""
+        return self.words().matches
+
+    @property
+    def arguments(self):
+        """[(option, [values], negated)] of the target."""
+        return self.words().arguments
+
+    @property
+    def comment(self):
+        """The comment without quotes and escapes, or None."""
+        return self.words().comment
+
+    def value(self, option):
+        """First value of an option among matches and arguments, or None; an option without value gives an empty string."""
+        for _match, options in self.matches + [("", self.arguments)]:
+            for name, values, _negated in options:
+                if name == option:
+                    return values[0] if values else ""
+        return None
+
+    def __repr__(self):
+        return "%s(%r)" % (type(self).__name__, self.text)
+
+
+class Rule(RuleWords):
+    """One rule of a save dump; of a dump with very many only the first are objects (see packed_rules).
+
+    C(chain), C(text) (from C(-A) on, without counters), C(target) (None without one), C(goto) (True for C(-g)), C(has_match) (any
+    option or match besides the comment), C(has_arguments) (of the target) and C(folded_before): so many rules of its chain that were
+    folded into C(Services) stand before it.
+    """
+
+    __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
+
+    def __init__(self, chain, text, words, folded_before=0):
+        self.chain = chain
+        self.text = text
+        self.target = words.target
+        self.goto = words.goto
+        self.has_match = bool(words.options or words.matches)
+        self.has_arguments = bool(words.arguments)
+        self.folded_before = folded_before
+        self._words = words
+
+    def words(self):
+        """C(Words) as they were read."""
+        return self._words
+
+
+class Chain(object):
+    """C(policy) (None for a user chain), C(packets) that met it, C(declared) (it had its C(:) line), C(rules) that were not folded, a list or
+    what is used like one."""
+
+    __slots__ = ("policy", "packets", "declared", "rules")
+
+    def __init__(self, policy=None, declared=False):
+        self.policy = policy
+        self.packets = 0
+        self.declared = declared
+        self.rules = []
+
+    def __repr__(self):
+        return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
+
+
+# Stands for every user chain that is declared and has no rule, or none that was not folded: of 40,000 chains all but 20.
+BARE = Chain(None, True)
+BARE.rules = ()
+
+
+class Services(object):
+    """Canonical service rules of kube-proxy's iptables mode, in short.
+
+    C(jumps): [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
+    and KUBE-NODEPORTS; of a repeated rule the first, the others count in C(copies) {target: number};
+    C(balancing): {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
+    C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
+    C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
+    C(noting): the KUBE-SEP chains of C(endpoints) that note their clients for that (C(recent --set));
+    C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
+    C(titles): {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
+    """
+
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "in_services", "in_nodeports")
+
+    def __init__(self):
+        self.jumps, self.copies = [], {}
+        self.balancing = {}
+        self.endpoints = {}
+        self.affinity, self.noting = {}, set()
+        self.masquerading = {}
+        self.titles = {}
+        self.in_services = self.in_nodeports = 0
+
+    def add_balancing(self, chain, chance, endpoint):
+        """Adds one rule to those of a chain, whose lists settle() turns into what the others have."""
+        chances, endpoints = self.balancing.get(chain, ((), ()))
+        if not isinstance(chances, list):
+            chances, endpoints = self.balancing[chain] = list(chances), list(endpoints)
+        chances.append(chance)
+        endpoints.append(endpoint)
+
+    def add_other(self, chain, kept):
+        """Adds a rule that stands before the balancing: to the endpoint that keeps a client, or None for one that masquerades."""
+        if kept:
+            self.affinity.setdefault(chain, []).append(kept)
+        else:
+            self.masquerading[chain] = self.masquerading.get(chain, 0) + 1
+
+    def settle(self):
+        """No rule comes any more."""
+        for chain, (chances, endpoints) in self.balancing.items():
+            if isinstance(chances, list):
+                self.balancing[chain] = tuple(chances), tuple(endpoints)
+
+    def rules_in(self, chain):
+        """How many rules of a chain were folded."""
+        direct = {"KUBE-SERVICES": self.in_services, "KUBE-NODEPORTS": self.in_nodeports}.get(chain, 0)
+        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ())) + len(self.balancing.get(chain, ((), ()))[1])
+                + (2 if chain in self.endpoints else 0))
+
+    def led_to(self):
+        """The chains of endpoints that rules of services lead to, one after the other, some of them more than once."""
+        balanced = itertools.chain.from_iterable(endpoints for _chances, endpoints in self.balancing.values())
+        return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
+
+    def targets(self):
+        """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller part."""
+        found = set([jump[4] for jump in self.jumps])
+        if self.masquerading or self.endpoints:
+            found.add("KUBE-MARK-MASQ")
+        if self.endpoints:
+            found.add("DNAT")
+        return found
+
+    def add_references(self, counts, wanted=None):
+        """Adds to C({target: number of rules}), of all or of C(wanted) targets."""
+        for target in itertools.chain([jump[4] for jump in self.jumps], self.led_to()):
+            if wanted is None or target in wanted:
+                counts[target] = counts.get(target, 0) + 1
+        masquerading = sum(self.masquerading.values()) + len(self.endpoints)
+        for target, number in [("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))] + list(self.copies.items()):
+            if number and (wanted is None or target in wanted):
+                counts[target] = counts.get(target, 0) + number
+
+    def add_rule_counts(self, counts):
+        """Adds to C({chain: number of rules}); every chain is there already."""
+        for chain in self.endpoints:
+            counts[chain] += 2
+        for chain, (_chances, endpoints) in self.balancing.items():
+            counts[chain] += len(endpoints)
+        for chain, endpoints in self.affinity.items():
+            counts[chain] += len(endpoints)
+        for chain, number in self.masquerading.items():
+            counts[chain] += number
+        for chain, number in (("KUBE-SERVICES", self.in_services), ("KUBE-NODEPORTS", self.in_nodeports)):
+            if number:
+                counts[chain] += number
+
+
+class Table(object):
+    """C(name) (C(NAMELESS) where its line is lost), C(chains) {name: Chain}, C(committed) (COMMIT seen), C(unread) (lines in it
+    that could not be read), C(services), C(repeated) {(chain, text of a rule): times} of the first repeated rules,
+    C(repeated_more) {chain: copies too many} of further ones.
+    """
+
+    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "repeated_more", "_counts", "_unfolded")
+
+    def __init__(self, name):
+        self.name = name
+        self.chains = {}
+        self.committed = False
+        self.unread = 0
+        self.services = Services()
+        self.repeated, self.repeated_more = {}, {}
+        self._counts = self._unfolded = None
+
+    @property
+    def complete(self):
+        """Every rule of the table is known. Of a table that is not, nothing may be said to be missing."""
+        return self.committed and not self.unread and self.name != NAMELESS
+
+    def own_chain(self, name):
+        """The Chain of that name to put something into; made where it is not there or only C(BARE)."""
+        chain = self.chains.get(name)
+        if chain is None or chain is BARE:
+            chain = self.chains[name] = Chain(None, chain is BARE)
+        return chain
+
+    def references(self, wanted=None):
+        """C({target: number of rules that jump or go to it}), of all or of C(wanted) targets; extensions such as DNAT are targets too."""
+        counts = {}
+        for rule in self._rules():
+            target = rule.target
+            if target is not None and (wanted is None or target in wanted):
+                counts[target] = counts.get(target, 0) + 1
+        self.services.add_references(counts, wanted)
+        return counts
+
+    def targets(self, endpoints=True):
+        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to C(endpoints)."""
+        found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
+        if endpoints:
+            found.update(self.services.led_to())
+        return found
+
+    def dangling(self):
+        """The targets of folded rules that are no chains of the table: extensions, and chains that are missing."""
+        found = self.services.targets().difference(self.chains)
+        found.update(itertools.filterfalse(self.chains.__contains__, self.services.led_to()))
+        return found
+
+    def _rules(self):
+        return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
+
+    def rule_counts(self):
+        """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""
+        if self._counts is None:
+            self._counts = dict.fromkeys(self.chains, 0)
+            self.services.add_rule_counts(self._counts)
+            for name, chain in self.chains.items():
+                if chain is not BARE:
+                    self._counts[name] += len(chain.rules)
+        return self._counts
+
+    def unfolded(self):
+        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Looked for when first asked for, as the counts."""
+        if self._unfolded is None:
+            self._unfolded = sorted([name for name, chain in self.chains.items() if chain is not BARE and chain.rules])
+        return self._unfolded
+
+    def duplicates(self):
+        """[(chain, rule text, times)] of rules that are more than once in their chain."""
+        return [(chain, text, times) for (chain, text), times in self.repeated.items()]
+
+
+class RuleSet(object):
+    """One dump: C(family) (ipv4, ipv6 or None), C(backend) (nft, legacy or None), C(source), C(version) of the iptables that printed it,
+    C(tables) {name: Table}, C(notices) {kind: count}, C(examples) [(kind, line number, text)], C(unreadable) names of tables
+    whose rules nft can list and iptables cannot: they are unknown, not absent.
+    """
+
+    __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable")
+
+    def __init__(self, source, family=None, backend=None):
+        self.family = family
+        self.backend = backend
+        self.source = source
+        self.version = None
+        self.tables = {}
+        self.notices = {}
+        self.examples = []
+        self.unreadable = []
+
+    def notice(self, kind, line=0, text="", count=1):
+        """Count something odd; the first few are kept as examples, cut to a safe length."""
+        self.notices[kind] = self.notices.get(kind, 0) + count
+        if len(self.examples) < 5:
+            self.examples.append((kind, line, text[:200]))

@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""modprobe.d: what the administrator says about loading modules. PRIVATE to the collection.
+
+Sample:
+    # a comment
+    blacklist nf_conntrack
+    install ip_vs /bin/true
+    alias ipt_comment off
+    options nf_conntrack hashsize=65536
+Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive a line, a line
+may go on behind a backslash, only blanks and tabs divide words, a zero byte ends what is seen of a line.
+"""
+
+import re
+
+from ... import _names
+
+_LEAST_WORDS = {"alias": 3, "blacklist": 2, "options": 3, "install": 3, "remove": 3, "softdep": 3, "weakdep": 3}
+# Accepted by older kmod with a warning and without effect on whether a module loads.
+_WITHOUT_EFFECT = ("include", "config")
+
+
+class Directive(object):
+    """One directive: C(keyword), C(name) (kmod's spelling), C(rest) (the words behind, unsplit), C(line) number and C(text)."""
+
+    def __init__(self, keyword, name, rest, line, text):
+        self.keyword = keyword
+        self.name = name
+        self.rest = rest
+        self.line = line
+        self.text = text
+
+
+def parse_modprobe_conf(text):
+    """([Directive], [(line number, text) that could not be read])."""
+    directives, unread = [], []
+    for number, line in _joined(text):
+        # What stands behind a backslash is taken as it is.
+        words = re.split("[ \t]+", re.sub(r"\\(.)", r"\1", line.partition("\0")[0]).strip(" \t"), maxsplit=2)
+        if not line.strip() or words[0].startswith("#"):
+            continue
+        # The carriage return of a DOS file becomes part of the last word: a name that no module has.
+        if len(words) >= _LEAST_WORDS.get(words[0], 4) and not words[1].endswith("\r"):
+            rest = words[2] if len(words) > 2 else ""
+            directives.append(Directive(words[0], _names.normalise(words[1]), rest, number, line.strip()))
+        elif words[0] not in _WITHOUT_EFFECT:
+            unread.append((number, line.strip()))
+    return directives, unread
+
+
+def soft_dependencies(rest):
+    """Modules that the words behind C(softdep NAME) name; those before the first C(pre:) or C(post:) are passed over."""
+    words = rest.split()
+    labels = [index for index, word in enumerate(words) if word in ("pre:", "post:")]
+    return [_names.normalise(word) for word in words[labels[0]:] if word not in ("pre:", "post:")] if labels else []
+
+
+def _joined(text):
+    """(number of the first line, text) with continued lines made one."""
+    start, parts = 0, []
+    for number, line in enumerate(text.split("\n"), 1):
+        start = start or number
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            parts.append(line[:-1])
+            continue
+        yield start, "".join(parts + [line])
+        start, parts = 0, []
+    if parts:
+        yield start, "".join(parts)

@@ -1,0 +1,32 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration file of a component of Kubernetes, as YAML or JSON. PRIVATE to the collection.
+
+Sample:
+    apiVersion: kubeproxy.config.k8s.io/v1alpha1
+    kind: KubeProxyConfiguration
+    conntrack: {maxPerCore: 0}
+Kept are the fields and those of a block, and not what is deeper. A field has to have the type of its field in Go: a number in quotes is no
+number, and the component does not start with it (kubernetes apimachinery pkg/runtime/serializer/json, strict about types).
+"""
+
+import collections
+
+from ..yaml.parse_yaml import parse_yaml, plain_value
+
+# `fields` is a dict, or None with the `problem` why there is none.
+ComponentConfig = collections.namedtuple("ComponentConfig", "fields problem")
+_LEVELS = 2
+
+
+def parse_component_config(text, kind):
+    """`ComponentConfig` of the first document of that kind. What stands ahead of it has to be read as a whole too: it may be that document."""
+    # Most of what is named in error is no such file at all, and need not be read through.
+    for document in parse_yaml(text) if kind in text else ():
+        if document.problem:
+            return ComponentConfig(None, document.problem)
+        fields = plain_value(document.root, _LEVELS)
+        if isinstance(fields, dict) and fields.get("kind") == kind:
+            return ComponentConfig(fields, None)
+    return ComponentConfig(None, "it holds no %s" % kind)

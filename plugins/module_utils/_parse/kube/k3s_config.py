@@ -1,0 +1,39 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a configuration of k3s or RKE2 says about chosen options. PRIVATE to the collection.
+
+Sample:
+    token: secret
+    kubelet-arg+:
+      - "port=10260"
+Nothing else of the file is kept: it holds the token of the cluster. Format: k3s pkg/configfilearg/parser.go, which reads it with yaml.v2.
+"""
+
+from ..yaml.parse_yaml import LIST, MAP, NOTHING, SCALAR, parse_yaml, plain_value
+
+
+def parse_k3s_config(text, options):
+    """({option: ([text], whether they are added to those of files ahead)} of those of the `options` that are there, None), or
+    (None, the problem why it cannot be read). Of several documents the first counts."""
+    documents = parse_yaml(text)
+    root, problem = documents[0] if documents else (NOTHING, None)
+    if problem or root.kind not in (MAP, SCALAR) or root.kind == SCALAR and root.value:
+        return None, problem or "it is no mapping"
+    found = {}
+    for key, value in root.value if root.kind == MAP else ():
+        name = key[:-1] if key.endswith("+") else key
+        if name not in options:
+            continue
+        entries = value.value if value.kind == LIST else [value]
+        if any(entry.kind != SCALAR for entry in entries):
+            return None, "line %d: %s holds something else than texts" % (value.line, name)
+        texts, adds = [entry.value for entry in entries if plain_value(entry, 0) not in (None, "")], key != name
+        before, added_before = found.get(name, ([], True)) if adds else ([], False)
+        found[name] = before + texts, added_before
+    return found, None
+
+
+def passed_on(texts):
+    """Arguments of a component, from those of an option such as `kubelet-arg`: without a value one is true (k3s pkg/daemons/config GetArgs)."""
+    return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

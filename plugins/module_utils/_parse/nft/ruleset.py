@@ -1,0 +1,247 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables of the iptables nft backend in what `nft list ruleset` prints, as lines of iptables-save. PRIVATE to the collection.
+
+Sample:
+    table ip nat {
+        chain PREROUTING {
+            type nat hook prerouting priority dstnat; policy accept;
+             counter packets 12 bytes 720 jump KUBE-SERVICES
+        }
+        chain KUBE-SVC-NPX46M4PTMTKRN6Y {
+            meta random & 2147483647 < 1073741824 counter packets 3 bytes 180 jump KUBE-SEP-EMZT26ULR4E3WUQT
+        }
+    }
+Grammar: nft(8), what libxtables translates for nft (iptables extensions/*.txlate). nft prints no comment of iptables, and of a match it
+does not know only the name: what that costs is told in `doubts`, or the rule counts as unread.
+"""
+
+import re
+
+from ..iptables.fragment_table import ALL_BUILT_IN, BUILT_IN
+from ..iptables.save_text import SaveText
+
+FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
+OPENED = re.compile(r"table (ip6?|inet|arp|bridge|netdev) (\S+) \{(?:\s*#.*)?\Z")
+_CHAIN = re.compile(r"chain (\S+) \{(?:\s*#.*)?\Z")
+_BASE = re.compile(r"type (?:filter|nat|route) hook (\w+) .*?;(?: policy (\w+);)?\Z")
+_QUOTED = re.compile('"[^"]*"')
+_MASK = 0xffffffff
+# 2^31: xt_statistic compares a number of 31 bits (Linux net/netfilter/xt_statistic.c).
+_CHANCES = 1 << 31
+# Matches without which the rest of a rule still says what it says; recent keeps a client at its endpoint.
+_BESIDE = {"statistic": "-m statistic", "limit": "-m limit", "recent": None}
+
+
+class _Unprinted(ValueError):
+    """A rule that cannot be put into words of iptables-save."""
+
+
+def _number(text):
+    return int(text, 0)
+
+
+def _not(mark):
+    return "! " if mark and mark.strip() == "!=" else ""
+
+
+def _address(found):
+    _family, side, mark, value = found.groups()
+    if "/" not in value:
+        value += "/128" if ":" in value else "/32"
+    return "%s-%s %s" % (_not(mark), side[0], value)
+
+
+def _ports(found):
+    protocol, side, mark, value = found.groups()
+    if value.startswith("{"):
+        many = ",".join(part.strip().replace("-", ":") for part in value.strip("{} ").split(","))
+        return "-m multiport %s--%ss %s" % (_not(mark), side, many)
+    return "-m %s %s--%s %s" % (protocol, _not(mark), side, value.replace("-", ":"))
+
+
+def _states(found):
+    option, mark, value = found.groups()
+    values = ",".join(part.strip().upper() for part in value.strip("{} ").split(","))
+    return "-m conntrack %s--%s %s" % (_not(mark), "ctstate" if option == "state" else "ctstate", values)
+
+
+def _mark_match(found):
+    mask, operator, value = found.groups()
+    mask = _number(mask) if mask else None
+    number = _number(value)
+    if operator == "!=" and number == 0 and mask:
+        return "-m mark --mark 0x%x/0x%x" % (mask, mask)
+    negated = "! " if operator == "!=" else ""
+    return "-m mark %s--mark 0x%x%s" % (negated, number, "/0x%x" % mask if mask is not None else "")
+
+
+def _mark_set(found):
+    operator, value = found.group(1), _number(found.group(2))
+    pairs = {"or": (value, value), "|": (value, value), "xor": (value, 0), "^": (value, 0), "and": (0, ~value & _MASK), "&": (0, ~value & _MASK)}
+    return "-j MARK --set-xmark 0x%x/0x%x" % pairs[operator]
+
+
+def _mark_mask_set(found):
+    kept, operator, value = _number(found.group(1)), found.group(2), _number(found.group(3))
+    return "-j MARK --set-xmark 0x%x/0x%x" % (value, ~kept & _MASK | (value if operator in ("or", "|") else 0))
+
+
+def _reject(found):
+    words = (found.group(1) or "").split()
+    return "-j REJECT" + (" --reject-with tcp-reset" if words[:2] == ["tcp", "reset"] else "")
+
+
+_N = r"(0x[0-9a-f]+|\d+)"
+_PHRASES = (
+    (r"counter(?: packets \d+ bytes \d+)?", ""),
+    (r'comment "([^"]+)"', r'-m comment --comment "\1"'),
+    (r"(?:meta l4proto|ip protocol|ip6 nexthdr) (!= )?([\w-]+)", lambda found: "%s-p %s" % (_not(found.group(1)), found.group(2))),
+    (r"(ip6?) (saddr|daddr) (!= )?([0-9a-f.:]+(?:/\d+)?)", _address),
+    (r'(?:meta )?([io])ifname (!= )?"([^"]+)"', lambda found: "%s-%s %s" % (_not(found.group(2)), found.group(1), found.group(3).replace("*", "+"))),
+    (r"(tcp|udp|sctp|dccp|th) (sport|dport) (!= )?(\d+(?:-\d+)?|\{[^}]*\})", _ports),
+    (r"ct (state|status) (!= )?(\{[^}]*\}|[a-z,-]+)", _states),
+    (r"(?:meta )?mark (?:&|and) %s (==|!=) %s" % (_N, _N), _mark_match),
+    (r"(?:meta )?mark (?!set)()(!= |== )?%s" % _N, _mark_match),
+    (r"meta random (?:&|and) 2147483647 < (\d+)",
+     lambda found: "-m statistic --mode random --probability %.11f" % (float(found.group(1)) / _CHANCES)),
+    (r"fib (s|d)addr(?: \. [io]if)? type (!= )?(\w+)",
+     lambda found: "-m addrtype %s--%s-type %s" % (_not(found.group(2)), {"s": "src", "d": "dst"}[found.group(1)], found.group(3).upper())),
+    (r"limit rate (?:over )?(\d+/\w+)(?: burst (\d+) packets)?", r"-m limit --limit \1"),
+    (r"(?:meta )?mark set (?:meta )?mark (or|xor|and|[|^&]) %s" % _N, _mark_set),
+    (r"(?:meta )?mark set (?:meta )?mark (?:and|&) %s (or|xor|[|^]) %s" % (_N, _N), _mark_mask_set),
+    (r"(?:meta )?mark set %s" % _N, lambda found: "-j MARK --set-xmark 0x%x/0xffffffff" % _number(found.group(1))),
+    (r"(jump|goto) (\S+)", lambda found: "-%s %s" % (found.group(1)[0], found.group(2))),
+    (r"(accept|drop|return|queue)(?= |\Z)", lambda found: "-j " + found.group(1).upper()),
+    (r"reject(?: with ((?:tcp reset|icmp\w*(?: type)? \S+)))?", _reject),
+    (r"dnat (?:ip6? )?to (\S+)", r"-j DNAT --to-destination \1"),
+    (r"snat (?:ip6? )?to (\S+)", r"-j SNAT --to-source \1"),
+    (r"masquerade(?: to :(\S+))?((?: (?:fully-random|random|persistent))*)",
+     lambda found: "-j MASQUERADE" + (" --random-fully" if "fully-random" in found.group(2) else "")),
+    (r"redirect(?: to :(\d+(?:-\d+)?))?", lambda found: "-j REDIRECT" + (" --to-ports " + found.group(1) if found.group(1) else "")),
+    (r'log(?: prefix "([^"]*)")?(?: level \w+| flags \w+)*',
+     lambda found: "-j LOG" + (' --log-prefix "%s"' % found.group(1) if found.group(1) else "")),
+    (r"notrack", "-j CT --notrack"),
+)
+_PHRASES = tuple((re.compile(form), put) for form, put in _PHRASES)
+_XT = re.compile(r'xt (match|target) "?([\w-]+)"?')
+_FINAL = ("LOG", "MASQUERADE", "REJECT")
+
+
+def save_text_of(lines):
+    """{(family, table): `SaveText`} of the tables ip and ip6 in these lines that iptables made."""
+    found, tables = {}, _tables(lines)
+    for (family, name), (chains, ended) in tables.items():
+        if family in FAMILIES and name in BUILT_IN:
+            found[FAMILIES[family], name] = _save_text(FAMILIES[family], name, chains, ended)
+    return found
+
+
+def tables_apart(lines):
+    """[((family as nft names it, table), [line])], one for each table that begins in these lines."""
+    found = []
+    for line in lines:
+        opened = OPENED.match(line)
+        if opened:
+            found.append((opened.groups(), []))
+        if found:
+            found[-1][1].append(line)
+    return found
+
+
+def _tables(lines):
+    """{(family as nft names it, table): ([(chain, hook, policy, [rule])], its closing brace was there)}."""
+    tables, table, chain, depth = {}, None, None, 0
+    for line in lines:
+        line = line.strip()
+        opened, plain = OPENED.match(line), _QUOTED.sub('""', line)
+        if table is None or (depth == 1 and opened):
+            if opened:
+                table, depth, chain = tables.setdefault((opened.group(1), opened.group(2)), [[], False]), 1, None
+            continue
+        if depth == 1 and _CHAIN.match(line):
+            chain = [_CHAIN.match(line).group(1), None, None, []]
+            table[0].append(chain)
+        elif depth == 2 and chain is not None and line != "}" and line:
+            _in_chain(chain, line)
+        depth += plain.count("{") - plain.count("}")
+        if depth == 0:
+            table[1], table, chain = True, None, None
+        elif depth == 1:
+            chain = None
+    return tables
+
+
+def _in_chain(chain, line):
+    base = _BASE.match(line)
+    if base:
+        chain[1], chain[2] = base.groups()
+    elif not line.startswith("#"):
+        chain[3].append(line)
+
+
+def _save_text(family, name, chains, ended):
+    """A table whose base chains are not those of iptables is somebody else's, and none of its rules is one of iptables."""
+    base = [chain for chain in chains if chain[1]]
+    if any(chain[0] not in ALL_BUILT_IN or chain[0] != chain[1].upper() for chain in base):
+        return None
+    rules, unread, doubts = [], [], set()
+    for chain, _hook, _policy, texts in chains:
+        for text in texts:
+            try:
+                rules.append(_rule(chain, text, doubts))
+            except _Unprinted:
+                unread.append("-A %s %s" % (chain, text))
+    return SaveText(name, [(chain[0], (chain[2] or "accept").upper(), 0, 0) for chain in base], [chain[0] for chain in chains if not chain[1]],
+                    rules, unread, ended, sorted(doubts), family)
+
+
+def _rule(chain, text, doubts):
+    """One rule in words of iptables-save; adds to `doubts` what nft does not print of it. Raises _Unprinted."""
+    rest, parts, target, lost = text.strip(), [], None, []
+    while rest:
+        found = _XT.match(rest)
+        if found:
+            if found.group(1) == "match":
+                lost.append(found.group(2))
+            elif target is None and found.group(2) in _FINAL:
+                target = "-j " + found.group(2)
+            else:
+                raise _Unprinted(text)
+        else:
+            found, put = _phrase(rest)
+            if found is None or (target and put):
+                raise _Unprinted(text)
+            if put[:2] in ("-j", "-g"):
+                target = put
+            elif put:
+                parts.append(put)
+        rest = rest[found.end():].strip()
+    parts += [part for part in [_lost_match(name, parts, target, text, doubts) for name in lost] if part]
+    order = ["-s", "-d", "-i", "-o", "-p"]
+    basic = sorted([part for part in parts if part.replace("! ", "")[:3].strip() in order], key=lambda part: order.index(part.replace("! ", "")[:2]))
+    matches = [part for part in parts if part not in basic]
+    return " ".join(["-A " + chain] + basic + matches + ([target] if target else []))
+
+
+def _phrase(rest):
+    """(match, how iptables-save puts it) of what the text begins with; (None, "") where it is not known."""
+    for form, put in _PHRASES:
+        found = form.match(rest)
+        if found and (found.end() == len(rest) or rest[found.end()] == " "):
+            return found, put(found) if callable(put) else found.expand(put)
+    return None, ""
+
+
+def _lost_match(name, parts, target, text, doubts):
+    """What stands for a match of which nft prints only the name; raises _Unprinted where the rule says nothing without it."""
+    protocol = next((part[3:] for part in parts if part.startswith("-p ")), None)
+    if name == "comment" or (name == protocol and (target or "").startswith("-j DNAT")):
+        return None
+    if name not in _BESIDE:
+        raise _Unprinted(text)
+    doubts.add("nft prints match %s without its arguments" % name)
+    if name == "recent":
+        return "-m recent " + ("--set" if (target or "").startswith("-j DNAT") else "--rcheck")
+    return _BESIDE[name]

@@ -1,0 +1,28 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""/proc/modules: the modules that are loaded. PRIVATE to the collection.
+
+Sample: C(nf_conntrack 196608 4 nf_nat,xt_conntrack, Live 0xffffffffc0a4c000 (E))
+Format: kernel/module/procfs.c m_show().
+"""
+
+from ... import _names
+
+
+def parse_proc_modules(text):
+    """{name: state} with state C(Live), C(Loading) or C(Unloading), and the list of lines that could not be read.
+
+    A module that another one is used by is loaded as well, also where the text is a part of the list and has no line of it.
+    """
+    states, users, unread = {}, set(), []
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) >= 5 and fields[4] in ("Live", "Loading", "Unloading"):
+            states[fields[0]] = fields[4]
+            users.update(name for name in fields[3].split(",") if _names.is_name(name))
+        elif fields:
+            unread.append(line)
+    for name in users.difference(states):
+        states[name] = "Live"
+    return states, unread

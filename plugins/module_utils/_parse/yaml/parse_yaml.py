@@ -1,0 +1,93 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The reader of YAML, of which JSON is a part, with the line of every value. PRIVATE to the collection.
+
+Sample:
+    runcmd:
+      - systemctl restart iptables   # a comment
+      - [ sh, -c, "iptables -F" ]
+      - |
+        iptables -X
+The standard library reads no YAML. Read are documents of blocks and brackets, scalars of all styles, comments, anchors, aliases and merge keys.
+Whatever else YAML has (tags, keys behind a question mark), and what its readers do not agree on, makes a document one with a `problem`.
+Grammar: YAML 1.2.2, chapters 6 to 9.
+"""
+
+import collections
+import re
+
+from .lines import parse_lines
+from .nodes import BINARY, LIST, MAP, NOTHING, SCALAR
+from .scalars import typed
+
+__all__ = ["BINARY", "LIST", "MAP", "NOTHING", "SCALAR", "item", "parse_yaml", "plain_value"]
+
+# `root` is its Node; `problem` says with its line what of it may mean something else than `root` does, None where nothing does.
+Document = collections.namedtuple("Document", "root problem")
+
+# Characters, lines and documents of one file: a second's work. Configurations have some hundred lines; files in base64 make long ones.
+LIMIT, LINES_LIMIT, DOCUMENTS_LIMIT = 1024 * 1024, 20000, 100
+_MARK = re.compile(r"(---|\.\.\.)(?=[ \t]|\Z)")
+# Line breaks that are none here, and what no document may hold (YAML 1.2.2, 5.1).
+_FOREIGN = re.compile(u"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
+
+
+def parse_yaml(text):
+    """[`Document`]; none where nothing is written. What cannot be read has a problem and what could be made of it, never an exception."""
+    foreign = _FOREIGN.search(text)
+    problem = "line %d: a character that YAML does not have in its lines" % (text.count("\n", 0, foreign.start()) + 1) if foreign else None
+    if len(text) > LIMIT:
+        text, problem = text[:LIMIT], "it is longer than %d characters" % LIMIT
+    # What follows the last line break is no line of its own where it is empty.
+    lines = [line.rstrip("\r") for line in re.sub(r"\n\Z", "", text.lstrip(u"\ufeff")).split("\n", LINES_LIMIT)]
+    if len(lines) > LINES_LIMIT:
+        del lines[LINES_LIMIT:]
+        problem = problem or "it has more than %d lines" % LINES_LIMIT
+    found = []
+    for start, end, odd in _bounds(lines):
+        if len(found) == DOCUMENTS_LIMIT:
+            found.append(Document(NOTHING, "line %d: it is document %d" % (start + 1, DOCUMENTS_LIMIT + 1)))
+            break
+        root, doubt = parse_lines(lines[start:end], start)
+        found.append(Document(root, problem or odd or doubt))
+    return found
+
+
+def _bounds(lines):
+    """(first line, line behind it, problem or None) of each document; the mark in front of one is blanked in `lines`."""
+    start, said, marked, odd = 0, False, False, None
+    for number, line in enumerate(lines):
+        # A mark at the first column ends a document even inside of a literal block.
+        mark = _MARK.match(line) if line[:1] in "-." else None
+        if mark:
+            if said or marked and mark.group(1) == "---":
+                yield start, number, odd
+            marked = mark.group(1) == "---"
+            lines[number] = "   " + line[3:] if marked else ""
+            start, said, odd = number, bool(marked and line[3:].strip()), None
+        elif line[:1] == "%":
+            if said or marked:
+                odd = odd or "line %d: a directive stands inside of a document" % (number + 1)
+            else:
+                lines[number] = ""
+        elif line.strip(" \t") and line.lstrip(" \t")[0] != "#":
+            said = True
+    if said or marked:
+        yield start, len(lines), odd
+
+
+def item(node, key):
+    """The `Node` of a mapping's key, the last if there are several; NOTHING if it has none or is no mapping."""
+    found = [value for name, value in node.value if name == key] if node.kind == MAP else []
+    return found[-1] if found else NOTHING
+
+
+def plain_value(node, levels):
+    """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to so many levels; what is deeper, which aliases may make
+    as large as they like, is an empty dictionary or list."""
+    if node.kind == MAP:
+        return dict((key, plain_value(value, levels - 1)) for key, value in node.value) if levels else {}
+    if node.kind == LIST:
+        return [plain_value(value, levels - 1) for value in node.value] if levels else []
+    return typed(node.value) if node.plain else node.value

@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same rule twice, where repetition has no meaning. PRIVATE to the collection."""
+
+from .._parse.iptables.ruleset import fingerprint
+from .._parse.iptables.save_rule import read_rule, repeats_with_reason
+from .observation import ROWS_LIMIT, observe
+from .others.owners import KUBERNETES, owner_of
+from .tables import BUILT_IN, readable
+
+_MARKING = frozenset(("MARK", "CONNMARK"))
+
+
+def ask_duplicates(rule_set, setting):
+    """duplicate_rule of one rule set; C(count) is the number of copies too many."""
+    for name, table in readable(rule_set):
+        told = set()
+        for chain, text, times in sorted(table.duplicates()):
+            told.add((chain, text))
+            words = read_rule(text)
+            if repeats_with_reason(words) or _of_kube_router(name, chain):
+                continue
+            # kube-proxy and kubelet write each rule once.
+            own = owner_of(chain, name) in KUBERNETES
+            again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
+            if again:
+                yield observe("duplicate_rule", rule_set, name, chain, text, again, "the same rule is there %d times" % times)
+        for chain, copies in sorted(table.repeated_more.items()):
+            if not _of_kube_router(name, chain):
+                yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
+        yield from _repeated_jumps(rule_set, name, table, told)
+
+
+def _of_marks(words):
+    """True for a rule that looks at the mark of a packet or sets it."""
+    return words.target in _MARKING or any(match in ("mark", "connmark") for match, _options in words.matches)
+
+
+def _with_the_same_mark(table, chain, text):
+    """How many copies of a rule of marks follow one before them without a rule between that may change the mark."""
+    again, seen, changed = 0, False, False
+    for rule in table.chains[chain].rules:
+        if rule.text == text:
+            again += seen and not changed
+            seen, changed = True, False
+        elif not changed:
+            changed = rule.target in _MARKING or _marks(table, rule.target)
+    return again
+
+
+def _marks(table, chain):
+    """True if a rule of the chain, or of one it leads to, sets a mark."""
+    seen, waiting = set(), [chain]
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in table.chains:
+            continue
+        seen.add(name)
+        targets = set(rule.target for rule in table.chains[name].rules)
+        if targets & _MARKING:
+            return True
+        waiting += targets
+    return False
+
+
+def _of_kube_router(table, chain):
+    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies are the user's."""
+    return owner_of(chain, table) == "kube_router"
+
+
+def _repeated_jumps(rule_set, name, table, told):
+    """Jumps of a built-in chain to the same chain under the same matches that differ in their comment only."""
+    for chain in BUILT_IN:
+        once, again, more = set(), {}, 0
+        for rule in _distinct_jumps(table, chain, told):
+            key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
+            # Of what is there once only that is kept: a firewall may have a hundred thousand such jumps.
+            if fingerprint(key) not in once:
+                once.add(fingerprint(key))
+            elif repeats_with_reason(rule.words()):
+                continue
+            elif key in again or len(again) < ROWS_LIMIT:
+                text, copies = again.get(key, (rule.text, 0))
+                again[key] = text, copies + 1
+            else:
+                more += 1
+        for key in sorted(again):
+            text, copies = again[key]
+            yield observe("duplicate_rule", rule_set, name, chain, text, copies,
+                          "jumps to %s %d times, with different comments" % (key[0][:64], copies + 1))
+        if more:
+            yield observe("duplicate_rule", rule_set, name, chain, "", more, None)
+
+
+def _distinct_jumps(table, chain, told):
+    """The rules of a chain that lead to another one, without those that are C(told) as repeated; of more of these than were kept, the first."""
+    seen = set() if chain in table.repeated_more else None
+    for rule in table.chains[chain].rules if chain in table.chains else ():
+        if rule.target in table.chains and (chain, rule.text) not in told and (seen is None or fingerprint(rule.text) not in seen):
+            yield rule
+            if seen is not None:
+                seen.add(fingerprint(rule.text))

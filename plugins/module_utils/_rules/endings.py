@@ -1,0 +1,37 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules behind which nothing of their chain is reached. PRIVATE to the collection."""
+
+from .others.owners import CNI, KUBERNETES, owner_of
+from .targets import REFUSALS, TERMINAL
+
+
+def ends_chain(rule):
+    """True for a rule that takes every packet out of its chain."""
+    return not rule.has_match and (rule.goto or rule.target in TERMINAL)
+
+
+def takes_all(table, rule):
+    """True for a rule of a built-in chain that no packet gets past: it ends the chain, or leads all to a chain of somebody else's that
+    lets none come back. Those that refuse in such a chain are told by themselves."""
+    return ends_chain(rule) or (_is_way(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
+
+
+def _is_way(table, rule, seen):
+    """True for a rule that leads all packets to a chain of somebody else's."""
+    return (not rule.has_match and rule.target in table.chains and rule.target not in seen
+            and owner_of(rule.target, table.name) not in KUBERNETES + CNI)
+
+
+def _keeps_all(table, chain, seen):
+    for rule in table.chains[chain].rules:
+        if rule.target == "RETURN" or (rule.goto and rule.has_match):
+            return False  # Who goes elsewhere comes back to where this chain was called.
+        if not rule.has_match and rule.target in TERMINAL:
+            return rule.target not in REFUSALS
+        if _is_way(table, rule, seen) and _keeps_all(table, rule.target, seen + (rule.target,)):
+            return True
+        if rule.goto:
+            return False
+    return False

@@ -1,0 +1,184 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that in their canonical form carry a match, and here have none. PRIVATE to the collection.
+
+An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and writes back what it printed. That the comment is still
+there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native nft rule prints as one.
+"""
+
+import itertools
+
+from ..observation import observe
+from ..others.owners import OF_SERVICES
+from ..rules import match_options, plain_value, port_ranges, to_local, uses
+from ..tables import BUILT_IN, readable
+from ..targets import VERDICTS
+from .match_table import ADDRESS_FORMS, FORMS, JUMP_FORMS, MARKING, MARK_ARGUMENTS, PORT_FORMS, SET_CHAINS
+from .proxy import PORTALS, SERVICE_CHAIN, is_portal
+
+# What nft shows of a rule that iptables-save prints with its other matches.
+NO_PORT, NO_SET = "the destination port is missing", "the set it is for is missing"
+_HINT = {"nft": "; nft list table may show a match that this iptables-save cannot"}
+
+
+def ask_lost_match(rule_set, setting):
+    """lost_match of one rule set, whatever runs here: whose chain it is decides what is canonical.
+
+    A verdict in the chain of a Service is told as unexpected_drop, here because all chains are gone through only once.
+    """
+    hint = _HINT.get(rule_set.backend, "")
+    for name, table in readable(rule_set):
+        for chain in [chain for chain in table.unfolded() if chain not in BUILT_IN]:
+            rules = table.chains[chain].rules
+            if chain[:9] not in OF_SERVICES and not SERVICE_CHAIN.match(chain):
+                kinds = _of_chain(name, chain, rules, setting)
+            elif name == "nat":
+                kinds = _of_service(table.services, chain, rules, setting)
+            else:
+                continue
+            for kind, rule, count, why in kinds:
+                yield observe(kind, rule_set, name, chain, rule.text, count, why + hint)
+
+
+def _of_chain(table, chain, rules, setting):
+    """(kind, rule, how many like it, why) of a chain that is not of a single Service."""
+    for rule, why in lost_rules(table, chain, rules, setting):
+        yield "lost_match", rule, 1, why
+    if table == "nat" and chain in MARKING:
+        for rule in rules:
+            if rule.target == "MARK" and not any(rule.value(option) for option in MARK_ARGUMENTS):
+                yield "lost_match", rule, 1, "the mark to set is missing"
+    ports, jumps, refusals = [_targets(forms, table, chain) for forms in (PORT_FORMS, JUMP_FORMS, ADDRESS_FORMS)]
+    sets = table == "nat" and chain in SET_CHAINS and setting.mode == "ipvs"
+    portals = (table, chain) == ("nat", "KUBE-SERVICES") and is_portal(rules, setting)
+    for why, asked, lacks in (
+            (NO_PORT, ports, lambda rule: _lacks_port(rule, ports)),
+            (NO_PORT, refusals, lambda rule: _refuses_all_ports(rule, refusals)),
+            ("jumps to this chain never go without a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
+            ("the virtual address is missing", portals, _lacks_address),
+            ("the source or the state is missing", (table, chain) == ("filter", "KUBE-FIREWALL"), _lacks_source),
+            (NO_SET, sets, _lacks_set)):
+        # A node has one such rule for each Service: the first stands for all.
+        first, count = _first_of(lacks, rules) if asked else (None, 0)
+        if first:
+            yield "lost_match", first, count, why
+
+
+def _first_of(is_one, rules):
+    """(the first of the rules that is one, or None; how many are)."""
+    first, count = None, 0
+    for rule in rules:
+        if is_one(rule):
+            first, count = first or rule, count + 1
+    return first, count
+
+
+def _of_service(services, chain, rules, setting):
+    """The same of a chain of a single Service or endpoint."""
+    balances = chain.startswith(("KUBE-SVC-", "KUBE-SVL-"))
+    if balances:
+        bare, count = _first_of(lambda rule: rule.target == "KUBE-MARK-MASQ" and not rule.has_match, rules)
+        if bare:
+            yield "lost_match", bare, count, "its rules to KUBE-MARK-MASQ always name address and port"
+        ports = _targets(PORT_FORMS, "nat", chain)
+        rule, count = _first_of(lambda rule: rule.target == "KUBE-MARK-MASQ" and _lacks_port(rule, ports), rules)
+        if rule:
+            yield "lost_match", rule, count, NO_PORT
+    early = _early_jump(rules) if not balances else None
+    if early:
+        yield "lost_match", early, 1, "leads all traffic on before the rules behind it"
+    first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
+    if not first or setting.mode not in (None, "iptables"):
+        return
+    # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to 1.24 that refuses.
+    if chain.startswith("KUBE-SEP-") and not first.has_match:
+        return  # An endpoint that is never translated to, which is told as that.
+    folded = (chain in services.balancing or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
+    behind = itertools.dropwhile(lambda rule: rule != first, rules)
+    if folded or any((rule.target or "").startswith("KUBE-S") or rule.target == "DNAT" for rule in behind):
+        yield "unexpected_drop", first, count, "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule")
+
+
+def _early_jump(rules):
+    """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever is left."""
+    last = None
+    for rule in rules:
+        last = rule if SERVICE_CHAIN.match(rule.target or "") else last
+    return next((rule for rule in rules if SERVICE_CHAIN.match(rule.target or "") and not rule.has_match and rule.text != last.text), None)
+
+
+def lost_rules(table, chain, rules, setting):
+    """(rule, why) of the rules of a chain that are told as lost matches because they are bare; one pass, however many there are."""
+    forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
+    added = _added(table, chain, rules, setting)
+    masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
+    last = len(rules) - 1
+    for index, rule in enumerate(rules):
+        returned = returned or (rule.target == "RETURN" and _of_unmarked(rule))
+        if rule.has_match or rule.target is None:
+            continue
+        if masquerades and rule.target == "MASQUERADE":
+            # Up to 1.18 it carries the mark; since then a RETURN for unmarked packets stands before it.
+            if not returned:
+                yield rule, "neither it nor a rule before it looks at the mark: all traffic is masqueraded"
+        elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last) for form in forms):
+            yield rule, "rules with this target never go without a match in this chain"
+
+
+def _of_unmarked(rule):
+    """True for the RETURN of what kube-proxy has not marked, be it without its match."""
+    marks = match_options(rule, "mark")
+    return not rule.has_match or not marks or any(negated for _option, _values, negated in marks)
+
+
+def _added(table, chain, rules, setting):
+    """Targets of bare rules beside the canonical one: somebody added them, no match was lost."""
+    if (table, chain) == ("filter", "KUBE-SERVICES"):
+        return ("DROP",)  # kube-proxy rejects there.
+    if (table, chain) == ("filter", "KUBE-FORWARD") and any(rule.target == "DROP" and rule.has_match for rule in rules):
+        return ("DROP",)
+    return VERDICTS if table == "nat" and chain in PORTALS and is_portal(rules, setting) else ()
+
+
+def _targets(rows, table, chain):
+    return [target for where, which, target in rows if where == table and which.match(chain)]
+
+
+def _lacks_port(rule, targets):
+    """True for a rule that has to name a port and does not; one with matches of another sort is somebody else's."""
+    return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets) and port_ranges(rule) is None
+            and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
+
+
+def _refuses_all_ports(rule, targets):
+    """True for what is left of a refusal of one port: without it a NodePort without endpoints closes the whole node."""
+    return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
+            and bool(plain_value(rule, "-d") or to_local(rule)) and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
+
+
+def _is_bare_jump(rule, targets):
+    return not rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
+
+
+def _lacks_address(rule):
+    """True for a rule that leads everybody's port to a Service, or all ports of the world to the NodePorts."""
+    if not rule.has_match or plain_value(rule, "-d") is not None:
+        return False
+    if rule.target == "KUBE-NODEPORTS":
+        return not to_local(rule)
+    return bool(SERVICE_CHAIN.match(rule.target or "")) and port_ranges(rule) is not None
+
+
+def _lacks_source(rule):
+    """True for what is left of the rule against packets to loop-back addresses that come from elsewhere."""
+    if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
+        return False
+    return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match) for match in ("conntrack", "state"))
+
+
+def _lacks_set(rule):
+    """True for what is left of a rule of ipvs mode: who is not masqueraded, or the protocol, but not for which addresses."""
+    if rule.target != "KUBE-MARK-MASQ" or not rule.has_match or rule.matches:
+        return False
+    return all(negated or option == "-p" for option, (_value, negated) in rule.options.items())

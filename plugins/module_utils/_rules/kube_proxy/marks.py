@@ -1,0 +1,78 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the mark that kube-proxy's rules set is the one they look for. PRIVATE to the collection.
+
+The bit is configurable (masqueradeBit of kube-proxy, iptablesMasqueradeBit of kubelet up to 1.27), so any is right as long as it is the
+same everywhere. Both programs may set one of their own, then a packet carries both.
+"""
+
+from ..observation import observe
+from ..rules import match_options
+from ..tables import chains_of
+from .mark_values import changed_mark, mark_value
+from .proxy import has_proxy
+
+
+def ask_marks(rule_set, setting):
+    """mark_mismatch of one rule set: what KUBE-MARK-MASQ marks is not masqueraded in KUBE-POSTROUTING, or not accepted in KUBE-FORWARD."""
+    nat, mark = chains_of(rule_set, "nat"), service_mark(rule_set)
+    if setting.mode not in (None, "iptables", "ipvs") or mark is None or not has_proxy(rule_set):
+        return
+    filters = chains_of(rule_set, "filter") or {}
+    for table, chains, chain, find, why in (("nat", nat, "KUBE-POSTROUTING", _unmasqueraded, "what it marks is not masqueraded"),
+                                            ("filter", filters, "KUBE-FORWARD", _unaccepted, "what it marks is not accepted")):
+        rule = find(chains[chain].rules, mark) if chain in chains else None
+        if rule is not None:
+            yield observe("mark_mismatch", rule_set, table, chain, rule.text, 1, "KUBE-MARK-MASQ sets the mark 0x%x: %s" % (mark, why))
+
+
+def service_mark(rule_set):
+    """The mark of what kube-proxy masquerades; None where it cannot be told, or where no rule sets it, which is told as that."""
+    nat = chains_of(rule_set, "nat")
+    return _marked(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
+
+
+def _marked(rules):
+    """The mark a packet without one has behind these rules; None where it cannot be told, or where none sets it."""
+    mark = 0 if any(rule.target == "MARK" for rule in rules) else None
+    for rule in rules:
+        if rule.target == "MARK":
+            mark = None if rule.has_match or mark is None else changed_mark(mark, rule)
+    return mark
+
+
+def _unmasqueraded(rules, mark):
+    """The rule of KUBE-POSTROUTING by which a packet with this mark leaves it as it is; None if there is none, or that is not certain."""
+    missed = None
+    for rule in rules:
+        fits = _fits(rule, mark)
+        if rule.target == "MASQUERADE":
+            if fits:
+                return None
+            missed = rule if fits is False else missed
+        elif rule.target == "RETURN" and fits is not False:
+            return rule if fits and rule.has_match else None
+        elif rule.target == "MARK" and fits is not False:
+            # kube-proxy takes the mark away here, behind the RETURN of what has none.
+            mark = changed_mark(mark, rule) if fits else None
+        if mark is None or rule.target not in ("MARK", "MASQUERADE", "RETURN", None):
+            return None
+    return missed
+
+
+def _unaccepted(rules, mark):
+    """The first rule of KUBE-FORWARD that accepts by a mark, if none of them accepts this one."""
+    marked = [rule for rule in rules if rule.target == "ACCEPT" and match_options(rule, "mark")]
+    return marked[0] if marked and all(_fits(rule, mark) is False for rule in marked) else None
+
+
+def _fits(rule, mark):
+    """True if the rule is for packets with this mark, None if it looks at something else too."""
+    for _option, values, negated in match_options(rule, "mark"):
+        found = mark_value(values)
+        if found is not None and (mark & found[1] == found[0]) is negated:
+            return False
+        if found is None:
+            return None
+    return True if not rule.options and all(name == "mark" for name, _options in rule.matches) else None

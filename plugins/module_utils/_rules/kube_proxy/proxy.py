@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where kube-proxy's own chains are, apart from those kubelet makes too. PRIVATE to the collection."""
+
+import re
+
+from ..others.owners import owner_of
+from ..rules import match_options, uses
+from ..tables import readable, table_of
+
+# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of kube-proxy.
+SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
+
+# One of its chains for each service or endpoint.
+SERVICE_CHAIN = re.compile(r"KUBE-(SVC|SVL|EXT|FW|XLB|SEP)-")
+
+# Of table nat: what leads to the chains of Services.
+PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
+
+
+def is_portal(rules, setting):
+    """True if these rules of one of C(PORTALS) are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
+    return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
+
+
+def looks_up_sets(rule_set):
+    """True if a rule of nat KUBE-SERVICES looks up a set of ipvs mode, KUBE-CLUSTER-IP or another one."""
+    table = table_of(rule_set, "nat")
+    rules = table.chains["KUBE-SERVICES"].rules if table is not None and "KUBE-SERVICES" in table.chains else ()
+    return any(option == "--match-set" and values[:1] and values[0].startswith("KUBE-")
+               for rule in rules for option, values, _negated in match_options(rule, "set"))
+
+
+def proxy_chains(rule_set):
+    """The chains that only kube-proxy makes: C([(table name, chain name)]), sorted."""
+    return [(name, chain) for name, table in readable(rule_set) for chain in sorted(table.chains)
+            if chain not in SHARED and owner_of(chain, name) == "kube_proxy"]
+
+
+def has_proxy(rule_set):
+    """True if kube-proxy has chains there; its chains alone, emptied, are enough."""
+    return any(chain not in SHARED and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set) for chain in table.chains)
+
+
+def carries_services(rule_set):
+    """True if kube-proxy's iptables mode has at least one service of this family: its chains alone are there for both."""
+    return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat" for chain in table.chains)

@@ -1,0 +1,219 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native nft tables of others that meet the traffic of Services before or beside kube-proxy's chains. PRIVATE to the collection.
+
+A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one base chain, a drop
+ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts: prerouting and output at dstnat (-100)
+and before are in front of kube-proxy's chains, or beside them. Conntrack works at -200, so a notrack counts before that only. Behind the
+translation a packet goes to an endpoint and meets forward; NodePorts that an input chain refuses are those of no other node's pods.
+"""
+
+import ipaddress
+
+from ..._parse.nft.statements import Condition, Statement, parse_rule
+from .meets import Judge, Packet
+
+DSTNAT, CONNTRACK, SRCNAT = -100, -200, 100
+# kube-proxy's mark for masquerading (masqueradeBit 14, the default).
+MASQUERADE_MARK = 0x4000
+# So many times a rule is put to a packet that differs in what the rule looks at, in one table.
+WORK_LIMIT = 50000
+SOURCES_LIMIT = 100
+_DEPTH = 16
+_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "anchor_shadowed", "redirect": "anchor_shadowed",
+          "notrack": "untracked", "mark": "mark_cleared"}
+_EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy", "redirect": "redirects before kube-proxy",
+            "notrack": "keeps from conntrack, and so from kube-proxy's DNAT,", "mark": "clears kube-proxy's mark for masquerading on"}
+# The packet goes on to the next rule.
+_PASSING = ("continue", "mark", "notrack")
+
+
+class TooMuch(Exception):
+    """A table with more rules than can be judged."""
+
+
+def judge_table(table, services, own=()):
+    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table; C(services) [Service].
+
+    C(own): the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
+    """
+    walk = _Walk(table, services, own)
+    for name in sorted(table.chains):
+        chain = table.chains[name]
+        if chain.is_base and chain.priority is not None:
+            try:
+                walk.base_chain(chain)
+            except TooMuch:
+                walk.doubts.append("chain %s has more rules than are judged" % name)
+        elif chain.is_base:
+            walk.doubts.append("the priority of chain %s is not known" % name)
+    return walk.rows, walk.doubts[0] if walk.doubts else None
+
+
+def _family(service):
+    return "ip6" if service.family == "ipv6" else "ip"
+
+
+class _Walk(object):
+    def __init__(self, table, services, own):
+        self.table, self.rows, self.doubts, self._work = table, [], [], 0
+        self._parsed, self._seen = {}, set()
+        families = ("ip", "ip6") if table.family == "inet" else (table.family,)
+        self._own_known, own = own is not None, own or ()
+        services = [service for service in services if _family(service) in families and service.has_endpoints]
+        self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False) for service in services]
+        ends = sorted(set((_family(service),) + end for service in services for end in service.endpoints or ()))
+        self.behind = [Packet(family, _address(address), port, protocol, True) for family, address, port, protocol in ends
+                       if address not in own]
+        sources = dict((family, [packet.address for packet in self.behind if packet.family == family]) for family in ("ip", "ip6"))
+        self._judge = Judge(table.sets, dict((family, found[::len(found) // SOURCES_LIMIT + 1]) for family, found in sources.items()),
+                            {"ip": [address for address in map(_address, own) if address is not None and address.version == 4],
+                             "ip6": [address for address in map(_address, own) if address is not None and address.version == 6]})
+
+    def base_chain(self, chain):
+        early = chain.hook in ("prerouting", "output") and chain.priority <= DSTNAT
+        if chain.hook == "input":
+            self._input(chain)
+        if chain.hook not in ("prerouting", "output", "forward", "postrouting"):
+            return
+        self._base, self._early = chain, early
+        packets = self.before if early else self.behind
+        left, doubtful = self._through(chain, packets, [], 0)
+        if chain.policy == "drop":
+            self._harmed("drop", chain, "policy drop", left, doubtful)
+
+    def _input(self, chain):
+        """Closing the node's own ports is what input chains are for; only one that lets nothing pass is no firewall's."""
+        rules = self._rules(chain)
+        if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions and rules[0].statement.action in ("drop", "reject")):
+            self._row("unexpected_drop", chain, rules[0].text if rules else "policy drop", "refuses everything that is for the node itself")
+
+    def _rules(self, chain):
+        if chain.name not in self._parsed:
+            self._parsed[chain.name] = [rule for text in chain.texts for rule in parse_rule(text)]
+            if self._cut(chain):
+                self.doubts.append("chain %s has more rules than are read" % chain.name)
+        return self._parsed[chain.name]
+
+    @staticmethod
+    def _cut(chain):
+        return chain.rules is None or chain.rules > len(chain.texts)
+
+    def _through(self, chain, packets, doubtful, depth):
+        """(packets, packets of which it is not known) that come out at the end of a chain."""
+        returned, returned_doubtful = [], []
+        for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
+            action, harms = rule.statement.action, self._harms(rule.statement)
+            if not packets and not doubtful or (action in _PASSING and not harms):
+                continue
+            yes, maybe, no, perhaps = self._split(rule, packets, doubtful, harms)
+            if harms:
+                self._harmed(action, chain, rule.text, yes, maybe)
+            if action in _PASSING:
+                continue
+            if action in ("jump", "goto"):
+                target = self.table.chains.get(rule.statement.argument)
+                out = self._through(target, yes, maybe, depth + 1) if target is not None and depth < _DEPTH else (yes, maybe)
+                if action == "goto":
+                    returned, returned_doubtful, packets, doubtful = returned + out[0], returned_doubtful + out[1], no, perhaps
+                elif len(out[0]) < len(yes) or len(out[1]) < len(maybe):
+                    kept = set(maybe)
+                    packets, doubtful = no + out[0], [packet for packet in perhaps if packet not in kept] + out[1]
+                continue
+            if action == "return":
+                returned, returned_doubtful = returned + yes, returned_doubtful + maybe
+            packets, doubtful = no, perhaps
+        packets, doubtful = packets + returned, doubtful + returned_doubtful
+        # Rules that were not read may have taken any of them.
+        return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
+
+    def _split(self, rule, packets, doubtful, harms):
+        """(met, perhaps met, not met, perhaps not met) of packets, some of which may have ended before."""
+        if not rule.conditions:
+            return packets, doubtful, [], []
+        keys = [key for condition in rule.conditions for key in condition.keys]
+        by_address, by_port = any(key.endswith("daddr") for key in keys), any(key.endswith(("dport", "l4proto", "protocol", "nexthdr")) for key in keys)
+        yes, maybe, no, perhaps, known = [], [], [], [], {}
+        for group, sure in ((packets, True), (doubtful, False)):
+            for packet in group:
+                alike = (packet.family, packet.address if by_address else packet.address is None, by_port and packet[2:4])
+                if alike not in known:
+                    self._work += 1
+                    if self._work > WORK_LIMIT:
+                        raise TooMuch()
+                    known[alike] = self._judge.holds(rule, packet, harms)
+                held = known[alike]
+                if held is not False:
+                    (yes if held and sure else maybe).append(packet)
+                if not held:
+                    (no if sure and held is False else perhaps).append(packet)
+        return yes, maybe, no, perhaps
+
+    def _expanded(self, rule):
+        """A verdict map as one rule for each of its elements."""
+        if rule.statement.action != "vmap":
+            return [rule]
+        keys, elements = rule.statement.argument
+        if isinstance(elements, str):
+            held = self.table.sets.get(elements[1:])
+            elements = [(element.key, element.verdict, element.target) for element in held.elements] if held is not None else []
+        return [rule._replace(conditions=rule.conditions + [Condition(keys, False, [words])], statement=Statement(verdict, target or ""))
+                for words, verdict, target in elements]
+
+    def _harms(self, statement):
+        """Whether what a rule does harms at this hook and priority."""
+        if statement.action not in _KINDS:
+            return False
+        hook, priority = self._base.hook, self._base.priority
+        if statement.action in ("dnat", "redirect"):
+            return self._early and self._base.type == "nat"
+        if statement.action == "notrack":
+            return hook in ("prerouting", "output") and priority < CONNTRACK
+        if statement.action == "mark":
+            between = priority > DSTNAT if hook in ("prerouting", "output") else hook == "forward" or (hook == "postrouting" and priority < SRCNAT)
+            return between and _clears(statement.argument)
+        return True
+
+    def _harmed(self, action, chain, text, yes, maybe):
+        if self._may_be_own(yes, text):
+            yes, maybe = [], yes
+        if yes:
+            others = " and to %d others" % (len(set(yes)) - 1) if len(set(yes)) > 1 else ""
+            self._row(_KINDS[action], chain, text, "%s traffic to %s%s (hook %s, priority %d)" % (
+                "this policy drops" if text == "policy drop" else "this rule " + _EFFECTS[action], _text(yes[0]), others,
+                self._base.hook, self._base.priority))
+        elif maybe:
+            self.doubts.append("whether \"%s\" of chain %s meets traffic of Services cannot be judged" % (text[:120], chain.name))
+
+    def _may_be_own(self, packets, text):
+        """One address of a family may be the node's own where those are not known, unless the rule names it."""
+        ends = set((packet.family, str(packet.address)) for packet in packets if packet.translated)
+        alone = len(ends) == len(set(family for family, _address in ends))
+        return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)
+
+    def _row(self, kind, chain, text, detail):
+        if (chain.name, text) not in self._seen:
+            self._seen.add((chain.name, text))
+            self.rows.append((kind, chain.name, text, detail))
+
+
+def _clears(expression):
+    """Whether C(meta mark set EXPRESSION) takes kube-proxy's mark away."""
+    words = expression.replace("meta ", "").replace("and", "&").replace("or", "|").split(" ")
+    numbers = [int(word, 0) for word in words if word[:1].isdigit()]
+    if len(words) == 1 and numbers:
+        return not numbers[0] & MASQUERADE_MARK
+    return words[:2] == ["mark", "&"] and bool(numbers) and not any(number & MASQUERADE_MARK for number in numbers)
+
+
+def _address(text):
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _text(packet):
+    place = "NodePort" if packet.address is None else str(packet.address)
+    return "%s port %d/%s" % (place, packet.port, packet.protocol)

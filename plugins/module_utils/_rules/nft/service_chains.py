@@ -1,0 +1,176 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the chains of Services in nftables mode. PRIVATE to the collection.
+
+Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint with __ADDRESS/PORT
+behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36 on only Services with session affinity
+have chains of endpoints.
+"""
+
+import re
+
+from .services import name_of
+
+_NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+)$")
+_ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
+_TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
+# The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
+_MAPS = (("service-nodeports", ("external-",), "every NodePort"), ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names are compared.
+_COMMENT_LIMIT = 120
+# kube-proxy makes this chain only for a Service that has such an address.
+_NOT_EXTERNAL = "no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and external IPs of %s are dead"
+
+
+def judge_service_chains(table):
+    """Yields (kind, chain, text, detail, count); C(table) is a nft_listing.Table of which all rules are known."""
+    referred = set(target for chain in table.chains.values() for target in chain.targets)
+    referred |= set(element.target for holder in table.sets.values() for element in holder.elements)
+    emptied = set(_service(name) for name, chain in table.chains.items() if not chain.rules and name.startswith(("service-", "local-")))
+    orphans = [name for name in sorted(table.chains) if "/" in name and name not in referred and table.chains[name].rules]
+    for name, kinds, dead in _MAPS:
+        lost = [orphan for orphan in orphans if orphan.startswith(kinds)]
+        if lost and name in table.sets and table.sets[name].complete and not table.sets[name].elements:
+            yield ("anchor_missing", "", "map %s" % name, "the map %s is empty: %s is dead; %s" % (
+                name, dead, "1 chain of a Service is" if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
+            orphans = [orphan for orphan in orphans if orphan not in lost]
+    unguarded = [orphan for orphan in orphans if orphan.startswith("firewall-")]
+    if unguarded:
+        more = " and %d more" % (len(unguarded) - 1) if unguarded[1:] else ""
+        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads there" % (_named(unguarded[0]), more)
+        yield "emptied_chain", unguarded[0], "map firewall-ips", detail, len(unguarded)
+        orphans = [orphan for orphan in orphans if not orphan.startswith("firewall-")]
+    dead = _without_cluster_ip(table)
+    for name in dead:
+        yield "anchor_missing", name, "", "no element of service-ips leads to this chain: the ClusterIP of %s is dead" % _named(name), 1
+    for name in orphans:
+        if name.startswith("external-"):
+            yield "anchor_missing", name, "", _NOT_EXTERNAL % _named(name), 1
+        elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
+            yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
+    for name in sorted(table.chains):
+        # The rules of a chain that came while the table was listed are not known.
+        if "/" in name and name in referred and table.chains[name].rules is not None:
+            for row in _judge(table, name, table.chains[name]):
+                yield row[0], name, "", row[1], 1
+
+
+def _judge(table, name, chain):
+    """(kind, detail) of a chain that is reached."""
+    loopback = [address for address in sorted(set(chain.endpoints)) if address.startswith(("127.", "[::1]"))]
+    if loopback:
+        yield "unsound_endpoint", "translates to %s, an address that no endpoint has" % ", ".join(loopback)
+    if name.startswith("endpoint-"):
+        endpoints = set(chain.endpoints)
+        if len(endpoints) != 1:
+            yield "unsound_endpoint", "an endpoint's chain that translates to %d addresses%s%s" % (
+                len(endpoints), ": " + ", ".join(sorted(endpoints)) if endpoints else "", _address_of(name))
+        elif not loopback and not _is_its_own(name, chain.endpoints[0]):
+            yield "unsound_endpoint", "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name))
+        return
+    if name.startswith("firewall-"):
+        # Of a chain with a Service's name only rules that end a packet have a text, which may be cut before its verdict.
+        # Where firewall-check lost its rule, that is what opens every Service.
+        asking = table.chains.get("firewall-check")
+        if not chain.texts and asking is not None and asking.rules:
+            yield "emptied_chain", "loadBalancerSourceRanges of %s are not enforced: no rule of this chain drops" % _named(name)
+        return
+    if not chain.rules:
+        yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
+    elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-") for target in chain.targets):
+        yield "empty_service_chain", "a Service leads to this chain, and no rule of it leads to an endpoint"
+    elif name.startswith("external-") and not any(target.startswith(("service-", "local-")) for target in chain.targets):
+        yield "empty_service_chain", "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name)
+    elif name.startswith("external-") and chain.rules == 1 and (chain.otherwise or "").startswith("service-"):
+        yield "emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other nodes bypass this node" % _named(name)
+    forgotten, noting = _forgotten(table, name, chain)
+    if forgotten:
+        yield "emptied_chain", "sessionAffinity of %s: clients are not led back to %d of its %d endpoints" % (_named(name), forgotten, noting)
+    for target in sorted(set(chain.targets)):
+        if target in table.chains and _belongs_to_another(name, target):
+            yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
+    if chain.share is not None and chain.share[0] != chain.share[1]:
+        yield "wrong_probability", _share_text(*chain.share)
+
+
+def _forgotten(table, name, chain):
+    """(how many endpoints clients are not led back to, how many there are with a set of clients) of a Service's chain.
+
+    The chain of an endpoint writes the client into a set, and the chain of the Service looks into it before it balances; kube-proxy writes
+    both together. Names of sets and chains may be cut at different places, so that neither tells the other.
+    """
+    asked = set(chain.affinity)
+    endpoints = [target for target in set(chain.targets) if target.startswith("endpoint-")]
+    if not asked and not any(table.chains[target].affinity for target in endpoints if target in table.chains):
+        return 0, 0
+    endpoints = [target for target in endpoints if not _belongs_to_another(name, target)]
+    noted = set().union(*[table.chains[target].affinity for target in endpoints if target in table.chains])
+    # What else is wrong with the chain of an endpoint is told of that one.
+    unwritten = asked - noted if all(_is_sound(table, target) for target in endpoints) else ()
+    return len(noted - asked) + len(unwritten), len(noted | asked)
+
+
+def _is_sound(table, endpoint):
+    """Whether the chain of an endpoint is there and translates to the address in its name."""
+    found = set(table.chains[endpoint].endpoints) if endpoint in table.chains else ()
+    return len(found) == 1 and all(_is_its_own(endpoint, address) for address in found)
+
+
+def _share_text(modulus, elements):
+    if elements < modulus:
+        return "the map has %d of %d elements: %d %% of the connections find no endpoint" % (elements, modulus, round(100.0 * (modulus - elements) / modulus))
+    return "the map has %d elements and is used for %d: %d endpoints get no connection" % (elements, modulus, elements - modulus)
+
+
+def _service(name):
+    """NAMESPACE/NAME/PROTOCOL/PORT of a chain's name, None where it was cut or is none."""
+    found = _NAME.match(name)
+    base = found.group(2) if found else ""
+    if found and found.group(1) == "endpoint":
+        endpoint = _ENDPOINT.match(base)
+        base = endpoint.group(1) if endpoint else ""
+    return base if base and not base.endswith("...") else None
+
+
+def _without_cluster_ip(table):
+    """[chain] of Services with endpoints whose ClusterIP neither leads to them nor is refused, as one is whose policy finds no endpoint here.
+
+    Only the name in the comment of a refusal tells whose it is, and only the set of ClusterIPs, new in 1.30, which of its addresses is refused.
+    An empty map is told as a whole.
+    """
+    served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
+    if served is None or refused is None or not (served.elements and served.complete and refused.complete):
+        return []
+    direct = set(element.target for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    others = [name for name in sorted(table.chains) if name.startswith(("service-", "local-")) and table.chains[name].rules and name not in direct]
+    kept = set(map(_service, direct)) if others else ()
+    addresses = set(element.key[0] for element in table.sets["cluster-ips"].elements) if "cluster-ips" in table.sets else ()
+    names = set((element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses)
+    chains = {}
+    for name in others if "" not in names else ():
+        service = _service(name)
+        if service is not None and service not in kept and _named(name)[:_COMMENT_LIMIT] not in names:
+            chains[service] = name
+    return sorted(chains.values())
+
+
+def _named(name):
+    """How a finding calls the Service of a chain."""
+    return name_of(name) or name
+
+
+def _belongs_to_another(name, target):
+    mine, other = _service(name), _service(target)
+    return mine is not None and other is not None and mine != other
+
+
+def _is_its_own(name, endpoint):
+    named, translated = _ENDPOINT.match(name), _TRANSLATED.match(endpoint)
+    return not named or not translated or named.groups()[1:] == (translated.group(1).replace(":", "."), translated.group(2))
+
+
+def _address_of(name):
+    """The endpoint in a chain's name, which may be cut where it is printed."""
+    named = _ENDPOINT.match(name)
+    return " (%s port %s)" % named.groups()[1:] if named else ""

@@ -1,0 +1,226 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets of services and pods that are refused without a known reason. PRIVATE to the collection."""
+
+import itertools
+
+from ..endings import ends_chain
+from ..kube_proxy.anchor_table import ANCHORS
+from ..kube_proxy.lost_match import lost_rules
+from ..kube_proxy.proxy import PORTALS, carries_services, has_proxy, is_portal
+from ..observation import cut, observe
+from ..rules import is_limit, match_options, plain_value, port_ranges, states, to_local, uses
+from ..services.service_path import ask_service_path
+from ..services.services import list_services
+from ..tables import chains_of, table_of
+from ..targets import REFUSALS, VERDICTS
+from .owners import owner_of
+from .pod_accept import accepts_pods
+
+# Addresses nobody serves anything on for pods: a rule against them is hygiene.
+# 168.63.129.16 is Azure's virtual machine platform, which AKS keeps pods away from.
+_NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:", "ff0")
+# Built-in chains that packets of Services pass.
+_PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
+
+
+def ask_drops(rule_set, setting, services=None):
+    """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it.
+
+    C(services): [Service] of the node where they are known from elsewhere than from this rule set.
+    """
+    if not _serves(rule_set, setting, services):
+        return
+    told, judged = set(), {}
+    for row in itertools.chain(_early(rule_set), _portals(rule_set, setting)):
+        told.add((row["table"], row["chain"], row["text"]))
+        yield row
+    table = table_of(rule_set, "filter")
+    if table is not None:
+        # What accepts pod traffic may stand in the part of a table that was not read.
+        policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
+        for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
+            told.add((row["table"], row["chain"], row["text"]))
+            yield row
+        judged = _judged(rule_set, table, services)
+        for chain in sorted(judged):
+            for rule, doubted in zip(_rules(table, chain), judged[chain]):
+                if doubted:
+                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
+        yield from _own(rule_set, table, setting)
+
+    def is_told(name, chain, index, rule):
+        return (name == "filter" and chain in judged and judged[chain][index]) or (name, chain, cut(rule.text)) in told
+    yield from ask_service_path(rule_set, services, is_told, setting.mode)
+
+
+def _serves(rule_set, setting, services):
+    """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the services."""
+    if rule_set.family == "ipv6":
+        return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
+    return has_proxy(rule_set) or setting.mode is not None
+
+
+def _early(rule_set):
+    """What is refused before table filter, or behind it, in tables where nobody filters by default."""
+    for name in ("raw", "mangle"):
+        table = table_of(rule_set, name)
+        for chain in _PASSED if table is not None else ():
+            rules = _rules(table, chain)
+            end = next((rule for rule in rules if ends_chain(rule)), None)
+            if end is not None and end.target in REFUSALS:
+                count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
+                yield observe("unexpected_drop", rule_set, name, chain, end.text, count, "refuses all that passes here, traffic of Services too")
+
+
+def _portals(rule_set, setting):
+    """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN behind everything else is without effect."""
+    table = table_of(rule_set, "nat")
+    for chain in PORTALS if table is not None else ():
+        rules = _rules(table, chain)
+        if not any(rule.target in VERDICTS for rule in rules) or not is_portal(rules, setting):
+            continue
+        folded, last = table.services.rules_in(chain), len(rules) - 1
+        bare = matched = None
+        bare_count = matched_count = 0
+        for index, rule in enumerate(rules):
+            if rule.target not in VERDICTS:
+                continue
+            if rule.has_match:
+                matched, matched_count = matched or rule, matched_count + 1
+            elif rule.target != "RETURN" or index < last or folded > rule.folded_before:
+                bare, bare_count = bare or rule, bare_count + 1
+        if bare:
+            yield observe("unexpected_drop", rule_set, "nat", chain, bare.text, bare_count, "the virtual addresses behind it are not reached")
+        if matched:
+            yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count, "what it is for is not led to a Service behind it")
+
+
+def _rules(table, chain):
+    return table.chains[chain].rules if chain in table.chains else []
+
+
+def _judged(rule_set, table, services):
+    """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each of them is unexpected.
+
+    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A rule of FORWARD that names
+    one source is the ban of a client, if no endpoint has that address.
+    """
+    judged = dict((chain, bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))) for chain in ("FORWARD", "INPUT", "OUTPUT"))
+    _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"], lambda: list_services(rule_set) if services is None else services)
+    if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
+        del judged["INPUT"], judged["OUTPUT"]
+    return judged
+
+
+def _pardon_clients(rules, judged, services):
+    """Takes the bans of clients out of C(judged); C(services()) gives [Service], or None where they are not known."""
+    serving = None
+    for index, rule in enumerate(rules):
+        address = _one_source(rule) if judged[index] else None
+        if address is None:
+            continue
+        if serving is None:
+            known = services()
+            if known is None:
+                return
+            serving = set(endpoint[0] for service in known for endpoint in service.endpoints)
+        judged[index] = address in serving
+
+
+def _is_doubted(rule, chain):
+    return rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)
+
+
+def _one_source(rule):
+    """The one address whose packets a rule is for, else None."""
+    address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
+    return address if bits in ("32", "128") else None
+
+
+def _refusing_all(rule_set, table, setting):
+    for chain in ("INPUT", "FORWARD", "OUTPUT"):
+        rules = _rules(table, chain)
+        index, count = _bare(chain, rules, setting)
+        known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None or not _leads_on(table, rules[:index]))
+        why = _why(table, chain, rules, index) if known else None
+        if why:
+            yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
+
+
+def _bare(chain, rules, setting):
+    """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are told as anchor_shadowed."""
+    anchors = set(anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain))
+    first, count = None, 0
+    for index, rule in enumerate(rules):
+        if rule.target in anchors:
+            first, count = None, 0
+        if rule.target in REFUSALS and not rule.has_match:
+            first, count = index if first is None else first, count + 1
+    return first, count
+
+
+def _leads_on(table, rules):
+    """True where one of these rules leads to a chain of somebody else's, of which a table that breaks off may show a part only."""
+    return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet") for rule in rules)
+
+
+def _why(table, chain, rules, index):
+    """Why a rule that refuses everything is unexpected."""
+    if chain == "FORWARD":
+        return None if accepts_pods(table, rules[:index]) else "refuses all that is forwarded, and nothing before it accepts pod traffic"
+    # The last rule of a host's firewall is its default; anything behind it would be dead.
+    return "refuses everything, the rules behind it are dead" if index < len(rules) - 1 else None
+
+
+def _is_known(rule, chain):
+    """True for a rule against something that is no traffic of services, or whose mark or set another program decided on."""
+    limited = states(rule)
+    destination = plain_value(rule, "-d")
+    of_others = uses(rule, "mark") or uses(rule, "rpfilter") or is_limit(rule)
+    if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or of_others:
+        return True
+    if chain != "FORWARD":
+        # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination may name.
+        return destination is None or port_ranges(rule) is not None or plain_value(rule, "-s") is not None
+    interfaces = [plain_value(rule, option) or "" for option in ("-i", "-o")]
+    # Weave drops what its policy chain did not accept; between and to bridges of Docker and libvirt no pod is.
+    return any(name.startswith(("weave", "docker", "br-", "virbr", "lxcbr")) for name in interfaces)
+
+
+def _own(rule_set, table, setting):
+    """Refusals in chains of kube-proxy and kubelet, except their own."""
+    for chain in sorted(table.chains):
+        if owner_of(chain, "filter") not in ("kube_proxy", "kubelet"):
+            continue
+        rules = table.chains[chain].rules
+        lost = (rule for rule, _why_lost in lost_rules("filter", chain, rules, setting))
+        next_lost = next(lost, None)
+        for rule in rules:
+            if rule == next_lost:
+                next_lost = next(lost, None)
+            elif rule.target in REFUSALS and not _is_own(chain, rule):
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")
+
+
+def _is_own(chain, rule):
+    if chain == "KUBE-FORWARD":
+        return "INVALID" in states(rule)  # Since 1.31 with a counter of nfacct beside it.
+    if chain in ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL"):
+        return "-d" in rule.options or to_local(rule) or uses(rule, "set")
+    if chain == "KUBE-FIREWALL":
+        # Marked packets up to 1.27, or packets to loop-back addresses from elsewhere.
+        return bool(match_options(rule, "mark")) or (plain_value(rule, "-d") or "").startswith(("127.", "::1"))
+    if chain == "KUBE-SOURCE-RANGES-FIREWALL":
+        return not rule.has_match
+    return chain in ("KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER") and (uses(rule, "set") or uses(rule, "ipvs"))
+
+
+def _policy(rule_set, table):
+    chain = table.chains.get("FORWARD")
+    if chain is None or chain.policy != "DROP" or accepts_pods(table, chain.rules) or any(ends_chain(rule) for rule in chain.rules):
+        return
+    yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
+                  detail="what no rule accepts is dropped%s, and no rule accepts pod traffic; Docker and ufw set this policy" % (
+                      " (%d packets so far)" % chain.packets if chain.packets else ""))

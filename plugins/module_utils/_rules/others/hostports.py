@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Host ports and redirections that take the place of the node's own services. PRIVATE to the collection."""
+
+from ..observation import observe
+from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
+from ..tables import BUILT_IN, table_of
+
+_TRANSLATIONS = ("DNAT", "REDIRECT")
+# What stands before a translation and is for the same port keeps it from that.
+_EXEMPTIONS = ("ACCEPT", "RETURN")
+# Matches that may stand beside a port; a set, a mark or an owner says for whom alone the rule is.
+_BESIDE = frozenset(("addrtype", "conntrack", "limit", "multiport", "nfacct", "recent", "state", "statistic", "tcp", "udp"))
+_SURE = frozenset(("addrtype", "multiport", "tcp", "udp"))
+
+
+def ask_hostports(rule_set, setting):
+    """hostport_capture: a DNAT or REDIRECT that takes a port of C(setting.ports) on every address of the node."""
+    table = table_of(rule_set, "nat")
+    if table is None or not setting.ports:
+        return
+    targets = None
+    for chain in table.unfolded():
+        if not any(_translates(rule) for rule in table.chains[chain].rules):
+            continue
+        for rule, protocol, port in _of_chain(chain, table.chains[chain].rules, setting.ports):
+            targets = table.targets() if targets is None else targets
+            if chain in BUILT_IN or chain in targets:
+                yield observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, captures(setting.ports, protocol, port))
+
+
+def captures(ports, protocol, port):
+    """What is wrong with a rule that takes one of C(Setting.ports)."""
+    return "takes port %d/%s of %s on every address of the node" % (port, protocol, ports[(protocol, port)])
+
+
+def _of_chain(chain, rules, ports):
+    """(rule, protocol, port) of what the rules of a chain capture."""
+    exempt = set()
+    for rule in rules:
+        if rule.target in _EXEMPTIONS and all(name in _SURE for name, _options in rule.matches):
+            exempt.update(_taken(rule, ports, chain in BUILT_IN))
+        elif _translates(rule):
+            for protocol, port in _taken(rule, ports, chain in BUILT_IN):
+                # A REDIRECT without a port, or to the same, leads to the node's own service.
+                if (protocol, port) not in exempt and (rule.target != "REDIRECT" or rule.value("--to-ports") not in (None, str(port))):
+                    yield rule, protocol, port
+
+
+def _translates(rule):
+    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port (KUBE-HOSTPORTS)."""
+    return rule.target in _TRANSLATIONS or (rule.target or "").startswith("KUBE-HP-")
+
+
+def _taken(rule, ports, all_pass):
+    """The ports a rule is for; C(all_pass): every packet comes to its chain, so that one that names no port is for all."""
+    if not _everywhere(rule):
+        return []
+    ranges, but = port_ranges(rule), all_but_ports(rule)
+    if ranges is None and but is None:
+        if not all_pass or any(options for name, options in rule.matches if name != "addrtype"):
+            return []
+        but = []
+    protocol, negated = rule.options.get("-p", (None, False))
+    return sorted(key for key in ports if (protocol is None or (key[0] == protocol) is not negated)
+                  and any(first <= key[1] <= last for first, last in (but if ranges is None else ranges)) is (ranges is not None))
+
+
+def _everywhere(rule):
+    """True unless the rule is for one address or some clients; with addrtype LOCAL it is for all of the node's."""
+    types = match_options(rule, "addrtype")
+    if rule.options.get("-s") or ((rule.options.get("-d") or types) and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):
+        return False
+    return plain_value(rule, "-i") != "lo" and all(name in _BESIDE for name, _options in rule.matches)

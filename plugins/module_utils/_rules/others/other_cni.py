@@ -1,0 +1,42 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains of a network plugin beside those of another. PRIVATE to the collection.
+
+A plugin that was replaced leaves its chains, with jumps from the built-in ones and its refusals, until the node reboots. Some plugins work
+together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, on AWS and Azure another one may add policies.
+Sources: projectcalico docs (Canal), k3s docs (networking), Cilium docs (CNI chaining), amazon-vpc-cni-k8s, azure-container-networking.
+"""
+
+import itertools
+
+from ..observation import observe
+from ..tables import BUILT_IN, readable
+from .owners import owner_of
+
+_PLUGINS = ("aws", "azure_npm", "calico", "cilium", "flannel", "kube_router", "weave")
+_TOGETHER = frozenset(frozenset(pair) for pair in (
+    ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"), ("aws", "cilium"), ("aws", "kube_router"), ("azure_npm", "calico"),
+    ("azure_npm", "cilium"), ("azure_npm", "flannel")))
+
+
+def ask_other_cni(rule_sets):
+    """other_cni: for each two plugins that do not work together, the one with fewer rules, whose chains are the shorter list to look at."""
+    held = {}
+    for rule_set in rule_sets:
+        for name, table in readable(rule_set):
+            counts = table.rule_counts()
+            for chain in sorted(chain for chain in table.chains if counts.get(chain) and chain not in BUILT_IN):
+                owner = owner_of(chain, name)
+                if owner in _PLUGINS:
+                    held.setdefault(owner, []).append((rule_set, name, chain, counts[chain]))
+    for pair in itertools.combinations(sorted(held), 2):
+        if frozenset(pair) not in _TOGETHER:
+            fewer, more = sorted(pair, key=lambda owner: (sum(row[3] for row in held[owner]), owner))
+            rule_set, table, chain, _count = held[fewer][0]
+            detail = "%s beside %s: one of both network plugins is not in use any more" % (_sum(fewer, held), _sum(more, held))
+            yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
+
+
+def _sum(owner, held):
+    return "%d chains of %s with %d rules" % (len(held[owner]), owner, sum(row[3] for row in held[owner]))

@@ -1,0 +1,101 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All questions at once. PRIVATE to the collection."""
+
+from .duplicates import ask_duplicates
+from .kube_proxy.anchors import ask_anchors, ask_hint, ask_presence
+from .kube_proxy.emptied import ask_emptied
+from .kube_proxy.families import ask_families
+from .kube_proxy.guards import ask_guards, ask_invalid
+from .kube_proxy.incomplete import ask_incomplete
+from .kube_proxy.lost_match import ask_lost_match
+from .kube_proxy.marks import ask_marks
+from .kube_proxy.proxy import PORTALS, SERVICE_CHAIN
+from .kube_proxy.repaired import ask_repaired
+from .loops import ask_loops
+from .observation import Tally, place_of
+from .others.drops import ask_drops
+from .others.foreign import ask_foreign
+from .others.hostports import ask_hostports
+from .others.leftovers import ask_backends, ask_other_mode, in_use
+from .others.masquerade import ask_masquerade
+from .others.other_cni import ask_other_cni
+from .services.affinity import ask_affinity
+from .services.chain_names import ask_chain_names
+from .services.services import ask_services
+from .structure import ask_structure
+
+_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade, ask_foreign)
+# What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
+_OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
+# What a flush of nat leads to by itself.
+_OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
+# What leaves endpoints without a rule that leads to them.
+_OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "half_repaired")
+
+
+def ask(rule_sets, setting_by, services=None, used=None):
+    """(observations of one node, most telling first; C(Tally.more), how many there are beside them).
+
+    C(rule_sets): what was read of both families and backends; C(setting_by) gives the Setting of a rule set. C(services): [Service] where
+    they are not in rules, as in nftables mode. C(used): the backend of the iptables that kube-proxy runs.
+    """
+    tally = Tally()
+    for row in _asked(rule_sets, setting_by, services, used):
+        tally.add(row)
+    return _without_consequences(tally.rows(), tally.more)
+
+
+def _asked(rule_sets, setting_by, services, used):
+    for rule_set in rule_sets:
+        yield from ask_drops(rule_set, setting_by(rule_set), services)
+        for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets, used) else ()):
+            yield from question(rule_set, setting_by(rule_set))
+    yield from ask_presence(rule_sets, setting_by)
+    yield from ask_families(rule_sets, setting_by)
+    yield from ask_invalid([rule_set for rule_set in rule_sets if in_use(rule_set, rule_sets)], setting_by)
+    yield from ask_hint(rule_sets, setting_by)
+    yield from ask_backends(rule_sets, used)
+    yield from ask_other_cni(rule_sets)
+
+
+def _without_consequences(rows, more):
+    """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or leads on. Nor is
+    what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
+    with any where its own is not known). A Service that nothing leads to is told as that alone, and where its rule leads instead, that."""
+    places = [place_of(row) for row in rows] + list(more)
+    repaired = set(place[1:3] for place in places if place[0] == "half_repaired")
+    emptied = set(place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS)
+    unreached = set(place[1:5] for place in places if place[0] == "anchor_missing")
+    misled = set(place[1:5] for place in places if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4]))
+    foreign = set(place[1:5] for place in places if _is_foreign(place))
+    broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4])) | foreign
+
+    def follows(place):
+        kind, table, chain = place[0], place[3], place[4]
+        return (
+            (kind in _OF_EMPTY_CHAINS and table == "nat" and place[1:3] in repaired)
+            or (_follows_from_empty(place) and place[1:3] in emptied)
+            or (kind == "orphan_chain" and place[1:5] in unreached)
+            or (kind == "anchor_missing" and not place[5] and place[1:5] in misled)
+            or (kind == "emptied_chain" and place[1:5] in foreign)
+            or (_is_share(place) and place[1:5] in broken)
+            or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
+    return [row for row in rows if not follows(place_of(row))], dict((place, count) for place, count in more.items() if not follows(place))
+
+
+def _follows_from_empty(place):
+    """True for what is told of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
+    return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and (
+        place[4] == "KUBE-SERVICES" or SERVICE_CHAIN.match(place[4])))
+
+
+def _is_foreign(place):
+    """True for what wrong_targets.py tells of a Service that leads to the endpoint of another one."""
+    return place[0] == "unsound_endpoint" and bool(place[5])
+
+
+def _is_share(place):
+    """True for what shares.py tells, with the rule that is missing; services.py tells of a whole chain."""
+    return place[0] == "wrong_probability" and place[5]

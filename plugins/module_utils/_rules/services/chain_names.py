@@ -1,0 +1,111 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the names of kube-proxy's chains prove about where they lead. PRIVATE to the collection.
+
+kubernetes pkg/proxy/iptables/proxier.go, the same from 1.20 to 1.36: the chains of a Service end in a hash of "namespace/name:port" and
+protocol (portProtoHash()), those of endpoints in one of these and "address:port", with IPv6 in brackets (servicePortEndpointChainName()).
+Comments of the rules that lead addresses to a Service begin with its name. So one hash for each endpoint proves that the rule of an
+address, the chain of the Service and the DNAT belong together. Chains that somebody else names otherwise prove nothing.
+"""
+
+import base64
+import collections
+import hashlib
+import itertools
+import operator
+
+from ..tables import chains_of
+from .endpoints import balancing_of, endpoint_of
+from .reached import SERVICE_CHAINS
+from .services import other_jumps
+
+# Bytes of a hash that 16 characters of base32 hold, and those characters.
+_BYTES, HASH_LENGTH = 10, 16
+PROTOCOLS = ("tcp", "udp", "sctp")
+# Of more endpoints than this, only those of Services where one stands out are looked at: for the hashes of all a big node would wait.
+_LIMIT = 4000
+# A port of so many endpoints, among all of a node, stands out.
+_RARE = 3
+
+
+def chain_hash(*words):
+    """The end of the name of a chain that is made of these words."""
+    return _hashes(["".join(words)])
+
+
+def _hashes(texts):
+    digests = [hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()[:_BYTES] for text in texts]
+    return base64.b32encode(b"".join(digests)).decode("ascii")
+
+
+def endpoint_text(endpoint):
+    """An endpoint, (address, port, ...), as kube-proxy writes it into a hash."""
+    return ("[%s]:%d" if ":" in endpoint[0] else "%s:%d") % endpoint[:2]
+
+
+def ask_chain_names(rule_set, setting):
+    """anchor_missing and unsound_endpoint of the rules of Services that lead to what is another one's; one rule set."""
+    if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
+        return
+    table = rule_set.tables["nat"]
+    named = set(map(operator.itemgetter(4, 5, 2), table.services.jumps))
+    named.update((jump[4], (jump[5] or "").partition(" ")[0], jump[2]) for jump in other_jumps(table))
+    disputed = len(set(map(operator.itemgetter(0), named))) < len(named)
+    led = _doubtful(table) if len(table.services.endpoints) > _LIMIT else list(_led(table))
+    owners = _owners(named) if led or disputed else {}
+    unproven = _unproven(table, owners, led)
+    if unproven or disputed:
+        # Compiled where something does not fit only.
+        from .wrong_targets import tell_endpoints, tell_jumps
+        yield from tell_jumps(rule_set, table)
+        yield from tell_endpoints(rule_set, table, owners, unproven)
+
+
+def _owners(named):
+    """{end of the names of its chains: (namespace/name:port, protocol)} of the Services that comments name."""
+    owners = {}
+    for target, name, protocol in sorted([row for row in named if row[1]]):
+        ending = target[-HASH_LENGTH:]
+        if ending not in owners or chain_hash(name, protocol) == ending:
+            owners[ending] = name, protocol
+    return owners
+
+
+def _unproven(table, owners, led):
+    """[(Service chain, KUBE-SEP chain, endpoint)] where the name of the second is not made of what the rules say of the Service."""
+    changed = dict((name, endpoint_of(table, name)[0]) for name in table.unfolded() if name.startswith("KUBE-SEP-"))
+    known, rows = table.services.endpoints, []
+    for chain, endpoints in led:
+        owner = owners.get(chain[-HASH_LENGTH:])
+        for name in endpoints if owner else ():
+            endpoint = changed[name] if name in changed else known.get(name)
+            if endpoint:
+                rows.append((chain, owner, name, endpoint))
+    hashes = _hashes([owner[0] + owner[1] + endpoint_text(endpoint) for _chain, owner, _name, endpoint in rows])
+    return [(chain, name, endpoint) for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
+            if hashes[start:start + HASH_LENGTH] != name[9:] or endpoint[2] != owner[1]]
+
+
+def _led(table):
+    """(chain, KUBE-SEP chains) of the Services."""
+    others = set(name for name in table.unfolded() if name.startswith(SERVICE_CHAINS))
+    for chain, (_chances, endpoints) in table.services.balancing.items():
+        if chain not in others:
+            yield chain, endpoints
+    for chain in sorted(others):
+        yield chain, [endpoint for _chance, endpoint in balancing_of(table, chain)]
+
+
+def _doubtful(table):
+    """The same of the Services that have an endpoint in common with another chain, or one with a port that few endpoints have."""
+    endpoints = table.services.endpoints
+    ports = collections.Counter(map(operator.itemgetter(1), endpoints.values()))
+    rare = set(port for port, count in ports.items() if count <= _RARE)
+    doubtful = set(name for name, endpoint in endpoints.items() if endpoint[1] in rare) if rare else set()
+    led = list(map(operator.itemgetter(1), table.services.balancing.values()))
+    if len(set(itertools.chain.from_iterable(led))) < sum(map(len, led)):
+        doubtful.update(name for name, count in collections.Counter(itertools.chain.from_iterable(led)).items() if count > 1)
+    changed = set(name for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS))
+    doubtful |= changed
+    return [row for row in _led(table) if row[0] in changed or not doubtful.isdisjoint(row[1])][:_LIMIT] if doubtful else []

@@ -1,0 +1,108 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first packet of a connection to a Service, and which rules are for it. PRIVATE to the collection.
+
+Of such a packet a dump tells the addresses, the port and the state. What else a rule may look at (most interfaces, sets, limits, marks
+of others) is not known.
+"""
+
+import collections
+import re
+
+from ..addresses import within
+from ..kube_proxy.mark_values import has_bits
+
+# source and destination: an address, or None for one that is not known. states: those of conntrack that fit, None before conntrack saw it.
+# original and original_port: the virtual address, before and behind DNAT. from_node: whether the node itself sends it. mark: that of
+# kube-proxy, on what it masquerades; None for what it does not.
+Packet = collections.namedtuple("Packet", "source destination protocol port states original original_port from_node mark")
+Packet.__new__.__defaults__ = (None,)
+
+# Behind these are no pods. A virtual address is never routed to lo, and in OUTPUT the first routing counts (Linux nf_hook_slow()).
+_NO_PODS = re.compile(r"(lo|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+)$")
+_NUMBERS = {"6": "tcp", "17": "udp", "132": "sctp"}
+_PORT = re.compile(r"(\d{1,5})(?::(\d{0,5}))?\Z")
+# kube-proxy's mark: what a pod sends to a ClusterIP does not get it.
+_MASQUERADE = ("0x4000/0x4000", "0x4000")
+_FIRST_SEGMENT = ["FIN,SYN,RST,ACK", "SYN"]
+
+
+def meets(rule, packet):
+    """True if the rule is for that packet, False if it is not, None if it looks at what is not known."""
+    certain = True
+    for answer in _answers(rule, packet):
+        if answer is False:
+            return False
+        certain = certain and answer
+    return certain
+
+
+def _answers(rule, packet):
+    """What each option of a rule says of a packet."""
+    for option, (value, negated) in rule.options.items():
+        yield _either(_basic(option, value, packet), negated)
+    for match, options in rule.matches:
+        if not options and match != packet.protocol:
+            yield None
+        for option, values, negated in options:
+            yield _either(_of_match(match, option, values, packet), negated)
+
+
+def _either(answer, negated):
+    return not answer if negated and answer is not None else answer
+
+
+def _basic(option, value, packet):
+    if option in ("-s", "-d"):
+        return within(packet.source if option == "-s" else packet.destination, value)
+    if option == "-p":
+        return None if packet.protocol is None else _NUMBERS.get(value, value) in (packet.protocol, "all")
+    if option in ("-i", "-o"):
+        return False if _NO_PODS.match(value) else None
+    return False if option == "-f" else None
+
+
+def _of_match(match, option, values, packet):
+    if option in ("--dport", "--dports", "--destination-port", "--destination-ports"):
+        return _port_in(packet.port, values)
+    if option == "--ports":
+        return _port_in(packet.port, values) or None
+    if match in ("conntrack", "state"):
+        return _of_connection(option, values, packet) if packet.states is not None else None
+    if match == "addrtype":
+        return _of_address(option, values, packet)
+    if match == "tcp" and option == "--tcp-flags":
+        return values == _FIRST_SEGMENT or None
+    return _of_mark(packet.mark, values) if match == "mark" and option == "--mark" else None
+
+
+def _of_connection(option, values, packet):
+    if option in ("--ctstate", "--state"):
+        return any(state in packet.states for value in values for state in value.split(","))
+    if option == "--ctorigdst":
+        return within(packet.original, values[0] if values else "")
+    return _port_in(packet.original_port, values) if option == "--ctorigdstport" else None
+
+
+def _of_mark(mark, values):
+    if mark is not None:
+        return has_bits(mark, values)
+    return False if values and values[0] in _MASQUERADE else None
+
+
+def _of_address(option, values, packet):
+    """Which addresses are the node's own is known of one sort only: in iptables mode a virtual address is none."""
+    types = [kind for value in values for kind in value.split(",")]
+    if option == "--src-type":
+        return ("LOCAL" if packet.from_node else "UNICAST") in types
+    if option == "--dst-type" and packet.destination is not None and packet.destination == packet.original:
+        return "UNICAST" in types
+    return None
+
+
+def _port_in(port, values):
+    found = [_PORT.match(text) for value in values for text in value.split(",")]
+    if port is None or not found or None in found:
+        return None
+    return any(int(one.group(1)) <= port <= int(one.group(1) if one.group(2) is None else one.group(2) or 65535) for one in found)

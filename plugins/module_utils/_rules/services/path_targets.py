@@ -1,0 +1,32 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that refuse nothing and cut packets of Services off all the same: what they do, and who means well. PRIVATE to the collection."""
+
+from ..kube_proxy.mark_values import changed_mark
+from ..rules import plain_value
+from ..tables import table_of
+
+
+def untracks(rule_set, rule):
+    """True for a rule of table raw that exempts packets from connection tracking.
+
+    Not for those of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the cluster's DNS, on an
+    interface of the node, and therefore accepts packets to it in INPUT.
+    """
+    if rule.target != "NOTRACK" and rule.value("--notrack") is None:
+        return False
+    destination, filters = plain_value(rule, "-d"), table_of(rule_set, "filter")
+    accepting = filters.chains["INPUT"].rules if destination and filters is not None and "INPUT" in filters.chains else ()
+    return not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination for other in accepting)
+
+
+def clears(rule, mark):
+    """True for a rule that leaves a packet with this C(mark) without one of its bits."""
+    changed = changed_mark(mark, rule)
+    return changed is not None and changed & mark != mark
+
+
+def is_between_pods(rule):
+    """True for the RETURN by which Flannel up to 0.20 keeps the addresses of pods among each other; it names both ends."""
+    return rule.target == "RETURN" and bool(rule.options.get("-s")) and bool(rule.options.get("-d"))

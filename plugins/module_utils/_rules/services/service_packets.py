@@ -1,0 +1,127 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets to try a rule with: such as clients of the Services of this node send. PRIVATE to the collection."""
+
+import bisect
+import collections
+import itertools
+
+from ..addresses import number_of, range_of, within
+from ..rules import plain_value
+from .packet import Packet, meets
+from .service_path import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
+from .services import NODE_PORT
+
+_NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
+# So many packets of a rule are tried, to as many ports; for a rule so many targets are looked at, and for all rules together.
+_TRIED, _LOOKED, _LOOKED_ALL = 8, 2000, 300000
+
+_Target = collections.namedtuple("_Target", "number address protocol port original original_port")
+
+
+class _Targets(object):
+    """Targets by their addresses, and one for each protocol and port."""
+
+    def __init__(self, rows):
+        self.rows = sorted(rows)
+        self.ports = list(dict(((target.protocol, target.port), target) for target in reversed(self.rows)).values())[:_LOOKED]
+
+    def named(self, rule):
+        """Those that a rule may be for, None for all: of the network it names, else one of each port."""
+        network, original = (plain_value(rule, "-d"), rule.value("--ctorigdst")) if rule else (None, None)
+        if network:
+            found = range_of(network)
+            first = bisect.bisect_left(self.rows, found[:1]) if found else len(self.rows)
+            return itertools.takewhile(lambda target: target.number <= found[1], self.rows[first:first + _LOOKED])
+        return [target for target in self.rows if within(target.original, original)][:_LOOKED] if original else self.ports
+
+
+class ServicePackets(object):
+    """C(services): [Service] of one family, each with endpoints. C(ipvs): conntrack does not see what IPVS translates, and virtual
+    addresses are of the type of the node's own, so that nothing is said of either. C(mark): that of what is masqueraded, where it is known."""
+
+    def __init__(self, services, ipvs=False, mark=None):
+        self._ipvs, self._mark = ipvs, mark
+        clusters = [service for service in services if service.address != NODE_PORT]
+        self._virtual = _Targets(_Target(number_of(service.address) or 0, service.address, service.protocol, service.port, service.address, service.port)
+                                 for service in clusters)
+        self._endpoints = _Targets(_Target(number_of(address) or 0, address, protocol, port, service.address, service.port)
+                                   for service in clusters for address, port, protocol in service.endpoints or ())
+        self._node_ports = _Targets(_Target(0, None, service.protocol, service.port, None, service.port)
+                                    for service in services if service.address == NODE_PORT)
+        self._pods = _most_alike(self._endpoints.rows)
+        self._left = _LOOKED_ALL
+
+    def of(self, rule, table, hook, where):
+        """[Packet] that may meet the rule, None for the policy; nothing where none can."""
+        if where == MARKED:
+            return self._to_themselves(rule, hook)
+        if where == RAW:
+            return self.of(rule, table, hook, VIRTUAL) + (self._answers(rule) if hook == "PREROUTING" else [])
+        source = rule and plain_value(rule, "-s")
+        if source is not None and (hook == "OUTPUT" or self._pod_in(source) is None):
+            return []
+        if not self._virtual.rows:
+            # Nothing is known but that it is a new connection.
+            return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None, None, hook == "OUTPUT")]
+        client = None if hook == "OUTPUT" or not self._pods else self._pod_in(source) if source else self._pods[0].address
+        found = self._made(rule, self._endpoints, client, hook, _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
+        # Behind DNAT nothing goes to a virtual address any more; who names one means to refuse it all the same. A port alone does not say
+        # so: whoever keeps clients from port 25 of the world means no Service that has endpoints on another.
+        if where == VIRTUAL or (rule and plain_value(rule, "-d") is not None):
+            states = None if table == "raw" else _NEW
+            found += self._made(rule, self._virtual, client, hook, states)
+            if where == VIRTUAL and hook == "PREROUTING":
+                found += self._made(rule, self._node_ports, None, hook, states)
+        return found
+
+    def _made(self, rule, targets, client, hook, states):
+        tried = {}
+        for target in targets.named(rule):
+            self._left -= 1
+            if len(tried) == _TRIED or self._left < 0:
+                break
+            if (target.protocol, target.port) not in tried:
+                original = (None, None) if self._ipvs else (target.original, target.original_port)
+                packet = Packet(client, target.address, target.protocol, target.port, states, original[0], original[1], hook == "OUTPUT")
+                if rule is None or not rule.has_match or meets(rule, packet):
+                    tried[target.protocol, target.port] = packet
+        return list(tried.values())
+
+    def _to_themselves(self, rule, hook):
+        """Packets of pods that reached themselves through a Service; of each port the first pod that the rule names."""
+        network = plain_value(rule, "-s") or plain_value(rule, "-d")
+        found, tried = range_of(network) if network else (0, self._pods[-1].number if self._pods else 0), {}
+        first = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
+        for target in itertools.takewhile(lambda target: target.number <= found[1], self._pods[first:first + _LOOKED]):
+            self._left -= 1
+            if len(tried) < _TRIED and self._left >= 0 and (target.protocol, target.port) not in tried:
+                packet = Packet(target.address, target.address, target.protocol, target.port, _NEW if self._ipvs else _TRANSLATED,
+                                None if self._ipvs else target.original, None if self._ipvs else target.original_port, False, self._mark)
+                if meets(rule, packet):
+                    tried[target.protocol, target.port] = packet
+        return list(tried.values())
+
+    def _answers(self, rule):
+        """What pods that are endpoints answer to pods that are clients, to a port that nobody knows before."""
+        ends = [self._pod_in(network) if network else self._pods[0].address if self._pods else None
+                for network in (plain_value(rule, "-s"), plain_value(rule, "-d"))]
+        protocols = sorted(set(target.protocol for target in self._endpoints.ports)) if None not in ends else ()
+        return [Packet(ends[0], ends[1], protocol, None, None, None, None, False) for protocol in protocols]
+
+    def _pod_in(self, network):
+        """A pod's address in a network, or None."""
+        found = range_of(network)
+        place = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
+        return self._pods[place].address if place < len(self._pods) and self._pods[place].number <= found[1] else None
+
+
+def _most_alike(endpoints):
+    """Those of them that are pods: in the network (/16, /64) that most are in; others are nodes or outside."""
+    most = collections.Counter(map(_network, endpoints)).most_common(1)
+    return [target for target in endpoints if _network(target) == most[0][0]]
+
+
+def _network(target):
+    return ":" in target.address, target.number >> (64 if ":" in target.address else 16)

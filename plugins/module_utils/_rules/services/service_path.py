@@ -1,0 +1,142 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What packets of a Service meet for certain, in whatever chain somebody put it. PRIVATE to the collection.
+
+It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to an endpoint
+(raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports, addresses or one interface
+refuses none of them; what refuses because of a network policy is not looked at, nor what a plugin writes for its own pods.
+
+In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it, and from there
+through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
+"""
+
+import collections
+import itertools
+
+from ..endings import takes_all
+from ..kube_proxy.marks import service_mark
+from ..observation import observe
+from ..others.owners import CNI, KUBERNETES, POLICIES, owner_of
+from ..tables import table_of
+from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
+from .path_targets import clears, is_between_pods, untracks
+from .services import list_services
+
+# Where a packet is: before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried.
+# RAW: before conntrack, where answers pass too. MARKED: of a pod to itself through its Service, which is always masqueraded.
+VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"
+_HOOKS = (
+    ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL), ("mangle", "OUTPUT", VIRTUAL),
+    ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT), ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT),
+    ("filter", "OUTPUT", ENDPOINT), ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
+)
+# The same in ipvs mode.
+_IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where) for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)
+_NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
+_SNAT_HOOKS = (("nat", "POSTROUTING", MARKED),)
+_RAW_HOOKS = (("raw", "PREROUTING", RAW), ("raw", "OUTPUT", RAW))
+_MARK_HOOKS = (("mangle", "FORWARD", MARKED), ("mangle", "POSTROUTING", MARKED))
+_UNTRACKING, _MARKING = frozenset(("CT", "NOTRACK")), frozenset(("MARK",))
+# So many rules of a rule set are tried with packets.
+_RULES_LIMIT = 64
+
+# What is looked for: kind of the observation, what the rule does to packets; hooks; targets it may have, and for such a rule whether it is
+# one, None for all; the chain beyond which nobody looks; the owners whose chains are theirs to write.
+_Question = collections.namedtuple("_Question", "kind why hooks targets is_one until spared")
+
+
+def _questions(rule_set, mode, ipvs):
+    """[_Question] in the order in which they are asked."""
+    found, mark, nat = [], service_mark(rule_set), table_of(rule_set, "nat")
+    if mode != "ipvs":
+        # IPVS has connections of its own, and masquerades by sets too.
+        found.append(_Question("untracked", "exempts from connection tracking", _RAW_HOOKS, _UNTRACKING, lambda rule: untracks(rule_set, rule), None,
+                               KUBERNETES + CNI))
+        if mark:
+            found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING, lambda rule: clears(rule, mark), None,
+                                   KUBERNETES + CNI))
+    if nat is not None and "POSTROUTING" in nat.chains and any(rule.target == "KUBE-POSTROUTING" for rule in nat.chains["POSTROUTING"].rules):
+        found.append(_Question("anchor_shadowed", "keeps from KUBE-POSTROUTING", _SNAT_HOOKS, TERMINAL - TRANSLATIONS,
+                               lambda rule: not is_between_pods(rule), "KUBE-POSTROUTING", KUBERNETES + CNI))
+    refusing = _Question("unexpected_drop", "refuses", _IPVS_HOOKS if ipvs else _HOOKS, REFUSALS, None, None, KUBERNETES + POLICIES)
+    diverting = _Question("anchor_shadowed", "keeps from KUBE-SERVICES", _NAT_HOOKS, TERMINAL, None, "KUBE-SERVICES", KUBERNETES + POLICIES)
+    return found + [refusing, diverting]
+
+
+def ask_service_path(rule_set, services, told, mode=None):
+    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are C(told(table, chain, index, rule)).
+
+    C(services): [Service] of the node, or None for those that the rule set's own chains tell. C(mode): that of kube-proxy.
+    """
+    ipvs = mode == "ipvs" and bool(services)
+    questions = _questions(rule_set, mode, ipvs)
+    refusing = [question for question in questions if question.targets == REFUSALS]
+    waiting = itertools.chain([(question, place, None, None) for question in refusing for place in question.hooks if _drops(rule_set, place)], (
+        (question, place, index, rule) for question in questions for place in question.hooks for index, rule in _candidates(rule_set, place, question)))
+    first = next(waiting, None)
+    if first is None:
+        return
+    # On most nodes nobody else does any of that, and these need not be compiled.
+    from .service_packets import ServicePackets
+    from .way import Way
+    services = list_services(rule_set) if services is None else services
+    packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints], ipvs,
+                             service_mark(rule_set))
+    ways, seen, tried = {}, set(), 0
+    for question, (name, hook, where), index, rule in itertools.chain([first], waiting):
+        if rule is not None and told(name, rule.chain, index, rule):
+            continue
+        text = ":%s DROP" % hook if rule is None else rule.text
+        place = (question.kind, name, hook if rule is None else rule.chain, text)
+        sent = packets.of(rule, name, hook, where) if place not in seen else ()
+        tried += bool(sent)
+        if tried > _RULES_LIMIT:
+            return
+        if (question, name) not in ways:
+            ways[question, name] = Way(rule_set.tables[name], TERMINAL if question.until else question.targets, question.until, question.is_one)
+        way = ways[question, name]
+        packet = next((packet for packet in sent if (way.passes(hook, packet) if rule is None else way.end(hook, packet) == rule)), None)
+        if packet is not None:
+            seen.add(place)
+            yield observe(question.kind, rule_set, name, place[2], text, 1, "%s %s" % (question.why, _described(packet)))
+
+
+def _candidates(rule_set, place, question):
+    """(index in its chain, rule) of rules with such a target: in the built-in chain those with a match, and all in chains of others that it
+    leads to; in table nat only what stands before the way to the Services. The last rule of INPUT may refuse all, but for what comes to
+    virtual addresses."""
+    name, hook, where = place
+    table = table_of(rule_set, name)
+    # Of a table that breaks off, a chain that lets the packet pass may be what is missing.
+    if table is None or not table.committed or hook not in table.chains:
+        return
+    bare = where in (RAW, MARKED) or (hook == "INPUT" and where == VIRTUAL)
+    seen, waiting = set([hook]), [hook]
+    while waiting:
+        chain = waiting.pop()
+        for index, rule in enumerate(table.chains[chain].rules):
+            if question.until and (rule.target == question.until or (chain == hook and takes_all(table, rule))):
+                break  # What takes all packets is told of the anchors.
+            if rule.target in question.targets:
+                if (rule.has_match or chain != hook or bare) and (question.is_one is None or question.is_one(rule)):
+                    yield index, rule
+            elif rule.target in table.chains and rule.target not in seen:
+                seen.add(rule.target)
+                if owner_of(rule.target, name) not in question.spared:
+                    waiting.append(rule.target)
+
+
+def _drops(rule_set, place):
+    """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the node itself."""
+    name, hook, where = place
+    table = table_of(rule_set, name)
+    return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP" and where != NAMED
+            and (name, hook) != ("filter", "FORWARD"))
+
+
+def _described(packet):
+    if packet.port is None:
+        return "every new connection that gets here, those to Services too"
+    return "packets of a Service: port %d/%s of %s" % (
+        packet.original_port or packet.port, packet.protocol, packet.original or packet.destination or "every node")

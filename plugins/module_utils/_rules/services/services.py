@@ -1,0 +1,197 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Services kube-proxy's iptables mode has programmed: what they are, what they mean, what is wrong. PRIVATE to the collection.
+
+Source of the forms: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33.
+"""
+
+import collections
+import functools
+import hashlib
+import itertools
+import math
+
+from ..._parse.iptables.ruleset import BARE
+from ..observation import observe
+from ..rules import plain_value, port_ranges, to_local
+from ..tables import chains_of
+from ..targets import REFUSALS
+from .endpoints import balancing_of, endpoint_of, refuses
+from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
+
+# One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node. endpoints: each
+# (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be it on other nodes.
+# cluster: every node must reach the same endpoints.
+Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints", "has_endpoints", "cluster"))
+
+NODE_PORT = "nodeport"
+_REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
+# "namespace/name:port", two labels of 63 characters and a port name of 15 (Kubernetes API).
+_NAME_LIMIT = 143
+# The kernel keeps a probability as a 31 bit number.
+_TOLERANCE = 1e-8
+
+
+def list_services(rule_set):
+    """[Service] of one rule set, each (address, port, protocol) once; None where table nat or filter is not known as a whole."""
+    if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
+        return None
+    # {(protocol, port): {address: Service}}: of the first there are few, so that a key needs no object of its own.
+    rows = collections.defaultdict(dict)
+    nat, family = rule_set.tables.get("nat"), rule_set.family
+    reached = Reached(nat) if nat else None
+    for _chain, address, protocol, port, target, comment in addressed_jumps(nat) if nat else ():
+        address, alike = address or NODE_PORT, rows[protocol, port]
+        if address not in alike:
+            endpoints, elsewhere, cluster = reached.by(target)
+            alike[address] = Service(family, address, port, protocol, _name(comment), endpoints, bool(endpoints) or elsewhere, cluster)
+    for address, protocol, port, target, comment in _refused(rule_set.tables.get("filter")):
+        # DROP: it has endpoints, but none on this node.
+        rows[protocol, port].setdefault(address, Service(family, address, port, protocol, _name(comment), (), target == "DROP", False))
+    return [service for alike in rows.values() for service in alike.values()]
+
+
+def digest(services):
+    """What the Services mean, in a form to compare nodes by: C({"services", "endpoints": hex or None, "service_count", "endpoint_count"}).
+
+    C(services): [Service] of both families, each once, or None if they are not known.
+    """
+    if services is None:
+        return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
+    meant, behind, count = hashlib.sha256(), hashlib.sha256(), 0
+    heads = ["%s %s %d %s " % service[:4] for service in services]
+    # No head begins another, so lines are sorted as a whole when the heads are, and the endpoints behind each.
+    for index in sorted(range(len(heads)), key=heads.__getitem__):
+        head, service = heads[index], services[index]
+        meant.update(_line(head + ("yes" if service.has_endpoints else "no")))
+        if service.cluster and service.endpoints:
+            texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port) for address, port, _protocol in service.endpoints])
+            behind.update(_line(head + ("\n" + head).join(texts)))
+            count += len(texts)
+    return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services), "endpoint_count": count}
+
+
+def _line(text):
+    return (text + "\n").encode("utf-8", "backslashreplace")
+
+
+def rules_per_service(rule_sets, services):
+    """How many rules of table nat one address of a Service takes, with one decimal; None where there is no Service."""
+    rules = 0
+    for rule_set in rule_sets:
+        nat = rule_set.tables.get("nat")
+        if nat is not None:
+            rules += sum([number for chain, number in nat.rule_counts().items() if chain.startswith(PER_SERVICE)])
+            rules += nat.services.in_services + nat.services.in_nodeports + sum(1 for _jump in other_jumps(nat))
+    return round(float(rules) / len(services), 1) if services else None
+
+
+def ask_services(rule_set, setting):
+    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing of a nat that is not known as a whole."""
+    if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
+        return []
+    table, found = rule_set.tables["nat"], []
+    for name in _doubtful(table):
+        if name.startswith("KUBE-SEP-"):
+            fault = endpoint_of(table, name)[1]
+            if fault:
+                found.append(observe("unsound_endpoint", rule_set, "nat", name, detail=fault))
+        elif name.startswith(SERVICE_CHAINS) and table.chains[name].declared:
+            balancing = balancing_of(table, name)
+            fault = _unfair(balancing) if balancing else None
+            if not balancing and not refuses(table.chains[name]):
+                found.append(observe("empty_service_chain", rule_set, "nat", name, detail="no rule of the chain leads to an endpoint"))
+            elif fault:
+                found.append(observe("wrong_probability", rule_set, "nat", name, detail=fault))
+    return found
+
+
+def _doubtful(table):
+    """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node 20 of 40,000."""
+    endpoints, balancing = table.services.endpoints, table.services.balancing
+    unfair = set(chances for chances in set([chances for chances, _endpoints in balancing.values()]) if _fault_of(chances))
+    if unfair:
+        balancing = set(name for name, (chances, _endpoints) in balancing.items() if chances not in unfair)
+    return [name for name, chain in table.chains.items() if chain is not BARE or not (name in endpoints or name in balancing)]
+
+
+def _unfair(balancing):
+    """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing is."""
+    # A repeated last rule is a duplicate without effect, and told as such.
+    chances = tuple([chance for chance, _endpoint in balancing])
+    if chances.count(None) > 1:
+        seen = set()
+        chances = tuple([rule[0] for rule in balancing if rule[0] is not None or not (rule in seen or seen.add(rule))])
+    return _fault_of(chances)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fault_of(chances):
+    # Services with as many endpoints have the same chances.
+    for index, chance in enumerate(chances):
+        left = len(chances) - index
+        if left == 1 and chance is not None:
+            return "the last of %d rules has probability %.11f, so %s" % (len(chances), chance, _effect(chances))
+        if left > 1 and (chance is None or abs(chance - 1.0 / left) > _TOLERANCE):
+            return "rule %d of %d should have probability %.11f and has %s: %s" % (
+                index + 1, len(chances), 1.0 / left, "none" if chance is None else "%.11f" % chance, _effect(chances))
+    return None
+
+
+def _effect(chances):
+    """Which share of connections none of the rules takes, or the largest that one of them does."""
+    left, largest = 1.0, 0.0
+    for chance in chances:
+        largest = max(largest, left if chance is None else left * chance)
+        left *= 0.0 if chance is None else max(0.0, 1.0 - chance)
+    if math.isnan(left):
+        return "some connections find no endpoint"
+    if left > _TOLERANCE:
+        return "%.0f %% of connections find no endpoint" % (100 * left)
+    return "no connection is lost, one endpoint gets %.0f %%" % (100 * largest)
+
+
+def addressed_jumps(nat):
+    """(chain, address or None, protocol, port, target, comment) of all rules that send an address to its Service."""
+    return itertools.chain(nat.services.jumps, other_jumps(nat))
+
+
+def other_jumps(nat):
+    """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were not folded."""
+    for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
+        for rule in nat.chains[chain].rules if chain in nat.chains else ():
+            if (rule.target or "").startswith(PER_SERVICE):
+                for row in _row(rule, chain == "KUBE-NODEPORTS"):
+                    yield (chain,) + row
+
+
+def refused_in(rules):
+    """{(address, protocol, port)} of these rules that refuse what is sent to a single address and port."""
+    return set(row[:3] for rule in rules if rule.target in REFUSALS for row in _row(rule, to_local(rule)))
+
+
+def _refused(table):
+    for chain in _REFUSING:
+        for rule in table.chains[chain].rules if table and chain in table.chains else ():
+            if rule.target in REFUSALS:
+                yield from _row(rule, to_local(rule))
+
+
+def _row(rule, node_port):
+    """[(address, protocol, port, target, comment)] of a rule, empty if it is for no single address and port."""
+    address = NODE_PORT if node_port else _address(plain_value(rule, "-d"))
+    protocol, ports = plain_value(rule, "-p"), port_ranges(rule)
+    if not address or not protocol or not ports or len(ports) != 1 or ports[0][0] != ports[0][1]:
+        return []
+    return [(address, protocol, ports[0][0], rule.target, rule.comment)]
+
+
+def _address(network):
+    address, _slash, length = (network or "").partition("/")
+    return address if length == ("128" if ":" in address else "32") else None
+
+
+def _name(comment):
+    """The Service a comment of kube-proxy names: its first word."""
+    return (comment or "").partition(" ")[0][:_NAME_LIMIT]

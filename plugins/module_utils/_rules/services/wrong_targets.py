@@ -1,0 +1,82 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name. PRIVATE to the collection.
+
+How names are made: chain_names.py. A name is the hash of one text only, so whose it is can be found by trying what the rules name.
+"""
+
+from ..observation import observe
+from .chain_names import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text
+from .services import NODE_PORT, addressed_jumps
+
+_KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
+# So many endpoints are compared with all Services, of so many all ports are tried, and so many Services are known by name.
+_LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
+_LAST_PORT = 65535
+
+
+def tell_jumps(rule_set, table):
+    """anchor_missing of each Service that a rule for one of its addresses leads away from."""
+    jumps = [jump[:5] + ((jump[5] or "").partition(" ")[0],) for jump in addressed_jumps(table)]
+    names = _names(jumps)
+    told = set()
+    for source, address, protocol, port, target, name in jumps:
+        own, ending = names.get((name, protocol)), target[-HASH_LENGTH:]
+        if not name or own in (None, ending):
+            continue
+        owner = next(((other, how) for other, how in _of_hash(names, ending)), None)
+        mine = next((kind + own for kind in (target[:-HASH_LENGTH],) + _KINDS if kind + own in table.chains), None)
+        if owner and owner[0] == name and owner[1] != protocol:
+            chain, why = target, "its rule in %s is for %s, the Service for %s" % (source, protocol, owner[1])
+        elif mine:
+            chain, why = mine, "its rule in %s for %s port %d/%s leads to %s%s" % (
+                source, "the NodePort" if address in (None, NODE_PORT) else address, port, protocol, target, ", the chain of %s" % owner[0] if owner else "")
+        else:
+            continue
+        if (chain, why) not in told:
+            told.add((chain, why))
+            yield observe("anchor_missing", rule_set, "nat", chain, "-A %s -p %s --dport %d -j %s" % (source, protocol, port, target), 1, why)
+
+
+def _names(jumps):
+    """{(name, protocol): hash} of all Services that rules name."""
+    names = sorted(set(jump[5] for jump in jumps if jump[5]))[:_NAMES]
+    return dict(((name, protocol), chain_hash(name, protocol)) for name in names for protocol in PROTOCOLS)
+
+
+def _of_hash(names, ending):
+    return [service for service, known in names.items() if known == ending]
+
+
+def tell_endpoints(rule_set, table, owners, unproven):
+    """unsound_endpoint of what chain_names.py could not prove, where the name of the Service's chain is proven."""
+    searches, proven = _SEARCHES, {}
+    for index, (chain, name, endpoint) in enumerate(unproven):
+        ending = chain[-HASH_LENGTH:]
+        owner = owners[ending]
+        if ending not in proven:
+            proven[ending] = chain_hash(*owner) == ending
+        if not proven[ending]:
+            continue
+        text = endpoint_text(endpoint)
+        if chain_hash(owner[0], owner[1], text) == name[9:]:
+            yield observe("unsound_endpoint", rule_set, "nat", name, detail="it translates %s, its Service is %s" % (endpoint[2], owner[1]))
+            continue
+        other = next((service for service in owners.values() if chain_hash(service[0], service[1], text) == name[9:]), None) if index < _LIMIT else None
+        if other:
+            yield observe("unsound_endpoint", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, "leads to the endpoint %s of %s" % (text, other[0]))
+            continue
+        port = _port_in(owner, name, endpoint) if searches else None
+        searches -= bool(searches)
+        if port is not None:
+            yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to port %d of %s, its name is that of port %d" % (
+                endpoint[1], endpoint[0], port))
+        elif ":" not in endpoint[0]:
+            # An EndpointSlice may write an address of IPv6 in more than one way, so its hash proves no other address.
+            yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to %s, its name is that of another endpoint" % text)
+
+
+def _port_in(owner, name, endpoint):
+    """The port of this address that the name is made of, or None."""
+    return next((port for port in range(1, _LAST_PORT + 1) if chain_hash(owner[0], owner[1], endpoint_text((endpoint[0], port))) == name[9:]), None)

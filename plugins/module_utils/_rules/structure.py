@@ -1,0 +1,79 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jumps that lead nowhere and chains nothing leads to. PRIVATE to the collection."""
+
+import re
+
+from .kube_proxy.proxy import SERVICE_CHAIN
+from .observation import observe
+from .others.owners import KUBERNETES, owner_of
+from .setting import since
+from .tables import BUILT_IN, chains_of, declares_all, readable
+from .targets import EXTENSIONS
+
+# More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables largeClusterEndpointsThreshold).
+LARGE_CLUSTER = 1000
+
+# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there. KUBE-XLB is asked for
+# among leftovers, KUBE-SEP as what a Service lacks.
+_SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
+
+# Those for the endpoints of this node alone; KUBE-XLB up to 1.23.
+_LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
+
+
+def ask_structure(rule_set, setting):
+    """dangling_jump and orphan_chain of one rule set; not where a lost line may have been the chain, or the rule that leads to it."""
+    for name, table in readable(rule_set):
+        if declares_all(rule_set, name):
+            yield from _dangling(rule_set, name, table)
+        if chains_of(rule_set, name) is not None:
+            yield from _orphans(rule_set, name, table, setting)
+
+
+def _dangling(rule_set, name, table):
+    # Sets of many thousands of names are made smaller as they are, not copied.
+    folded = table.dangling()
+    folded -= EXTENSIONS
+    told = set()
+    for chain in table.unfolded():
+        for rule in table.chains[chain].rules:
+            target = rule.target
+            if target is None or target in table.chains or target in EXTENSIONS:
+                continue
+            if target in folded:
+                told.add(target)
+            # Who has arguments is an extension that this list does not know; a jump has none.
+            if not rule.has_arguments:
+                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % target[:64])
+    # All rules that lead there are service rules in short form.
+    folded -= told
+    counts = table.references(folded) if folded else {}
+    for target in sorted(folded):
+        yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
+
+
+def _orphans(rule_set, name, table, setting):
+    unreached = []
+    large = len(table.services.endpoints) > LARGE_CLUSTER or sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
+    targets = table.targets(endpoints=not large)
+    # Of the 50,000 chains of a large cluster only this one could be told.
+    chains = ["KUBE-MARK-DROP"] if large else table.chains
+    for chain in sorted([chain for chain in chains if chain in table.chains and chain not in targets]):
+        if chain in BUILT_IN or owner_of(chain, name) not in KUBERNETES:
+            continue
+        if SERVICE_CHAIN.match(chain):
+            if name == "nat" and not large and _SPOKEN_OF.match(chain):
+                yield observe("orphan_chain", rule_set, name, chain, detail="a chain of a Service that no rule leads to")
+            elif name == "nat" and not large and chain.startswith("KUBE-SEP-"):
+                unreached.append(chain)
+        elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):
+            yield observe("orphan_chain", rule_set, name, chain, detail="kubelet makes it up to 1.27 only")
+    if name != "nat" or setting.mode not in (None, "iptables"):
+        return
+    local = [chain for chain in targets if chain[:9] in _LOCAL]
+    if unreached or local or table.services.affinity:
+        # Compiled where somebody asks for it only.
+        from .services.shares import ask_shares
+        yield from ask_shares(rule_set, table, unreached, local)

@@ -1,0 +1,96 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drop-in that takes what flushes out of a unit, and its text. PRIVATE to the collection.
+
+An empty assignment clears a list of commands, what follows it is the new list (systemd man systemd.service, ExecStart=). Drop-ins are
+read in the order of their names, so ours has to be the last one.
+"""
+
+from ..._parse.systemd.unit import parse_unit
+
+NAME = "zz-kubenode-netfilter.conf"
+FOLDER = "/etc/systemd/system"
+HEADER = "# Takes what flushes the rules of Kubernetes out of this unit. Written by kubenode.netfilter.flush_hooks; changes are overwritten.\n"
+
+START_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
+_UNIT_KEYS = ("Before", "RefuseManualStart", "RefuseManualStop")
+
+
+class DropIn(object):
+    """C(commands) {key: [prefixes and text]} of the lists that are replaced, C(before) units, C(refuse) manual starts and stops, C(environment) words."""
+
+    def __init__(self):
+        self.commands = {}
+        self.before = []
+        self.environment = []
+        self.refuse = False
+
+    def text(self):
+        unit = ["Before=" + name for name in self.before]
+        if self.refuse:
+            unit += ["RefuseManualStart=yes", "RefuseManualStop=yes"]
+        service = ["Environment=" + word for word in self.environment]
+        for key in sorted(self.commands):
+            service += [key + "="] + ["%s=%s" % (key, command) for command in self.commands[key]]
+        parts = [HEADER]
+        for name, lines in (("Unit", unit), ("Service", service)):
+            if lines:
+                parts.append("[%s]\n%s" % (name, "".join(line + "\n" for line in lines)))
+        return "".join(parts)
+
+
+def path_of(unit):
+    """Where the drop-in of a unit belongs."""
+    return "%s/%s.d/%s" % (FOLDER, unit, NAME)
+
+
+def read_drop_in(text):
+    """C(DropIn) of a text that DropIn.text() wrote."""
+    found = DropIn()
+    for assignment in parse_unit(text.encode("utf-8", "surrogateescape")).assignments:
+        if assignment.section == "Service" and assignment.key == "Environment":
+            found.environment.append(assignment.text)
+        elif assignment.section == "Service":
+            commands = found.commands.setdefault(assignment.key, [])
+            commands += [assignment.text] if assignment.text else []
+        elif assignment.key == "Before":
+            found.before.append(assignment.text)
+        elif assignment.key in _UNIT_KEYS:
+            found.refuse = True
+    return found
+
+
+def sorts_behind(path):
+    """Whether a drop-in of this path is read after ours."""
+    return path.rsplit("/", 1)[-1] > NAME
+
+
+def noflush_start(argv, settings, knows_switch, loadable, program):
+    """What starts a distribution's firewall without flushing: (commands, words of the environment), or None for a program that is not known.
+
+    C(program(name)) asks for the path of a program, C(loadable(path)) whether a saved rule set flushes nothing by itself (None: it is not
+    there); C(settings) are the names that /etc/default/netfilter-persistent sets, which count more than the environment, and
+    C(knows_switch) says whether its plugins know the switch at all.
+    """
+    path = argv[0] if argv else ""
+    for ending, files in _RESTORED:
+        if path.endswith(ending):
+            there = [(program(name), saved) for name, saved in files if loadable(saved) is not None]
+            if not all(loadable(saved) for _program, saved in there):
+                return None
+            # Without its program nothing was restored before either.
+            return ["%s --noflush %s" % (found, saved) for found, saved in there if found], []
+    if path.endswith("/netfilter-persistent") and knows_switch and not settings.intersection(_SWITCHES):
+        return None, [name + "=yes" for name in _SWITCHES]
+    return None
+
+
+# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init, which has a unit for each family.
+_RESTORED = (
+    ("/etc/systemd/scripts/iptables", (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
+    ("/iptables/iptables.init", (("iptables-restore", "/etc/sysconfig/iptables"),)),
+    ("/iptables/ip6tables.init", (("ip6tables-restore", "/etc/sysconfig/ip6tables"),)),
+)
+# Debian's plugins of iptables-persistent take these from the environment (15-ip4tables, 25-ip6tables).
+_SWITCHES = ("IPTABLES_RESTORE_NOFLUSH", "IP6TABLES_RESTORE_NOFLUSH")

@@ -1,0 +1,160 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What taking commands out of a text would do to it, be it a script or a file of another format that holds some. PRIVATE to the collection.
+
+A row is a hook as the look tells it; C(commands) are the [Command] of the text. Everything is read again here, from the exact text.
+"""
+
+import collections
+import posixpath
+import re
+
+from ..._parse.commands.embedded import Command, line_in_file
+from ..._parse.shell.command_text import masked_text
+from ..effect import CERTAIN, Effect
+from ..script import read_script
+from . import removal
+
+REMOVED, NOFLUSH = "removed", "noflush"
+
+_SHEBANG = re.compile(r"#![ \t]*(\S+)(?:[ \t]+([^\s-]\S*))?")
+_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox")
+_FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([\w.:-]+)[ \t]*\(\)|^[ \t]*function[ \t]+([\w.:-]+)", re.MULTILINE)
+# A text that a shell is given by a pipe, and one that holds more than one command.
+_INTO_SHELL = re.compile(r"\|\s*(?:\S+\s+)*?(?:\S*/)?(?:ba|da|k|a)?sh\b")
+_SEVERAL = re.compile(r"[;\n]|&&|\|\|")
+
+# What is done about one row: C(action), and the C(span) of the file that gives way to C(new); None: as a command goes.
+Edit = collections.namedtuple("Edit", ("row", "action", "span", "new"))
+
+
+class Kept(Exception):
+    """Why a command stays where it is: a sentence for the user."""
+
+
+def whole(text):
+    """A script as the one command that its file holds."""
+    return Command(1, text, None, True)
+
+
+def edits_of(text, commands, row):
+    """[Edit] for the commands of a row."""
+    found, loads = [], False
+    for command in commands:
+        effects = _effects(command)
+        loads = loads or any(effect.sort == "apply" and line_in_file(command, effect.line) == row["line"] for effect in effects)
+        for effect in effects:
+            if line_in_file(command, effect.line) == row["line"] and _is_of(effect, row):
+                span = effect.span if command.text == text else _located(text, command, effect)
+                edit = _edit(text, row, effect, span, [other for other in effects if other.span == effect.span and not _is_of(other, row)])
+                if edit not in found:
+                    found.append(edit)
+    if not found and loads:
+        raise Kept("what destroys rules stands in the file that it loads, beside the rules of its owner; take it out there")
+    if not found:
+        raise Kept("the command could not be found again in line %d" % row["line"])
+    return found
+
+
+def _is_of(effect, row):
+    """Whether an effect is that of a row; of a command that names several units each is an effect of its own."""
+    if (effect.sort, masked_text(effect.command)) != (row["sort"], row["command"]):
+        return False
+    return row["service"] is None or effect.unit is None or row["service"].partition(".")[0] == effect.unit.partition(".")[0]
+
+
+def _effects(command):
+    """What a text does: its effects, and what it makes of units that are no services of a distribution, which the look tells as effects too."""
+    names = tuple(sorted(set(one or other for one, other in _FUNCTION.findall(command.text))))
+    reading = read_script(command.text, None, names)
+    return reading.effects + [_as_effect(run) for run in reading.runs if run.how == "unit"]
+
+
+def _as_effect(run):
+    verb = run.arguments[0] if run.arguments else ""
+    # In the words of _hook_trace.
+    command = "systemctl %s %s" % (verb, run.path_or_name)
+    return Effect(run.line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)
+
+
+def _located(text, command, effect):
+    """The span in the file of a command that a format holds: as it is written, and as often as the shell would read it there."""
+    source = command.text[effect.span[0]:effect.span[1]]
+    lines = text.split("\n")
+    first = line_in_file(command, effect.line) - 1
+    last = first + source.count("\n")
+    while not command.exact and last < len(lines) - 1 and lines[last].endswith("\\"):
+        last += 1
+    begin = sum(len(line) + 1 for line in lines[:first])
+    region = "\n".join(lines[first:last + 1])
+    if not source or region.count(source) != 1:
+        raise Kept("it is not written there as a shell would read it; take it out of line %d by hand" % (first + 1))
+    start = begin + region.index(source)
+    return start, start + len(source)
+
+
+def _edit(text, row, effect, span, others):
+    source = text[span[0]:span[1]]
+    if effect.sort == "service" and others:
+        return Edit(row, REMOVED, *_argument(source, span[0], effect.unit))
+    if effect.sort != "restore" and ("<<" in source or (_INTO_SHELL.search(source) and _SEVERAL.search(source))):
+        raise Kept("it is one of several commands that a program is given as a text; take it out there by hand")
+    if effect.sort != "restore" or effect.comes_back == "saved":
+        return Edit(row, REMOVED, span, None)
+    # Without the restore the site's own rules would be gone after the next boot.
+    repeats = "timer" in row["triggers"]
+    if repeats and "boot" not in row["triggers"]:
+        return Edit(row, REMOVED, span, None)
+    if repeats:
+        raise Kept("a timer repeats it, and with --noflush each time would add the rules once more; restore at boot alone, with --noflush")
+    place = removal.noflush_at(source)
+    if place is None:
+        raise Kept("the name of the program is not spelt out; add --noflush by hand")
+    return Edit(row, NOFLUSH, (span[0] + place,) * 2, " --noflush")
+
+
+def _argument(source, start, unit):
+    """(span, what comes there): of several units that a command names only one goes."""
+    part = removal.argument_at(source, unit)
+    if part is None:
+        raise Kept("it names other units as well; take %s out of it by hand" % unit)
+    return (start + part[0], start + part[1]), ""
+
+
+def applied(text, edits, nothing):
+    """The text after the edits; C(nothing) takes the place of each command that goes, None: as a command goes from a script."""
+    removed = [edit.span for edit in edits if edit.new is None]
+    return removal.edited(text, removed, [edit.span + (edit.new,) for edit in edits if edit.new is not None], nothing)
+
+
+def loss(commands, after, edits):
+    """Why the commands C(after) are not C(commands) without those that the edits take, or None."""
+    before = collections.Counter(key for command in commands for key in map(_key, _effects(command)))
+    now = collections.Counter(key for command in after for key in map(_key, _effects(command)))
+    gone = set(_key_of(edit.row) for edit in edits)
+    if any(now[key] >= before[key] for key in gone):
+        return "it would still be read as one that flushes"
+    if any(now[key] != before[key] for key in (now | before) if key not in gone):
+        return "other commands of it would be read in another way"
+    return None
+
+
+def _key(effect):
+    """What tells an effect from others; the words of a command that names several units change with one of these."""
+    return ("service", effect.unit.partition(".")[0]) if effect.sort == "service" and effect.unit else (effect.sort, masked_text(effect.command))
+
+
+def _key_of(row):
+    return ("service", row["service"].partition(".")[0]) if row["sort"] == "service" and row["service"] else (row["sort"], row["command"])
+
+
+def shell_of(text):
+    """Names of the shells that may read a script, by its first line; none where another program does."""
+    found = _SHEBANG.match(text)
+    if found is None:
+        return [] if text.startswith("#!") else ["sh", "bash"]
+    program, word = found.groups()
+    name = posixpath.basename(program)
+    name = posixpath.basename(word or "") if name == "env" else name
+    return [name] if name in _SHELLS else []

@@ -1,0 +1,109 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a script of nft takes away from others. PRIVATE to the collection.
+
+Sample:
+    flush ruleset
+    define t = nat
+    table inet site { chain input { type filter hook input priority 0; } }
+    delete table ip $t; flush chain ip filter FORWARD
+    include "/etc/nftables.d/*.nft"
+Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; what stands in braces is added, never taken
+away. Whoever names no family means ip.
+"""
+
+import bisect
+import itertools
+import re
+
+from .._rules.others.owners import CNI, KUBERNETES, owner_of
+from .._rules.tables import BUILT_IN, NAMES
+from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, Effect, Run
+
+_FAMILIES = {"ip": IPV4, "ip6": IPV6, "inet": "inet", "arp": "arp", "bridge": "bridge", "netdev": "netdev"}
+ALL_FAMILIES = (IPV4, IPV6, "inet", "arp", "bridge")
+# Tables of kube-proxy and of network plugins; those of iptables-nft have iptables' names and a family of their own.
+_OTHERS_TABLE = re.compile(r"(?:kube-proxy|kube-router|calico|cali-|flannel-|cni[-_]|cilium)")
+_TOKEN = re.compile(r'#[^\n]*|"[^"]*"?|\\\r?\n|[{};\n]|[^\s{};"#\\]+|\S')
+_TAKES_AWAY = ("flush", "delete", "destroy")
+EFFECTS_LIMIT, STATEMENTS_LIMIT = 1000, 100000
+
+
+def read_nft_script(text):
+    """What the statements of a text take away: C([Effect]), each with its place in the text."""
+    line = _lines(text)
+    return [Effect(line(start), (start, end), " ".join(text[start:end].replace("\\\n", " ").split()), *what)
+            for start, end, what in taken_away(text)]
+
+
+def read_nft_includes(text):
+    """The files and patterns of C(include) lines: C([Run])."""
+    line = _lines(text)
+    return [Run(line(start), words[1].strip('"'), (), "source", (start, end))
+            for start, end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT) if words[0] == "include" and len(words) > 1]
+
+
+def _lines(text):
+    ends = [found.start() for found in re.finditer("\n", text)]
+    return lambda place: bisect.bisect_left(ends, place) + 1
+
+
+def taken_away(text):
+    """C([(start, end, fields of an Effect behind its command)]) of a text."""
+    found, defined, adds = [], {}, False
+    for start, end, words in _statements(text):
+        words = [defined.get(word, word) for word in words]
+        if words[0] == "define" and len(words) > 3:
+            defined["$" + words[1]] = words[3]
+        elif words[0] in _TAKES_AWAY and len(words) > 1 and len(found) < EFFECTS_LIMIT:
+            what = _judge(words[0], words[1], words[2:])
+            if what:
+                found.append((start, end) + what)
+        elif words[0] in ("table", "add", "create", "insert"):
+            adds = True
+    return [(start, end, (sort, families, tables, chains, None, None, None, "replaced" if adds else "no", sure))
+            for start, end, sort, families, tables, chains, sure in found]
+
+
+def _statements(text):
+    """Yield (start, end, words) of each statement outside of braces; of a block only what is before its brace."""
+    words, start, end, depth = [], 0, 0, 0
+    for token in _TOKEN.finditer(text):
+        word = token.group(0)
+        if word[0] == "#" or word[0] == "\\":
+            continue
+        if word in ("{", "}", ";", "\n"):
+            if words and depth == 0:
+                yield start, end, words
+            words = []
+            depth = max(0, depth + (word == "{") - (word == "}"))
+        elif depth == 0:
+            start, end = (start if words else token.start()), token.end()
+            words.append(word)
+    if words:
+        yield start, end, words
+
+
+def _judge(verb, sort, words):
+    """(sort, families, tables, chains, confidence) of C(verb sort words...), or None where nobody else loses anything."""
+    if sort == "ruleset":
+        family = _FAMILIES.get(words[0]) if words else None
+        return "ruleset", (family,) if family else ALL_FAMILIES, EVERY, EVERY, CERTAIN
+    family = _FAMILIES.get(words[0], None) if words else None
+    family, words = (family, words[1:]) if family else (IPV4, words)
+    if not words or sort not in ("table", "chain", "rule", "set", "map", "element"):
+        return None
+    table, chain = words[0].strip('"'), (words[1:2] or [""])[0]
+    others = _OTHERS_TABLE.match(table) is not None
+    known = others or table.startswith(("$", "\0")) or (table in NAMES and family in (IPV4, IPV6))
+    if not known or (sort == "rule" and not others):
+        return None
+    sure = CERTAIN if table[0] not in "$\0" else LIKELY
+    if sort == "table":
+        return "table", (family,), (table,) if sure == CERTAIN else EVERY, EVERY, sure
+    if others:
+        return "table", (family,), (table,), (chain,), sure
+    if sort == "chain" and (chain in BUILT_IN and verb == "flush" or owner_of(chain, table) in KUBERNETES + CNI):
+        return "flush" if verb == "flush" else "delete", (family,), (table,) if sure == CERTAIN else EVERY, (chain,), sure
+    return None

@@ -1,0 +1,181 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Switching the backend of trees: each distribution's layout, undo, refusals, and runs that are killed or cannot write."""
+
+import os
+import subprocess
+import sys
+
+import backend_trees
+import pytest
+from backend_trees import backends, debian, plain, red_hat, run, unpacked
+from hook_changes import content
+from killed_runs import killed_at
+from node_tree import executable, link, merged
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import FOLDER, RECORD
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+
+LAYOUTS = {
+    "debian": debian(), "debian with families apart": debian("legacy", "nft"), "debian by hand": debian("legacy", "legacy", "manual"),
+    "red hat": red_hat(), "red hat legacy": red_hat("legacy", "manual"), "plain": plain(), "plain legacy": plain("legacy"),
+}
+
+
+def target(tree, program):
+    return os.path.basename(Host(str(tree)).tree_path("/usr/sbin/" + program))
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+def test_all_programs_of_a_layout_are_switched_announced_and_put_back(tmp_path, name, backend):
+    tree = unpacked(LAYOUTS[name], tmp_path / "tree")
+    before = content(tree)
+    announced = run(tree, backend=backend, check=True)
+    assert content(tree) == before
+    done = run(tree, backend=backend)
+    assert done == announced and done["refused"] is None and done["backend"] == backend
+    for program in backend_trees.NAMES:
+        for suffix in ("", "-save", "-restore"):
+            assert target(tree, program + suffix) == "xtables-%s-multi" % backend
+    again = run(tree, backend=backend)
+    assert not again["changed"] and again["files"] == [] and again["diff"] == []
+    changed = set(path for path, held in content(tree).items() if before.get(path) != held)
+    assert set(path[1:] for path in done["files"]) == changed
+    run(tree, backend="legacy" if backend == "nft" else "nft")
+    announced = run(tree, "absent", check=True)
+    assert run(tree, "absent") == announced and announced["changed"]
+    assert content(tree) == before
+    assert not run(tree, "absent")["changed"]
+
+
+def test_an_image_whose_groups_disagree_is_aligned(tmp_path):
+    tree = unpacked(debian("nft", "legacy"), tmp_path / "tree")
+    result = run(tree)
+    assert result["backend"] == "nft" and result["changed"] and "differ" in result["backend_because"]
+    assert backends(result) == {"iptables": ("nft", "nft", "auto"), "ip6tables": ("legacy", "nft", "manual"),
+                                "arptables": ("nft", "nft", "auto"), "ebtables": ("nft", "nft", "auto")}
+
+
+def test_an_image_that_agrees_stays_as_it_is(tmp_path):
+    tree = unpacked(debian("legacy", "legacy"), tmp_path / "tree")
+    result = run(tree)
+    assert (result["backend"], result["changed"], result["refused"]) == ("legacy", False, None)
+
+
+def test_programs_of_one_group_that_differ_are_switched_together(tmp_path):
+    tree = unpacked(merged(debian(), {"etc/alternatives/iptables-save": link("/usr/sbin/iptables-legacy-save")}), tmp_path / "tree")
+    result = run(tree, backend="nft")
+    assert backends(result)["iptables"] == ("mixed", "nft", "manual") and target(tree, "iptables-save") == "xtables-nft-multi"
+
+
+def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path):
+    tree = unpacked(debian(), tmp_path / "tree")
+    rows = dict((row["name"], row) for row in run(tree, backend="legacy")["groups"])
+    assert rows["arptables"]["after"] == "nft" and "no arptables of the legacy backend" in rows["arptables"]["msg"]
+
+
+@pytest.mark.parametrize("tree, backend, sentence", [
+    ({"etc/os-release": "ID=talos\n"}, "nft", "no iptables program"),
+    (plain("nft", {"usr/sbin/xtables-nft-multi": executable()}, "rhel"), "legacy", "no iptables of the legacy backend to switch to (links knows nft)"),
+    (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft", "no iptables of the nft backend to switch to"),
+    (red_hat(choices=(("nft", "10"),)), "legacy", "no iptables of the legacy backend to switch to (alternatives knows nft)"),
+    (plain(system="flatcar"), "legacy", "replaced as a whole (flatcar)"),
+    (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy", "/usr/sbin/iptables is no link to /etc/alternatives/iptables"),
+    (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy", "is a program or a wrapper of its own"),
+    (merged(debian(), {"var/lib/dpkg/alternatives/iptables": "auto\n"}), "legacy", "/var/lib/dpkg/alternatives/iptables is damaged"),
+    (merged(debian(), {"var/lib/dpkg/alternatives/ip6tables": None}), "legacy", "but no state of such a group is kept"),
+    (merged(debian(), {"usr/sbin/iptables-legacy": None, "usr/sbin/iptables-legacy-save": None}), "legacy", "no iptables of the legacy backend"),
+])
+def test_what_cannot_be_switched_is_refused_and_nothing_is_touched(tmp_path, tree, backend, sentence):
+    tree = unpacked(tree, tmp_path / "tree")
+    before = content(tree)
+    result = run(tree, backend=backend)
+    assert sentence in result["refused"] and not result["changed"] and not result["live_rules"]
+    assert content(tree) == before
+
+
+def test_a_kernel_without_legacy_tables_is_refused(tmp_path):
+    kernel = {"usr/lib/modules/6.18.1/modules.dep": "kernel/nf_tables.ko:\nkernel/nft_compat.ko: kernel/nf_tables.ko\n",
+              "usr/lib/modules/6.18.1/kernel/nf_tables.ko": "x", "usr/lib/modules/6.18.1/kernel/nft_compat.ko": "x",
+              "usr/lib/modules/6.18.1/modules.builtin": "", "usr/lib/modules/6.18.1/modules.dep.bin": "x",
+              "usr/lib/modules/6.18.1/modules.alias": "", "lib": link("usr/lib")}
+    tree = unpacked(merged(debian(), kernel), tmp_path / "tree")
+    result = run(tree, backend="legacy")
+    assert "the legacy backend cannot be used: kernel 6.18.1 lacks ip_tables" in result["refused"]
+    assert run(unpacked(merged(debian("legacy", "legacy"), kernel), tmp_path / "other"), backend="nft")["changed"]
+
+
+def test_what_somebody_changed_since_is_not_put_back(tmp_path):
+    tree = unpacked(debian("legacy", "legacy"), tmp_path / "tree")
+    run(tree, backend="nft")
+    os.unlink(str(tree / "etc/alternatives/ip6tables"))
+    os.symlink("/opt/ip6tables", str(tree / "etc/alternatives/ip6tables"))
+    before = content(tree)
+    result = run(tree, "absent")
+    assert "ip6tables was changed since: /etc/alternatives/ip6tables leads to /opt/ip6tables now" in result["refused"]
+    assert content(tree) == before, "the other group stays too"
+
+
+def test_a_damaged_record_is_an_error(tmp_path):
+    tree = unpacked(merged(debian(), {RECORD[1:]: '{"groups": 5}'}), tmp_path / "tree")
+    with pytest.raises(_errors.ChangeFailed, match="is damaged"):
+        run(tree, "absent")
+
+
+@pytest.mark.parametrize("call", ["replace_link", "replace"])
+def test_where_one_group_fails_all_are_put_back(tmp_path, monkeypatch, call):
+    tree = unpacked(debian("legacy", "legacy"), tmp_path / "tree")
+    before, real = content(tree), getattr(write, call)
+
+    def failing(host, path, *more):
+        if path.endswith("/iptables" if call == "replace" else "/ip6tables-save") and not failed:
+            failed.append(path)
+            raise _errors.ChangeFailed("%s cannot be written: No space left on device" % path)
+        return real(host, path, *more)
+    failed = []
+    monkeypatch.setattr(write, call, failing)
+    with pytest.raises(_errors.ChangeFailed, match="No space left on device. Every group was put back as it was"):
+        run(tree, backend="nft")
+    assert content(tree) == before
+
+
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+@pytest.mark.parametrize("layout", ["debian with families apart", "red hat legacy", "plain"])
+def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path, layout, backend):
+    whole = unpacked(LAYOUTS[layout], tmp_path / "whole")
+    run(whole, backend=backend)
+    done = settled(whole)
+    number, alive = 0, True
+    while alive:
+        number += 1
+        tree = unpacked(LAYOUTS[layout], tmp_path / str(number))
+        before = settled(tree)
+        alive = killed_at(number, lambda tree=tree: run(tree, backend=backend))
+        if number % 2:
+            run(tree, backend=backend)
+            assert settled(tree) == done
+        assert run(tree, "absent")["refused"] is None
+        assert settled(tree) == before, number
+
+
+def settled(tree):
+    """Without what a killed write leaves behind, which no program reads, and without the record."""
+    return dict((path, held) for path, held in content(tree).items()
+                if not os.path.basename(path).startswith(".kubenode-") and not path.startswith(FOLDER[1:]))
+
+
+def test_a_read_only_etc_is_one_sentence_and_nothing_is_half_done(tmp_path):
+    tree = unpacked(debian(), tmp_path / "tree")
+    script = "mount --bind {0}/etc {0}/etc && mount -o remount,ro,bind {0}/etc && exec \"$@\"".format(tree)
+    code = ("import sys; sys.path[:0] = %r; import backend_trees; from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors\n"
+            "try:\n    backend_trees.run(%r, backend='legacy', check=bool(int(sys.argv[1])))\nexcept _errors.ChangeFailed as error:\n    print(error)\n")
+    before = content(tree)
+    for check in "01":
+        said = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c", code % (sys.path, str(tree)), check],
+                              stdout=subprocess.PIPE, check=True).stdout.decode()
+        assert said.startswith("/etc/alternatives/ip") and "mounted read-only" in said and said.endswith("Nothing was changed\n")
+        assert content(tree) == before

@@ -1,0 +1,333 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Raising, persisting and undoing on trees; the kernel's own part is proved in a network namespace and on virtual machines (molecule)."""
+
+import json
+
+import pytest
+
+import node_tree
+from conntrack_changes import MODULES, NAME, NOTHING, OPTIONS, RECORD, SYSCTL, lines, rows, run, undo, value
+from conntrack_node import (
+    BRIDGE, BUCKETS, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, MB, NF, TUNED, UFW, configured, counters, kube_proxy, kubelet, look, machine, table,
+    tracking)
+from fake_tools import unpacked as unpacked_host
+from hook_changes import content
+from node_manifests import merged
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput, ChangeFailed
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
+
+LIMIT, SIZE = "net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets"
+PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")
+RAISED = {"max": 524288, "buckets": 524288}
+
+
+def unpacked(tmp_path, *manifests, **fields):
+    node_tree.unpack(tracking(*manifests, **fields), tmp_path)
+    return tmp_path
+
+
+def test_it_is_raised_now_and_at_boot(tmp_path):
+    tree = unpacked(tmp_path)
+    result = run(tree, **RAISED)
+    assert result["changed"] and "failed" not in result and result["advice"] is None and not result["unfinished"]
+    assert (value(tree, LIMIT), value(tree, SIZE)) == (524288, 65536), "eight entries for a bucket are no reason to resize"
+    assert lines(tree, SYSCTL) == [MAX + " = 524288", BUCKETS + " = 524288"]
+    assert (lines(tree, MODULES), lines(tree, OPTIONS)) == (["nf_conntrack"], ["options nf_conntrack hashsize=524288"])
+    assert result["files"] == ["/" + path for path in (RECORD, SYSCTL, MODULES, OPTIONS)], "the option for the buckets comes behind the limit"
+    row = rows(result)[MAX]
+    assert (row["before"], row["after"], row["wanted"], row["at_boot"], row["after_kube_proxy"]) == (131072, 524288, 524288, 524288, 524288)
+    assert row["persisted"] and rows(result)[BUCKETS]["at_boot"] == 524288
+
+
+def test_the_second_run_changes_nothing(tmp_path):
+    tree = unpacked(tmp_path)
+    run(tree, **dict(RAISED, sysctls=[FORWARD], timeouts={"udp_timeout": 20}))
+    before = content(tree)
+    again = run(tree, **dict(RAISED, sysctls=[FORWARD], timeouts={"udp_timeout": 20}))
+    assert not again["changed"] and not again["files"] and not again["diff"]
+    assert content(tree) == before
+
+
+def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
+    tree = unpacked(tmp_path, {"etc/sysctl.d/zzz.conf": FORWARD + " = 0\n", "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=9))
+    before = content(tree)
+    asked = dict(RAISED, sysctls=[FORWARD], timeouts={"tcp_timeout_established": 3600}, yield_files=True)
+    announced = run(tree, True, **asked)
+    assert content(tree) == before and announced["changed"]
+    done = run(tree, **asked)
+    assert done == announced
+    assert undo(tree, True, lower=True) == undo(tree, lower=True)
+    assert content(tree) == before
+
+
+def test_the_limit_is_never_lowered_unless_told(tmp_path):
+    tree = unpacked(tmp_path, table(limit=1048576, buckets=1048576), {"etc/sysctl.d/90.conf": MAX_LINE % 2097152})
+    result = run(tree, **RAISED)
+    assert (value(tree, LIMIT), value(tree, SIZE)) == (2097152, 1048576), "what sysctl.d asks for is raised to"
+    assert lines(tree, SYSCTL)[0] == MAX + " = 2097152" and rows(result)[BUCKETS]["wanted"] == 1048576
+    run(tree, lower=True, resize="always", **RAISED)
+    assert (value(tree, LIMIT), value(tree, SIZE), lines(tree, SYSCTL)[0]) == (524288, 524288, MAX + " = 524288")
+
+
+def test_it_is_not_lowered_below_the_connections_there_are(tmp_path):
+    tree = unpacked(tmp_path, table(limit=1048576, count=600000))
+    before = content(tree)
+    with pytest.raises(ChangeFailed, match="there are 600000 connections"):
+        run(tree, lower=True, **RAISED)
+    assert content(tree) == before
+
+
+def test_a_table_without_a_limit_gets_one_only_when_told(tmp_path):
+    tree = unpacked(tmp_path, table(limit=0))
+    result = run(tree, **RAISED)
+    assert result["failed"] and "lower: true sets one" in result["msg"] and value(tree, LIMIT) == 0 and MAX not in "".join(lines(tree, SYSCTL))
+    assert "failed" not in run(tree, lower=True, **RAISED) and value(tree, LIMIT) == 524288
+
+
+@pytest.mark.parametrize("buckets, resize, after", [
+    (65536, "auto", 65536), (65535, "auto", 524288), (65536, "always", 524288), (512, "never", 512), (524288, "always", 524288)])
+def test_a_resize_that_is_worth_it(tmp_path, buckets, resize, after):
+    tree = unpacked(tmp_path, table(buckets=buckets))
+    run(tree, resize=resize, **RAISED)
+    assert value(tree, SIZE) == after and lines(tree, SYSCTL)[1] == BUCKETS + " = 524288"
+    assert not run(tree, resize=resize, **RAISED)["changed"]
+
+
+def test_buckets_are_compared_as_the_kernel_rounds_them(tmp_path):
+    tree = unpacked(tmp_path, table(buckets=1024))
+    run(tree, max=200000, buckets=65500)
+    (tree / ("proc/sys/" + SIZE)).write_text("65536\n")
+    assert not run(tree, max=200000, buckets=65500)["changed"]
+
+
+def test_the_option_never_comes_without_the_line_for_the_limit(tmp_path):
+    tree = unpacked(tmp_path / "a", table(buckets=1024))
+    run(tree, buckets=65536)
+    assert lines(tree, SYSCTL) == [BUCKETS + " = 65536"] and not (tree / OPTIONS).exists()
+    # Where another file has the last word on the limit, it is not ours that comes with the option.
+    tree = unpacked(tmp_path / "b", {"etc/sysctl.d/zzz.conf": MAX_LINE % 131072})
+    run(tree, max=262144, buckets=262144)
+    assert not (tree / OPTIONS).exists()
+    # Where nobody reads sysctl.d the option would make the limit eight times as much.
+    tree = unpacked(tmp_path / "c", {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED})
+    result = run(tree, **RAISED)
+    assert not (tree / OPTIONS).exists() and "systemd-sysctl.service is masked" in result["msg"]
+
+
+def test_built_into_the_kernel_an_option_means_nothing(tmp_path):
+    tree = unpacked(tmp_path, modules=("br_netfilter",), loaded=("br_netfilter",), builtin=("nf_conntrack",))
+    result = run(tree, **RAISED)
+    assert "failed" not in result and not (tree / OPTIONS).exists() and not (tree / MODULES).exists()
+    assert rows(result)[MAX]["at_boot"] == 524288
+
+
+def test_what_an_earlier_run_wrote_stays(tmp_path):
+    tree = unpacked(tmp_path)
+    run(tree, **RAISED)
+    run(tree, sysctls=[FORWARD, BRIDGE])
+    assert lines(tree, SYSCTL) == [FORWARD + " = 1", MAX + " = 524288", BUCKETS + " = 524288", BRIDGE + " = 1"]
+    assert lines(tree, MODULES) == ["br_netfilter", "nf_conntrack"] and lines(tree, OPTIONS) == ["options nf_conntrack hashsize=524288"]
+
+
+def test_undo_leaves_files_as_they_were_and_values_as_they_are(tmp_path):
+    tree = unpacked(tmp_path, {SYSCTL: "# mine\n%s=1\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"})
+    before = content(tree)
+    run(tree, **dict(RAISED, sysctls=[FORWARD]))
+    assert not undo(tree).get("failed")
+    after = content(tree)
+    assert value(tree, LIMIT) == 524288 and value(tree, "net/ipv4/ip_forward") == 1
+    assert dict((path, held) for path, held in after.items() if "proc/sys" not in path) == dict(
+        (path, held) for path, held in before.items() if "proc/sys" not in path)
+    assert not undo(tree)["changed"]
+
+
+def test_undo_sets_values_back_when_told(tmp_path):
+    tree = unpacked(tmp_path)
+    before = content(tree)
+    run(tree, **dict(RAISED, resize="always", timeouts={"tcp_timeout_time_wait": 30}))
+    run(tree, max=1048576)
+    result = undo(tree, lower=True)
+    assert content(tree) == before and rows(result)[MAX]["after"] == 131072
+    # A value that somebody else set since is his.
+    run(tree, **RAISED)
+    (tree / ("proc/sys/" + LIMIT)).write_text("700000\n")
+    assert "changed since to 700000" in rows(undo(tree, lower=True))[MAX]["msg"] and value(tree, LIMIT) == 700000
+
+
+def test_undo_does_not_lower_below_the_connections_there_are(tmp_path):
+    tree = unpacked(tmp_path)
+    run(tree, **RAISED)
+    (tree / (NF + "count")).write_text("300000\n")
+    result = undo(tree, lower=True)
+    assert result["failed"] and "more than the former limit 131072" in result["msg"] and value(tree, LIMIT) == 524288
+    (tree / (NF + "count")).write_text("3\n")
+    assert not undo(tree, lower=True).get("failed") and value(tree, LIMIT) == 131072 and not (tree / RECORD).exists()
+
+
+def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
+    tree = unpacked(tmp_path)
+    run(tree, **RAISED)
+    (tree / SYSCTL).write_text("# mine\n")
+    result = undo(tree)
+    assert result["failed"] and "/%s is not put back: it was changed since" % SYSCTL in result["msg"]
+    assert not (tree / OPTIONS).exists() and (tree / SYSCTL).read_text() == "# mine\n" and undo(tree)["failed"]
+
+
+def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
+    tree = unpacked(tmp_path, counters(drop=45, insert_failed=40, early_drop=7))
+    result = run(tree, **RAISED)
+    held = json.loads((tree / RECORD).read_text())["lost"]
+    assert (held["dropped"], held["evicted"], held["uptime_seconds"]) == (5, 7, 8640)
+    assert look({}, tree)["lost"] == {"dropped": 0, "evicted": 0, "since": "the limit was raised", "since_uptime_seconds": 8640}
+    assert "dropped" not in "".join(part["after"] for part in result["diff"])
+    # What is no raise keeps it; a second raise counts anew, from the boot on.
+    node_tree.unpack(counters(drop=60, insert_failed=40, early_drop=7), tree)
+    run(tree, sysctls=[FORWARD])
+    assert json.loads((tree / RECORD).read_text())["lost"]["dropped"] == 5
+    run(tree, max=1048576)
+    assert json.loads((tree / RECORD).read_text())["lost"]["dropped"] == 20
+
+
+def test_a_module_that_is_not_in_the_kernel(tmp_path):
+    tree = unpacked(tmp_path, dict((path, None) for path in table()), loaded=())
+    result = run(tree, sysctls=[BRIDGE], **RAISED)
+    assert "failed" not in result and rows(result)[MAX]["msg"] == "nf_conntrack is not in the kernel (it is not loaded), so it counts from the next boot on"
+    assert lines(tree, MODULES) == ["br_netfilter", "nf_conntrack"] and rows(result)[MAX]["at_boot"] == 524288
+    result = run(tree, sysctls=[BRIDGE], persist=False)
+    assert result["failed"] and not result["changed"]
+
+
+def test_modules_for_lines_of_others(tmp_path):
+    tree = unpacked(tmp_path, {"etc/sysctl.d/90.conf": MAX_LINE % 262144})
+    assert look({}, tree)["sysctls"][0]["late"]
+    assert run(tree, modules=["nf_conntrack"])["files"][-1] == "/" + MODULES
+    assert not look({}, tree)["sysctls"][0]["late"] and not (tree / SYSCTL).exists()
+
+
+def test_an_image(tmp_path):
+    tree = unpacked(tmp_path)
+    before = (tree / (NF + "max")).read_text()
+    result = run(tree, place="image", sysctls=[BRIDGE], **RAISED)
+    assert "failed" not in result and (tree / (NF + "max")).read_text() == before and rows(result)[MAX]["at_boot"] == 524288
+    assert not undo(tree, place="image").get("failed") and not (tree / SYSCTL).exists()
+
+
+def test_a_container_is_left_alone(tmp_path):
+    tree = unpacked(tmp_path)
+    before = content(tree)
+    with pytest.raises(ChangeFailed, match="this is a container"):
+        run(tree, place="container", **RAISED)
+    assert content(tree) == before
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"max": -5}, "max is -5; give 1024 to"), ({"max": 0}, "max is 0"), ({"max": 1 << 31}, "max is 2147483648"), ({"buckets": -1}, "buckets is -1"),
+    ({"max": 1 << 27}, "more than 50 % of the memory"), ({"buckets": 1 << 30}, "more than 50 % of the memory"),
+    ({"timeouts": {"udp_timeout": 0}}, "timeouts: udp_timeout is 0"), ({"timeouts": {"udp_timeout": "soon"}}, "timeouts: udp_timeout is soon"),
+    ({"timeouts": {"tcp_timeout": 5}}, "give tcp_timeout_established, tcp_timeout_close_wait"),
+    ({"file": "../x.conf"}, "is no file name"), ({"file": "x"}, "is no file name"), ({"file": ".conf"}, "is no file name"),
+])
+def test_bad_input_is_refused_before_anything_is_changed(tmp_path, options, message):
+    tree = unpacked(tmp_path)
+    before = content(tree)
+    with pytest.raises(BadInput, match=message.replace("?", ".")):
+        run(tree, **options)
+    assert content(tree) == before
+
+
+def test_the_memory_decides_what_is_too_much(tmp_path):
+    tree = unpacked(tmp_path, machine(memory=512 * MB))
+    with pytest.raises(BadInput, match="give at most 671088"):
+        run(tree, max=1048576)
+    assert run(tree, max=524288)["changed"]
+
+
+@pytest.mark.parametrize("names", [("udp_timeout",), ("nf_conntrack_udp_timeout",), ("net.netfilter.nf_conntrack_udp_timeout",)])
+def test_timeouts_by_any_of_their_names(tmp_path, names):
+    tree = unpacked(tmp_path)
+    run(tree, timeouts={names[0]: "15"})
+    assert lines(tree, SYSCTL) == ["net.netfilter.nf_conntrack_udp_timeout = 15"] and value(tree, "net/netfilter/nf_conntrack_udp_timeout") == 15
+
+
+# Who has the last word at boot, by files: whose file sorts behind ours, /etc/sysctl.conf without systemd, ufw.
+RIVALS = {
+    "sysctl.d": ({"etc/sysctl.d/zzz.conf": "# a\r\n%s = 0\r\n%s = 65536\r\n" % (FORWARD, MAX)}, "etc/sysctl.d/zzz.conf"),
+    "a link": ({"etc/sysctl.d/zzz.conf": node_tree.link("../sysctl.conf"), "etc/sysctl.conf": "%s=0\n%s=65536" % (FORWARD, MAX)}, "etc/sysctl.conf"),
+    "a package": ({"usr/lib/sysctl.d/zzz.conf": "%s=0\n%s=65536\nvm.swappiness=1\n" % (FORWARD, MAX)}, "etc/sysctl.d/zzz.conf"),
+    "ufw": (merged(UFW, {"etc/ufw/sysctl.conf": "net/ipv4/ip_forward=0\nnet/netfilter/nf_conntrack_max=65536\n"}), "etc/ufw/sysctl.conf"),
+}
+
+
+@pytest.mark.parametrize("rival", sorted(RIVALS))
+def test_a_file_of_others_yields_when_told(tmp_path, rival):
+    manifest, edited = RIVALS[rival]
+    tree = unpacked(tmp_path, manifest)
+    before = content(tree)
+    result = run(tree, sysctls=[FORWARD], **RAISED)
+    assert result["failed"] and result["msg"].count("yield_files: true makes that line a comment") == 2
+    assert dict((path, content(tree)[path]) for path in before if "etc/" in path) == dict((path, before[path]) for path in before if "etc/" in path)
+    assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
+    result = run(tree, sysctls=[FORWARD], yield_files=True, **RAISED)
+    assert "failed" not in result and result["files"][-1] == "/" + edited, result.get("msg")
+    assert (tree / edited).read_bytes().count(b"# kubenode.netfilter yields: ") == 2
+    section = look({}, tree)
+    assert [row["after_kube_proxy"] for row in section["sysctls"] if row["key"] in (FORWARD, MAX)] == [524288, 1]
+    assert not run(tree, sysctls=[FORWARD], yield_files=True, **RAISED)["changed"]
+    undo(tree, lower=True)
+    assert content(tree) == before
+
+
+def test_tuned_is_told_and_stays(tmp_path):
+    profile = {"etc/tuned/throughput/tuned.conf": "[sysctl]\nnet.ipv4.ip_forward=0\n"}
+    tree = unpacked(tmp_path, TUNED, profile)
+    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    # tuned says once more what /etc/sysctl.d says, so our line has the last word, unless it is told not to.
+    assert "failed" not in result
+    tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
+    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    assert result["failed"] and "(tuned (/etc/tuned/throughput/tuned.conf:2) says so); set it there" in result["msg"]
+    assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
+
+
+def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
+    tree = unpacked(tmp_path, {"srv/x.conf": FORWARD + "=0\n", "etc/sysctl.d/zzz.conf": node_tree.link("/srv/x.conf")})
+    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    assert result["failed"] and "leads out of /etc" in result["msg"] and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n"
+
+
+# What kubelet's version says of kube-proxy's: what it may be is at most three minor versions older.
+@pytest.mark.parametrize("version, after", [("1.22.0", 131072), ("1.28.4", 524288), ("1.33.2", 131072), ("1.37.1", 131072), ("1.41.0", 524288)])
+def test_what_kube_proxy_makes_of_it_is_said(tmp_path, version, after):
+    host = unpacked_host(tmp_path, tracking(PROXY, LISTED, kubelet(version)))
+    planned = plan.plan_present(host, identify(host, "live"), dict(NOTHING, **RAISED))
+    row = planned.rows[LIMIT]
+    assert (row["at_boot"], row["after_kube_proxy"], row["failed"]) == (524288, after, False)
+    assert ("has the last word and sets it to 131072" in row["msg"]) is (after == 131072)
+    assert planned.advice is None if after == 524288 else "conntrack.maxPerCore to 0" in planned.advice
+
+
+def test_a_timeout_of_kube_proxy(tmp_path):
+    tree = unpacked(tmp_path, kube_proxy("--conntrack-tcp-timeout-established=1h"), kubelet("1.33.0"))
+    row = rows(run(tree, timeouts={"tcp_timeout_established": 7200}))[ESTABLISHED]
+    assert (row["after"], row["at_boot"], row["failed"]) == (7200, 7200, False) and "has the last word" in row["msg"]
+
+
+def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
+    six = "net.ipv6.conf.all.forwarding"
+    route = "%s 00 %s 00 fe800000000000000000000000000001 00000400 00000001 00000000 %s     eth0\n"
+    zeros = "0" * 32
+    for number, (flags, accept, forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00000003", "1", 1)]):
+        tree = unpacked(tmp_path / str(number), {
+            "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n", "proc/sys/net/ipv6/conf/eth0/accept_ra": accept + "\n"})
+        result = run(tree, sysctls=[six, FORWARD])
+        assert value(tree, "net/ipv6/conf/all/forwarding") == forwards and bool(result.get("failed")) is not bool(forwards)
+        assert ("accept_ra is 2; set that first" in result.get("msg", "")) is not bool(forwards) and (tree / SYSCTL).exists()
+
+
+def test_another_name_for_the_files(tmp_path):
+    tree = unpacked(tmp_path)
+    run(tree, file="zzzz-site.conf", **RAISED)
+    assert not (tree / SYSCTL).exists() and lines(tree, SYSCTL.replace(NAME, "zzzz-site.conf"))

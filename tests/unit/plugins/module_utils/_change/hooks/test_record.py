@@ -1,0 +1,114 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run that is killed at any moment, and what its record, its backups and the owners of files make of an undo."""
+
+import os
+import re
+
+import node_tree
+import pytest
+from hook_changes import AZURE, DROP_IN, SCRIPT, content, read, run, undo
+from killed_runs import killed_at
+from node_tree import merged
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.record import FOLDER, RECORD
+
+
+def test_a_file_that_was_changed_since_is_left_alone_and_named(tmp_path):
+    node_tree.unpack(AZURE, tmp_path)
+    run(tmp_path)
+    (tmp_path / SCRIPT).write_text("#!/bin/sh\n# mine\n")
+    result = undo(tmp_path)
+    assert result["failed"] and "/%s is not put back: it was changed since" % SCRIPT in result["msg"]
+    backup = re.search(r"former content is in (\S+)", result["msg"]).group(1)
+    assert "systemctl restart iptables" in read(tmp_path, backup[1:])
+    assert read(tmp_path, SCRIPT) == "#!/bin/sh\n# mine\n"
+    assert "iptables -t nat -F" in read(tmp_path, "etc/cron.d/firewall")
+    assert not os.path.exists(str(tmp_path / (DROP_IN % "iptables.service")))
+    again = undo(tmp_path)
+    assert again["failed"] and not again["changed"]
+
+
+@pytest.mark.parametrize("damage, message", [
+    (lambda path: path.unlink(), "it was removed since"), (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
+])
+def test_a_file_that_is_gone_is_named(tmp_path, damage, message):
+    node_tree.unpack(AZURE, tmp_path)
+    run(tmp_path)
+    damage(tmp_path / SCRIPT)
+    assert message in undo(tmp_path)["msg"]
+
+
+def test_what_is_changed_again_by_its_owner_gets_a_new_backup(tmp_path):
+    node_tree.unpack(AZURE, tmp_path)
+    run(tmp_path)
+    newer = "#!/bin/sh\nlogger newer\nsystemctl stop iptables\nlogger end\n"
+    (tmp_path / SCRIPT).write_text(newer)
+    run(tmp_path, only=["/" + SCRIPT])
+    assert read(tmp_path, SCRIPT) in (newer, "#!/bin/sh\nlogger newer\nlogger end\n")
+    undo(tmp_path)
+    assert read(tmp_path, SCRIPT) == newer
+
+
+def test_a_damaged_backup_is_not_put_back(tmp_path):
+    node_tree.unpack(AZURE, tmp_path)
+    run(tmp_path)
+    for path in (tmp_path / FOLDER[1:] / "files").iterdir():
+        path.write_text("other")
+    result = undo(tmp_path)
+    assert "is damaged" in result["msg"] and "restart" not in read(tmp_path, SCRIPT)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}', '{"changed": {"/x": {"kind": "file"}}}'])
+def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
+    node_tree.unpack(merged(AZURE, {RECORD[1:]: text}), tmp_path)
+    before = content(tmp_path)
+    for attempt in (run, undo):
+        with pytest.raises(_errors.ChangeFailed, match="is damaged"):
+            attempt(tmp_path)
+    assert content(tmp_path) == before
+
+
+def settled(tree):
+    """The content without what a killed write leaves behind: a temporary file that no program reads."""
+    return dict((path, held) for path, held in content(tree).items() if not os.path.basename(path).startswith(".kubenode-"))
+
+
+@pytest.mark.parametrize("start", ["noflush", "mask"])
+def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path, start):
+    node_tree.unpack(AZURE, tmp_path / "whole")
+    run(tmp_path / "whole", start=start)
+    done = settled(tmp_path / "whole")
+    number, alive = 0, True
+    while alive:
+        number += 1
+        tree = tmp_path / str(number)
+        tree.mkdir()
+        node_tree.unpack(AZURE, tree)
+        before = settled(tree)
+        alive = killed_at(number, lambda tree=tree: run(tree, start=start))
+        if number % 2:
+            run(tree, start=start)
+            changed = settled(tree)
+            assert dict((path, changed[path]) for path in done if not path.startswith(FOLDER[1:])) == dict(
+                (path, done[path]) for path in done if not path.startswith(FOLDER[1:]))
+        assert not undo(tree).get("failed")
+        assert settled(tree) == before, number
+    assert number > 15
+
+
+def test_an_undo_that_is_killed_at_any_moment_can_be_done_again(tmp_path):
+    number, alive = 0, True
+    while alive:
+        number += 1
+        tree = tmp_path / str(number)
+        tree.mkdir()
+        node_tree.unpack(AZURE, tree)
+        before = settled(tree)
+        run(tree)
+        alive = killed_at(number, lambda tree=tree: undo(tree))
+        assert not undo(tree).get("failed")
+        assert settled(tree) == before, number
+    assert number > 8

@@ -1,0 +1,150 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many files read at once: which are, and what no file system can do to the look."""
+
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+import node_tree
+from node_tree import DIRECTORY, FIFO, link, mode, sparse
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import walk as host_walk
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+
+
+def all_of(_data):
+    return True
+
+
+def walk(manifest, tmp_path, wanted=all_of, depth=0, folder="/top", **limits):
+    """(walk, what C(below) returns, what was noted)."""
+    host = Host(node_tree.unpack(manifest, tmp_path))
+    looked = host_walk.Walk(host, **limits)
+    with host.noting() as notes:
+        found = looked.below(folder, wanted, depth)
+    return looked, found, dict(notes)
+
+
+def paths(found):
+    return [each.path for each in found]
+
+
+TREE = {"top/b": "two", "top/a": mode(0o750, "one"), "top/sub/c": "three", "top/sub/deep/d": "four", "top/empty": ""}
+
+
+@pytest.mark.parametrize("depth, expected", [
+    (0, ["/top/a", "/top/b"]), (1, ["/top/a", "/top/b", "/top/sub/c"]), (9, ["/top/a", "/top/b", "/top/sub/c", "/top/sub/deep/d"])])
+def test_files_in_their_order_as_deep_as_asked(depth, expected, tmp_path):
+    looked, (status, found), notes = walk(TREE, tmp_path, depth=depth)
+    assert (status, paths(found)) == ("ok", expected)
+    assert (found[0].data, found[0].mode) == (b"one", 0o750)
+    assert (looked.files, looked.bytes) == (len(expected) + 1, sum(len(each.data) for each in found))
+
+
+def test_only_what_is_wanted(tmp_path):
+    assert paths(walk(TREE, tmp_path, lambda data: b"t" in data, depth=9)[1][1]) == ["/top/b", "/top/sub/c"]
+
+
+def test_no_such_directory(tmp_path):
+    looked, (status, found), notes = walk(TREE, tmp_path, folder="/nowhere")
+    assert (status, found, notes) == ("absent", [], {})
+
+
+def test_what_is_no_text_is_put_away(tmp_path):
+    manifest = {"top/elf": b"\x7fELF\x02\x01", "top/zero": b"no script\n\0iptables -F\n", "top/late": b"x" * 70000 + b"\0", "top/text": "iptables -F\n"}
+    looked, (status, found), notes = walk(manifest, tmp_path)
+    assert (status, paths(found), notes) == ("ok", ["/top/text"], {})
+
+
+@pytest.mark.parametrize("data", [b"#!/bin/sh\nipt\0ables -F\n", b"#!/bin/sh\n" + b"#" * 70000 + b"\0\niptables -F\n"])
+def test_a_script_with_nul_bytes_is_not_known(data, tmp_path):
+    """dash and bash pass over the bytes and run the rest."""
+    looked, (status, found), notes = walk({"top/zero": data, "top/dull": b"#!/bin/sh\nexit\n\0\1\2"}, tmp_path, lambda each: b"iptables" in each)
+    assert (status, found, notes) == ("ok", [], {"/top/zero": host_walk.HOLDS_NUL})
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_shells_run_a_script_with_nul_bytes(shell, tmp_path):
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip("no %s on this machine" % shell)
+    script = tmp_path / "script"
+    script.write_bytes(b"#!" + path.encode() + b"\necho one\nec\0ho two\n")
+    script.chmod(0o755)
+    assert b"one" in subprocess.run([str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+
+
+def test_huge_files_are_named_and_holes_are_not_read(tmp_path):
+    manifest = {"top/hole": sparse(10 * 1024 * 1024 * 1024), "top/log": "iptables -F\n" * 100000, "top/edge": "x" * host_walk.FILE_LIMIT}
+    looked, (status, found), notes = walk(manifest, tmp_path)
+    assert (status, paths(found)) == ("ok", ["/top/edge"])
+    assert notes == {"/top/log": host_walk.LARGE}
+
+
+def test_of_huge_files_only_scripts_are_missed_where_people_keep_anything(tmp_path):
+    manifest = {"top/data": "x" * 2000000, "top/script": "#!/bin/sh\n" + "x" * 2000000, "top/named.sh": "x" * 2000000}
+    assert sorted(walk(manifest, tmp_path, worth=lambda path: path.endswith(".sh"))[2]) == ["/top/named.sh", "/top/script"]
+
+
+def test_fifos_and_sockets_are_not_opened(tmp_path):
+    node_tree.unpack({"top/fifo": FIFO, "top/a": "text", "top/linked": link("/top/fifo")}, tmp_path)
+    server = socket.socket(socket.AF_UNIX)
+    before = os.getcwd()
+    os.chdir(str(tmp_path))
+    try:
+        server.bind("top/socket")
+        looked = host_walk.Walk(Host(str(tmp_path)))
+        status, found = looked.below("/top", all_of)
+    finally:
+        os.chdir(before)
+        server.close()
+    assert (status, paths(found)) == ("ok", ["/top/a"])
+
+
+def test_links_lead_inside_of_the_tree_and_in_no_circle(tmp_path):
+    manifest = {"top/loop": link("loop"), "top/folder/up": link(".."), "top/away": link("/etc/hostname"), "top/out": link("../../../../../etc/passwd"),
+                "top/good": link("/else/where"), "else/where": "text", "top/gone": link("/nothing"), "top/dir": link("/else")}
+    looked, (status, found), notes = walk(manifest, tmp_path, depth=9)
+    assert [(each.path, each.data) for each in found] == [("/top/good", b"text")] and status == "ok"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_named(tmp_path):
+    looked, (status, found), notes = walk({"top/a": mode(0, "x"), "top/sub": DIRECTORY}, tmp_path)
+    assert (status, found, notes) == ("ok", [], {"/top/a": "denied"})
+
+
+@pytest.mark.parametrize("limits", [{"files_limit": 2}, {"bytes_limit": 4}, {"seconds": -1}])
+def test_a_limit_ends_it_and_is_told(limits, tmp_path):
+    looked, (status, found), notes = walk(dict(("top/%d" % number, "xxxx") for number in range(9)), tmp_path, **limits)
+    assert status == "timeout" and not looked.done and len(found) < 9
+    assert set(notes.values()) == {host_walk.LATE}
+
+
+def test_names_that_are_no_text(tmp_path):
+    name = b"top/\xff\n\x1b[31m".decode("utf-8", "surrogateescape")
+    try:
+        found = walk({name: "text"}, tmp_path)[1][1]
+    except UnicodeEncodeError:
+        pytest.skip("this Python's file system encoding has no such names")
+    assert paths(found) == ["/" + name]
+
+
+def test_one_file(tmp_path):
+    looked = host_walk.Walk(Host(node_tree.unpack({"a": "text", "b": link("a"), "d/e": "", "z": node_tree.compressed("x")}, tmp_path)))
+    assert looked.read("/b")[1].data == b"text" and looked.read("/d") == ("ok", None) and looked.read("/no") == ("absent", None)
+    assert looked.read("/b", lambda data: False) == ("ok", None)
+    assert looked.read("/z") == ("ok", None) and looked.read("/z", packed=True)[1].data[:2] == b"\x1f\x8b"
+    assert looked.read("/no\0name") == ("absent", None)
+
+
+def test_file_systems_of_others_are_not_entered(tmp_path):
+    """The mount points of this machine are what they are; the kernel's own are among them everywhere."""
+    host = Host("/")
+    with host.noting() as notes:
+        assert host_walk.Walk(host).below("/proc", all_of, 3) == ("unparsed", [])
+    assert notes == {"/proc": host_walk.AWAY}

@@ -1,0 +1,178 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which kind of place a tree is, found out in real chroots and namespaces."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import node_tree
+from node_processes import become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root, private_mounts, python_path
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host import place as host_place
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.host import collect_host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.place import detect_place, system_tree_problem
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import find_processes
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_asked, open_to_look, open_tree
+
+IMAGE = {"etc/os-release": "ID=debian\n", "proc": node_tree.DIRECTORY, "usr": node_tree.DIRECTORY}
+
+
+def detected():
+    return list(detect_place(Host("/")))
+
+
+def initial_namespace():
+    try:
+        with open("/proc/2/comm") as stream:
+            return stream.read().strip() == "kthreadd"
+    except (OSError, IOError):
+        return False
+
+
+def test_another_root_is_an_image(tmp_path):
+    host, node = open_tree(node_tree.unpack(IMAGE, tmp_path))
+    assert (node["place"], node["place_reason"]) == ("image", "another root than / was asked for")
+    assert host.commands is False
+    section = collect_host(host, node)
+    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture", "memory_bytes", "cpu_count", "ipv6")] == [None] * 8
+
+
+@pytest.mark.parametrize("place", ["live", "image", "container"])
+def test_a_forced_place(place, tmp_path):
+    host, node = open_tree(node_tree.unpack(IMAGE, tmp_path), place)
+    assert (node["place"], node["place_reason"]) == (place, "given by the caller")
+    # No program of a tree is ever run, whatever it is called.
+    assert host.commands is False
+
+
+@pytest.mark.skipif(not initial_namespace(), reason="these tests run in a container themselves: no live place is at hand")
+def test_this_machine_is_live():
+    place, reason = detected()
+    assert (place, "kernel threads are visible" in reason) == ("live", True)
+
+
+@needs_root
+def test_a_bare_chroot(tmp_path):
+    root = node_tree.unpack(IMAGE, tmp_path)
+
+    def look():
+        enter(root)
+        return detected()
+    assert in_child(look) == ["image", "/proc is not mounted, as in a bare chroot"]
+
+
+@needs_mounts
+def test_a_chroot_with_proc(tmp_path):
+    root = node_tree.unpack(IMAGE, tmp_path)
+
+    def look():
+        private_mounts()
+        bind("/proc", root + "/proc")
+        enter(root)
+        return detected()
+    place, reason = in_child(look)
+    assert place == "image" and "this is a chroot" in reason
+
+
+@needs_mounts
+def test_a_chroot_with_a_proc_of_its_own_and_all_of_dev_and_sys(tmp_path):
+    root = node_tree.unpack(dict(IMAGE, dev=node_tree.DIRECTORY, sys=node_tree.DIRECTORY), tmp_path)
+
+    def look():
+        private_mounts()
+        mount("proc", root + "/proc", "proc")
+        bind("/dev", root + "/dev")
+        bind("/sys", root + "/sys")
+        enter(root)
+        return detected() + [open_tree("/")[0].commands]
+    place, reason, commands = in_child(look)
+    assert (place, commands) == ("image", False) and "this is a chroot" in reason
+
+
+@needs_mounts
+def test_an_image_that_is_a_mount_point_of_its_own(tmp_path):
+    root = str(tmp_path)
+
+    def look():
+        private_mounts()
+        mount("image", root, "tmpfs")
+        node_tree.unpack(IMAGE, root)
+        bind("/proc", root + "/proc")
+        enter(root)
+        return detected()
+    assert in_child(look)[0] == "image"
+
+
+@needs_mounts
+@pytest.mark.parametrize("first", [True, False])
+def test_hidden_processes_make_no_container(first):
+    """A user of a node whose /proc is mounted with hidepid=2 sees neither process 1 nor kernel threads."""
+    def look():
+        private_mounts()
+        mount("proc", "/proc", "proc", "hidepid=2")
+        host_place.FIRST_PID_NAMESPACE = os.readlink("/proc/self/ns/pid") if first else "pid:[1]"
+        become_nobody()
+        host = Host("/")
+        return list(detect_place(host)) + [find_processes(host, ("kubelet",))[0]]
+    place, reason, processes = in_child(look)
+    assert processes == "denied"
+    if first:
+        assert place in ("live", "image") and ("hidepid" in reason or "may not be seen" in reason)
+    else:
+        assert (place, reason.startswith("a pid namespace of its own")) == ("container", True)
+
+
+SCRIPT = """\
+import json, sys
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_asked, open_to_look, open_tree
+host, node = open_tree("/")
+json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]).status], sys.stdout)
+"""
+
+
+@needs_root
+def test_a_pid_namespace_without_kernel_threads():
+    if not may_mount():
+        pytest.skip("a private mount namespace needs root outside of a restricted container")
+    process = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE,
+                               env=dict(os.environ, PYTHONPATH=python_path()))
+    said = process.communicate()[0].decode("utf-8")
+    assert said.startswith('["container", "a pid namespace without kernel threads') and said.endswith('false, "denied"]')
+
+
+@pytest.mark.parametrize("manifest, words", [
+    ({}, "holds neither /etc nor /proc"), ({"usr/lib/x": ""}, "holds neither /etc nor /proc"), ({"etc": "a file"}, "holds neither /etc nor /proc"),
+    ({"etc": node_tree.link("/nowhere")}, "holds neither /etc nor /proc")])
+def test_no_system_tree(manifest, words, tmp_path):
+    with pytest.raises(_errors.BadInput, match=words):
+        open_tree(node_tree.unpack(manifest, tmp_path))
+
+
+@pytest.mark.parametrize("root, words", [
+    ("/no/such/folder", "is no directory"), ("/etc/passwd", "is no directory"), ("relative", "no absolute path"), ("", "no absolute path")])
+def test_no_root(root, words):
+    with pytest.raises(_errors.BadInput, match=words):
+        open_tree(root)
+
+
+@pytest.mark.parametrize("manifest", [{"etc/x": ""}, {"proc/x": ""}])
+def test_a_system_tree(manifest, tmp_path):
+    assert system_tree_problem(Host(node_tree.unpack(manifest, tmp_path))) is None
+
+
+@pytest.mark.parametrize("manifest", [{"boot/config-6.1.0": ""}, {"lib/modules/6.1.0/modules.dep": ""}, {"usr/lib/modules/6.1.0/modules.dep": ""}])
+def test_kernels_alone_can_be_looked_at(manifest, tmp_path):
+    assert system_tree_problem(Host(node_tree.unpack(manifest, tmp_path))) is None
+
+
+@pytest.mark.parametrize("programs, place", [({}, "bundle"), ({"usr/bin/sh": ""}, "image"), ({"usr/lib/systemd/systemd": ""}, "image")])
+def test_a_tree_without_programs_is_a_part_of_a_node(programs, place, tmp_path):
+    root = node_tree.unpack(dict(programs, **{"etc/os-release": "ID=debian\n"}), tmp_path)
+    assert open_to_look({"root": root, "place": "auto"})[1]["place"] == place
+    assert open_asked({"root": root, "place": "auto"})[1]["place"] == "image"
+    assert open_to_look({"root": root, "place": "image"})[1]["place"] == "image"

@@ -1,0 +1,344 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_iptables_chains: what is passed on from what was read and asked, bounded, and the same for the same rules."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import chain_texts as texts
+import pytest
+
+import kube_audit
+import kube_cluster
+import kube_dumps
+import kube_nft
+import node_tree
+from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
+from node_manifests import merged
+from node_processes import needs_root, python_path
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import DEFAULTS, collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import NAME_LIMIT, cut
+
+VERSION = (1, 30)
+# What node_dump gives for a cluster with every kind of Service, beside Calico's rules.
+SERVICES, ENDPOINTS, EMPTY_CHAINS = 53, 75, 29
+NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2", "version_source": "kubelet --version"}
+
+
+def saved(backend="nft"):
+    return kube_audit.sample("1.8.9-%s-ipv4" % backend)
+
+
+IPVS = "*nat\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n"
+
+
+def judge(tmp_path, dumps, **options):
+    """The section of files {name: content}."""
+    return collect_iptables_chains(unpacked(tmp_path, dumps), LIVE, dict(options, src=["/" + name for name in sorted(dumps)]))
+
+
+def live(tmp_path, *manifests, **options):
+    return collect_iptables_chains(unpacked(tmp_path, LOADED, *manifests), LIVE, options, NO_KUBE_PROXY, KUBELET)
+
+
+def prints(text):
+    """Tools of which iptables-save prints a dump and ip6tables-save nothing."""
+    return merged(tools('case $name in iptables*) cat "${0%/*}/dump";; esac'), {"usr/sbin/dump": text})
+
+
+def test_a_healthy_dump(tmp_path):
+    section = judge(tmp_path, {"v4.gz": node_tree.compressed(saved())})
+    assert (section["source"], section["collected"], section["unread"]) == ("files", {"v4.gz": "ok"}, [])
+    assert (section["mode"], section["kubernetes"], section["observations"], section["observed"]) == ("iptables", None, [], {})
+    row = section["rule_sets"][0]
+    assert (row["family"], row["backend"], row["source"], row["version"]) == ("ipv4", "nft", "v4.gz", "1.8.9")
+    nat = sum(line.startswith("-A KUBE-") for line in saved().partition("*nat\n")[2].partition("COMMIT")[0].splitlines())
+    assert row["kube_rules_by_table"]["nat"] == nat and section["rules"] == row["rules"] > nat
+    assert (section["services"], section["rules_per_service"]) == (SERVICES, 6.2)
+    assert len(section["service_rows"]) == 20 and section["service_rows_left_out"] == SERVICES - 20
+    rows = dict((row["address"], row) for row in section["service_rows"])
+    assert (rows["10.96.0.1"]["name"], rows["10.96.0.1"]["endpoints"], rows["10.96.0.1"]["port"]) == ("default/kubernetes:https", 1, 443)
+    assert section["digest"]["endpoint_count"] == ENDPOINTS and section["digest"]["read_at"] == section["read_at"]
+    assert section["counters"] is None and section["footprint"]["own_peak_bytes"] > 0 and section["schema"] == 1
+    assert [row["owner"] for row in section["owners"]] == ["calico", "cni", "kube_proxy", "kubelet", "other", "portmap"]
+
+
+def test_the_same_rules_live_and_in_a_file_mean_the_same(tmp_path):
+    (tmp_path / "a").mkdir()
+    file, node = judge(tmp_path / "a", {"v4": saved("legacy")}), live(tmp_path, prints(saved()))
+    same = ("services", "service_rows", "rules", "rules_per_service", "observed", "mode")
+    assert [file[key] for key in same] == [node[key] for key in same]
+    assert {key: file["digest"][key] for key in ("services", "endpoints")} == {key: node["digest"][key] for key in ("services", "endpoints")}
+    assert node["collected"] == {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "absent"}
+    assert (node["source"], node["kubernetes"], node["kubernetes_source"]) == ("live", "1.30", "kubelet --version")
+
+
+def test_damage_is_told_and_examples_are_limited(tmp_path):
+    damaged = saved().replace("-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j RETURN")
+    damaged = "".join(line + "\n" for line in damaged.splitlines() if "-j KUBE-SEP-" not in line)
+    section = judge(tmp_path, {"v4": damaged}, max_offenders=2)
+    assert section["observed"]["lost_match"] == 1 and section["observed"]["empty_service_chain"] == EMPTY_CHAINS
+    assert [row["kind"] for row in section["observations"]].count("empty_service_chain") == 2
+
+
+@pytest.mark.parametrize("options, mode, kubernetes", [
+    ({}, "iptables", None),
+    ({"proxy_mode": "ipvs", "kubernetes_version": "v1.29.4"}, "ipvs", "1.29"),
+])
+def test_what_is_judged_for(options, mode, kubernetes, tmp_path):
+    section = judge(tmp_path, {"v4": saved()}, **options)
+    assert (section["mode"], section["kubernetes"]) == (mode, kubernetes)
+    assert section["mode_source"] == ("given by the caller" if options else "chains of this mode among the rules")
+
+
+def test_modes_are_told_apart_or_not_told(tmp_path):
+    names = {}
+    for name, dumps in (("ipvs", {"a": IPVS}), ("both", {"a": IPVS, "b": saved()}), ("none", {"a": "*nat\nCOMMIT\n"})):
+        (tmp_path / name).mkdir()
+        section = judge(tmp_path / name, dumps)
+        names[name] = section["mode"]
+        assert section["mode_source"] and (section["digest"]["services"], section["services"]) == (None, None)
+    assert names == {"ipvs": "ipvs", "both": None, "none": None}
+
+
+def test_dumps_of_several_modes_are_not_called_healthy(tmp_path):
+    section = judge(tmp_path, {"a": saved(), "b": IPVS})
+    assert section["mode"] is None and "judge them with proxy_mode" in section["unread"][-1]["evidence"]
+    assert not any(row["source"] == "files" for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
+
+
+@needs_root
+@pytest.mark.parametrize("kubelet, observed", [("1.28.0", {}), ("1.30.2", {"anchor_missing": 2})])
+def test_a_kube_proxy_older_than_kubelet_lacks_nothing(kubelet, observed, tmp_path):
+    # Up to 1.26 the jumps to KUBE-FIREWALL are kubelet's alone, and kube-proxy may be three minor versions older than kubelet.
+    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
+    text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
+    section = collect_iptables_chains(unpacked(tmp_path, LOADED, prints(text)), LIVE, {}, NO_KUBE_PROXY, dict(KUBELET, version=kubelet))
+    assert section["observed"] == observed
+
+
+def test_the_running_kube_proxy_tells_its_mode(tmp_path):
+    host = unpacked(tmp_path, LOADED, prints(saved()))
+    section = collect_iptables_chains(host, LIVE, {}, {"mode": "ipvs", "mode_source": "--proxy-mode", "version": "1.31.0"}, KUBELET)
+    assert (section["mode"], section["mode_source"], section["kubernetes"]) == ("ipvs", "--proxy-mode", "1.31")
+
+
+def test_what_could_not_be_read_is_missing_nowhere(tmp_path):
+    hint = saved().replace(":KUBE-IPTABLES-HINT - [0:0]\n", "")
+    one = tools('case $name in ip6*) exit 1;; *) cat "${0%/*}/dump";; esac')
+    section = live(tmp_path, one, {"usr/sbin/dump": hint, "proc/net/ip_tables_names": "mangle\n"})
+    assert (section["collected"]["nft_ipv6"], section["collected"]["legacy_ipv4"]) == ("unparsed", "unparsed")
+    # It may be in the legacy table that nobody could read, and so may be Services.
+    assert "hint_missing" not in section["observed"] and section["digest"]["services"] is None
+    (tmp_path / "again").mkdir()
+    known = live(tmp_path / "again", prints(hint))
+    assert known["observed"]["hint_missing"] == 1 and known["digest"]["services"]
+
+
+def test_nothing_at_all_where_kube_proxy_runs_is_told(tmp_path):
+    proxy = {"mode": "iptables", "mode_source": "--proxy-mode", "version": None}
+    bare = unpacked(tmp_path, {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
+                               "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""})
+    section = collect_iptables_chains(bare, LIVE, {}, proxy, KUBELET)
+    assert set(section["collected"].values()) == {"absent"} and section["observed"]["chains_missing"] == 1
+    silent = collect_iptables_chains(unpacked(tmp_path, {"proc/modules": "nf_tables 1 0 - Live 0x0\n"}), LIVE, {}, proxy, KUBELET)
+    assert silent["observed"] == {} and silent["collected"]["nft_ipv4"] == "unparsed" and silent["unread"]
+
+
+def test_an_image_is_not_judged(tmp_path):
+    host = unpacked(tmp_path, LOADED, prints(saved()))
+    section = collect_iptables_chains(host, dict(LIVE, place="image"), {}, NO_KUBE_PROXY, KUBELET)
+    assert (host.ran, section["source"], section["rule_sets"], section["observations"]) == ([], None, [], [])
+    assert set(section["collected"].values()) == {"absent"}
+
+
+NFT = {"usr/sbin/nft": script('echo "Error: No such file or directory" >&2; exit 1')}
+
+
+@pytest.mark.parametrize("mode, nft, status, ran", [
+    ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
+    # Two of them for host ports.
+    ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3), ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
+    ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4), ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3),
+])
+def test_how_much_is_asked_of_nft(mode, nft, status, ran, tmp_path):
+    host = unpacked(tmp_path, LOADED, tools(NO_RULES), nft)
+    section = collect_iptables_chains(host, LIVE, {"proxy_mode": mode}, NO_KUBE_PROXY, KUBELET)
+    assert section["collected"]["nftables"] == status
+    assert len([line for line in host.ran if line.startswith("/usr/sbin/nft")]) == ran
+    assert bool([row for row in section["unread"] if row["source"] == "nftables"]) is (status == "unparsed")
+
+
+HOSTILE = "*filter\n" + "".join(":%s%d DROP [0:0]\n:KUBE-%d%s - [0:0]\n" % ("P" * 500, n, n, "K" * 500) for n in range(300)) + "".join(
+    '-A KUBE-%d -m comment --comment "\x1b[31m<script>%s\n" -j NOWHERE-%d\n-A FORWARD -j DROP\n-A KUBE-SVC-%d -j DROP\n%s\n' % (
+        n, "\u202e" * 5000, n, n, "junk" * 500) for n in range(300)) + "COMMIT\n"
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_the_section_stays_small_whatever_the_files_hold(number, tmp_path):
+    tables = "".join(HOSTILE.replace("*filter", "*table%d" % n) for n in range(3)) + HOSTILE
+    section = judge(tmp_path, dict(("n" * 200 + str(n), tables if n < 3 else saved()) for n in range(number)))
+    size = len(json.dumps(section))
+    assert size <= SIZE_LIMIT, dict((key, len(json.dumps(section[key]))) for key in section)
+    assert section["observed"] and section["observations"] and section["notices"]
+    assert {row["kind"] for row in section["observations"]} == set(section["observed"])
+    assert len(section["collected"]) == number
+
+
+def test_a_megabyte_of_comment_is_a_notice(tmp_path):
+    section = judge(tmp_path, {"v4": saved().replace("*nat\n", '*nat\n-A PREROUTING -m comment --comment "%s" -j ACCEPT\n' % ("x" * 1000000))})
+    assert len(json.dumps(section)) < SIZE_LIMIT and section["notices"] and "anchor_shadowed" not in section["observed"]
+
+
+@pytest.mark.parametrize("options, why", [
+    ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"), ({"src": ["/none"]}, "does not exist"),
+    ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"), ({"sample_seconds": 301}, "from 0 to 300"),
+    ({"max_offenders": 0}, "max_offenders 0"), ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is no version"),
+    ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
+    ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not move"),
+])
+def test_bad_input_is_one_sentence(options, why, tmp_path):
+    with pytest.raises(_errors.BadInput, match=why):
+        collect_iptables_chains(unpacked(tmp_path), LIVE, options, NO_KUBE_PROXY, KUBELET)
+    assert gc.isenabled()
+
+
+def test_the_defaults_are_complete(tmp_path):
+    assert live(tmp_path, prints(saved()), **DEFAULTS)["counters"] is None
+
+
+COUNTS = """case $name in ip6*) exit 0;; esac
+runs=$(cat "${0%/*}/runs"); echo $((runs + 1)) > "${0%/*}/runs"
+printf '%s' "$DUMP"
+case $1 in
+-c) printf '*nat\\n:KUBE-SERVICES - [0:0]\\n[%d:0] -A KUBE-SERVICES -j RETURN\\n[9:9] -A INPUT -j ACCEPT\\nCOMMIT\\n' $((BEGIN + runs * STEP));;
+*) printf '*nat\\n:KUBE-SERVICES - [0:0]\\n-A KUBE-SERVICES -j RETURN\\nCOMMIT\\n';;
+esac"""
+
+
+# Nothing leads to KUBE-SERVICES here, so the rules are read twice before the counters.
+@pytest.mark.parametrize("begin, step, moved, packets", [(5, 0, False, 0), (0, 7, True, 7), (140, -40, True, 20)])
+def test_counters_that_move(begin, step, moved, packets, tmp_path):
+    text = COUNTS.replace("BEGIN", str(begin)).replace("STEP", str(step)).replace("printf '%s' \"$DUMP\"\n", "")
+    section = live(tmp_path, tools(text), {"usr/sbin/runs": "0"}, sample_seconds=1)
+    assert (section["counters"]["moved"], section["counters"]["packets"]) == (moved, packets)
+    assert section["counters"]["seconds"] >= 1
+
+
+def test_counters_that_cannot_be_read(tmp_path):
+    section = live(tmp_path, tools('test -z "$1"'), sample_seconds=1)
+    assert section["collected"]["nft_ipv4"] == "ok" and section["counters"] is None
+
+
+LOOK = """\
+import json, os, subprocess, sys
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables as nft_kube_tables
+nft_kube_tables.WHOLE_BALANCING = int(sys.argv[3])
+subprocess.check_call(["nft", "-f", sys.argv[1]])
+node = {"place": "live", "kernel_release": os.uname()[2]}
+options = json.loads(sys.argv[2])
+json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=deep)) for deep in (False, True)], sys.stdout)
+"""
+
+
+def looks(tmp_path, text, balancing=kube_tables.WHOLE_BALANCING, **options):
+    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; C(balancing): of a table with more
+    chains that balance only parts are read without deep."""
+    (tmp_path / "rules").write_text(text, encoding="utf-8")
+    arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]
+    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments, stdout=subprocess.PIPE,
+                           env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
+    return json.loads(out.decode("utf-8"))
+
+
+@needs_root
+@pytest.mark.parametrize("services, balancing, whole", [(30, 7000, True), (3100, 7000, True), (300, 200, False)])
+def test_nftables_mode_means_the_same_as_iptables_mode(services, balancing, whole, tmp_path):
+    cluster = kube_cluster.plain_cluster("ipv4", services, 3)
+    quick, deep = looks(tmp_path, kube_nft.table(cluster).text() + kube_nft.table(kube_cluster.cluster("ipv6", [])).text(), balancing)
+    observed = {} if whole else {"unjudged_table": 1}
+    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", observed, services)
+    iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
+    assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
+    assert (quick["digest"]["endpoints"], deep["digest"]["endpoints"]) == (iptables["endpoints"] if whole else None, iptables["endpoints"])
+    assert (quick["service_rows"][0]["endpoints"], deep["service_rows"][0]["endpoints"]) == (3 if whole else None, 3)
+
+
+@needs_root
+def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
+    text = kube_nft.table(kube_cluster.every_kind("ipv4")).text() + "insert rule ip kube-proxy filter-forward counter drop\n"
+    quick, deep = looks(tmp_path, text)
+    assert [(row["kind"], row["chain"]) for row in quick["observations"]] == [(row["kind"], row["chain"]) for row in deep["observations"]]
+    assert ("unexpected_drop", "filter-forward") in [(row["kind"], row["chain"]) for row in quick["observations"]]
+
+
+def kinds(section):
+    return [(row["kind"], row["family"], row["chain"]) for row in section["observations"]]
+
+
+@needs_root
+@pytest.mark.parametrize("command, gone", [
+    ("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]), ("flush ruleset", ["ipv4", "ipv6"])])
+def test_a_table_that_somebody_deleted(command, gone, tmp_path):
+    text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
+    section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]
+    assert kinds(section) == [("anchor_missing", family, "") for family in gone]
+    assert looks(tmp_path, text)[0]["observations"] == []
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
+    """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's own chains alone."""
+    cluster = kube_cluster.plain_cluster("ipv6", 300, 1)
+    text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
+    damage = "insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain ip6 kube-proxy masquerading\n"
+    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy filter-input ct state new accept\n" + damage, 200)
+    assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
+    assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) - {("unjudged_table", "ipv6", "")} <= set(kinds(deep))
+    assert looks(tmp_path, text, 200)[0]["observed"] == {"unjudged_table": 1}
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
+    """More than 3000 chains in each, asked for beside each other: what is inside the chains of Services is known without deep."""
+    made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout) for family in kube_dumps.FAMILIES]
+    text = "".join(table.text() for table in made)
+    healthy = looks(tmp_path, text)[0]
+    assert (healthy["observed"], healthy["unread"], healthy["notices"]) == ({}, [], [])
+    damaged = [next(name for name in reversed(table.chains) if name.startswith("service-")) for table in made]
+    flushes = "".join("flush chain %s kube-proxy %s\n" % (table.family, name) for table, name in zip(made, damaged))
+    found = looks(tmp_path, text + flushes)[0]["observations"]
+    assert [(row["family"], row["chain"]) for row in found if row["kind"] == "empty_service_chain"] == [
+        (family, cut(name, NAME_LIMIT)) for family, name in zip(kube_dumps.FAMILIES, damaged)]
+
+
+def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(save_lines, "LINES_LIMIT", 40)
+    section = judge(tmp_path, {"v4": texts.healthy()})
+    assert any("is too large: " in row["evidence"] and " lines of this dump were not read" in row["evidence"] for row in section["unread"])
+
+
+def test_what_is_not_named_is_counted_wherever_it_was_cut(tmp_path):
+    lines = ["-A MINE -s 192.0.2.%d/32 -p tcp -m comment --comment %s -j NOWHERE%d" % (number, "x" * 200, number) for number in range(40)]
+    damaged = texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *lines)
+    for shown in (1, 5, 50):
+        section = judge(tmp_path / str(shown), {"v4": damaged}, max_offenders=shown)
+        named = sum(row["kind"] == "dangling_jump" for row in section["observations"])
+        assert named <= shown and named + section["left_out"].get("dangling_jump", 0) == 40
+    jumps = [line for line in texts.healthy().split("\n") if line.startswith(("-A INPUT", "-A FORWARD", "-A OUTPUT", "-A PREROUTING", "-A POSTROUTING"))]
+    section = judge(tmp_path / "anchors", {"v4": texts.without(texts.healthy(), *jumps)}, kubernetes_version="1.30")
+    told = [(row["table"], row["text"]) for row in section["observations"] if row["kind"] == "anchor_missing"]
+    assert told[:3] == [("nat", "-A OUTPUT -j KUBE-SERVICES"), ("nat", "-A PREROUTING -j KUBE-SERVICES"), ("nat", "-A POSTROUTING -j KUBE-POSTROUTING")]
+    assert section["left_out"]["anchor_missing"] == len(jumps) - len(told)

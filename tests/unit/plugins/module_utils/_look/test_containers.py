@@ -1,0 +1,46 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of pods and containers for processes."""
+
+import node_tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.containers import Containers, who
+
+UID, ID = "a5c1f8d5-1919-434d-add7-4afaafdaef89", "5eed917563583" + "0" * 51
+GROUP = "0::/kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope\n" % (UID.replace("-", "_"), ID)
+LOGS = {"var/log/pods/kube-system_kube-proxy-x_" + UID: node_tree.DIRECTORY,
+        "var/log/containers/kube-proxy-x_kube-system_kube-proxy-%s.log" % ID: node_tree.link("/nowhere")}
+
+
+def of(cgroup, tmp_path, logs):
+    manifest = dict(logs, **{"proc/7/cgroup": cgroup, "proc/8/cgroup": "0::/init.scope\n"})
+    return Containers(Host(node_tree.unpack(manifest, tmp_path)))
+
+
+def test_all_is_known(tmp_path):
+    container = of(GROUP, tmp_path, LOGS).of(7)
+    assert container == {"id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-x", "namespace": "kube-system", "pod_uid": UID}
+    assert who("kube-proxy", container) == "kube-proxy in pod kube-system/kube-proxy-x"
+
+
+def test_no_logs(tmp_path):
+    container = of(GROUP, tmp_path, {}).of(7)
+    assert container == {"id": "5eed917563583", "name": None, "pod": None, "namespace": None, "pod_uid": UID}
+    assert who("x", container) == "x in the pod with UID " + UID
+
+
+def test_a_container_without_a_pod(tmp_path):
+    container = of("1:cpu:/docker/%s\n" % ("9" * 64), tmp_path, LOGS).of(7)
+    assert container == {"id": "9" * 13, "name": None, "pod": None, "namespace": None, "pod_uid": None}
+    assert who("x", container) == "x in container 9999999999999"
+
+
+def test_the_link_of_the_container_alone(tmp_path):
+    links = dict((path, content) for path, content in LOGS.items() if "containers" in path)
+    assert of(GROUP, tmp_path, links).of(7)["pod"] == "kube-proxy-x"
+
+
+def test_no_container(tmp_path):
+    containers = of(GROUP, tmp_path, LOGS)
+    assert containers.of(8) is None and containers.of(9) is None and who("kubelet", None) == "kubelet"

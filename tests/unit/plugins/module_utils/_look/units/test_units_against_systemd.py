@@ -1,0 +1,204 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Units of random trees against the real systemd, which reads the same files: what counts, what it says, what starts and in which order."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import kube_audit
+import node_tree
+import real_systemd
+import unit_trees
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import boot as units_boot, order as units_order, paths
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import EXEC_KEYS, Units
+
+
+ROUNDS = 20
+TARGETS = ["multi-user.target", "basic.target", "sockets.target"]
+LOADABLE = [name for name in unit_trees.NAMES if name not in unit_trees.TEMPLATES] + TARGETS
+# Units that systemd adds by itself, and that nobody orders a firewall by.
+_ASIDE = re.compile(r".*\.(slice|mount|device)$|shutdown\.target$|(emergency|rescue)\.")
+
+
+@pytest.fixture
+def trees(tmp_path):
+    """Gives (what to say of a failure, tree, Units) for each round."""
+    number = kube_audit.seed()
+
+    def rounds(count, change=dict):
+        for each in range(count):
+            source = random.Random("%s %s" % (number, each))
+            manifest = unit_trees.random_tree(source, merged=source.random() < 0.8)
+            root = node_tree.unpack(change(manifest), tmp_path / "tree")
+            yield "KUBENODE_SEED=%s, round %s" % (number, each), root, Units(Host(root), {"place": "image"})
+            shutil.rmtree(root)
+    return rounds
+
+
+def test_the_same_files_count(trees):
+    seen = set()
+    for what, root, units in trees(ROUNDS):
+        answers = real_systemd.load(root, LOADABLE)[0]
+        for name in LOADABLE:
+            theirs, ours = answers[name], units.unit(name)
+            if theirs == "bad":
+                continue  # Refused for what the lines of it say together, which is not read here.
+            seen.add(theirs if isinstance(theirs, str) else "loaded")
+            if isinstance(theirs, str):
+                assert ("not found" if ours is None else "masked" if ours.masked else "loaded") == theirs, (what, name)
+                continue
+            assert ours is not None and not ours.masked and not ours.refused, (what, name)
+            assert (ours.name, ours.path, ours.drop_ins) == (theirs.name, theirs.path, theirs.drop_ins), (what, name)
+            assert sorted(ours.aliases) == sorted(theirs.aliases), (what, name)
+    assert seen == {"loaded", "masked", "not found"}
+
+
+def test_the_same_commands_are_run(trees):
+    compared = 0
+    for what, root, units in trees(ROUNDS):
+        names = [name for name in LOADABLE if name.endswith(".service") and units.unit(name) and not units.unit(name).aliases]
+        for name, theirs in real_systemd.load(root, names)[0].items():
+            if not isinstance(theirs, str):
+                expected = _printed(theirs)
+                assert _commands(units.unit(name)) == expected, (what, name)
+                compared += sum(map(len, expected.values()))
+    assert compared > ROUNDS
+
+
+def _commands(unit):
+    found = {}
+    for line in unit.exec_lines():
+        words = line.argv()
+        found.setdefault(line.key, []).append(_unescaped(words[1:] if "@" in line.prefixes else words))
+    assert [key for key in EXEC_KEYS if key in found] == list(dict.fromkeys(line.key for line in unit.exec_lines()))
+    return found
+
+
+def _printed(unit):
+    return dict((key, [_unescaped(real_systemd.words(line)) for line in lines]) for key, lines in unit.commands.items())
+
+
+def _unescaped(words):
+    # systemd prints $$ as it was written and makes it one when it starts the program.
+    return [word.replace("$$", "$") for word in words]
+
+
+def test_the_same_dependencies_count(trees):
+    compared = 0
+    for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
+        for name, theirs in real_systemd.load(root, LOADABLE)[0].items():
+            ours = units.unit(name)
+            # Of a unit with two names it depends on the other names which one fills in a template.
+            if isinstance(theirs, str) or any(units.unit(other).aliases for other in [name] + _neighbours(theirs) if units.unit(other)):
+                continue
+            for kind in ("Wants", "Requires", "BindsTo"):
+                expected = set(units.paths.canonical(other) for other in theirs.dependencies.get(kind, ()) if not _ASIDE.match(other))
+                found = set(map(units.paths.canonical, units_boot.dependencies(units, ours, kind)))
+                found.update(units_boot.implied(ours) if kind == "Requires" else ())
+                assert found - {name} == expected, (what, name, kind)
+                compared += len(expected)
+    assert compared > ROUNDS
+
+
+def _neighbours(unit):
+    return [other for others in unit.dependencies.values() for other in others]
+
+
+def test_the_same_order_holds(trees):
+    compared = 0
+    for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
+        expected = real_systemd.order(real_systemd.load(root, LOADABLE)[0])
+        found = units_order.start_order(units, set(expected))
+        for name, earlier in expected.items():
+            assert found[name] <= earlier, (what, name)
+            # Of two targets that want each other one is first by chance.
+            lost = [other for other in earlier - {name} - found[name] if not _want_each_other(units, name, other)]
+            assert lost == [], (what, name)
+            compared += len(found[name])
+    assert compared > ROUNDS
+
+
+def _pulls_in(units, name, other):
+    names = [each for kind in ("Wants", "Requires", "Requisite", "BindsTo") for each in units_boot.dependencies(units, units.unit(name), kind)]
+    return name.endswith(".target") and other in map(units.paths.canonical, names)
+
+
+def _want_each_other(units, *names):
+    return all(_pulls_in(units, *order) for order in (names, names[::-1]))
+
+
+def test_a_boot_starts_the_same_units(trees):
+    whole = 0
+    for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
+        theirs, nothing_missing = real_systemd.started(root, "default.target")
+        theirs = set(name for name in theirs if not _ASIDE.match(name) and not _is_named_after_a_unit(name))
+        ours = set(name for name in units_boot.started_units(units) if not _ASIDE.match(name) and not _is_named_after_a_unit(name))
+        assert theirs <= ours, what
+        # What requires a missing unit is not started; told here all the same.
+        assert ours == theirs or not nothing_missing, what
+        assert all(units.starts_at_boot(name) for name in theirs), what
+        whole += nothing_missing
+    assert whole
+
+
+def _is_named_after_a_unit(name):
+    """Whether it may be a template that a unit without an instance wants; of a unit with two names it is chance which one fills it in."""
+    stems = [other.partition(".")[0] for other in unit_trees.PLAIN]
+    return name.partition("@")[2].rpartition(".")[0] in stems
+
+
+def test_the_same_units_are_enabled(trees):
+    seen = set()
+    for what, root, units in trees(10, unit_trees.tamed):
+        for name, theirs in real_systemd.states(root, unit_trees.NAMES).items():
+            seen.add(theirs)
+            if theirs is not None:
+                assert units.state(name) == theirs, (what, name)
+    assert {"disabled", "static", "masked", "generated", "enabled-runtime"} <= seen
+
+
+def test_a_cycle_is_seen(tmp_path):
+    boot = dict((unit_trees.VENDOR + "/" + name, text) for name, text in unit_trees.BOOT.items())
+    service = "[Service]\nType=oneshot\nExecStart=/bin/a\n[Unit]\n"
+    boot[unit_trees.VENDOR + "/default.target"] = "[Unit]\nWants=one.service two.service three.service\n"
+    for name, text in (("one", "After=two.service\n"), ("two", "After=three.service\n"), ("three", "")):
+        boot["%s/%s.service" % (unit_trees.VENDOR, name)] = service + text
+    root = node_tree.unpack(boot, tmp_path)
+    units = Units(Host(root), {"place": "image"})
+    drop_in = "[Unit]\nAfter=one.service\n"
+    assert units_order.cycle_with(units, {}) == []
+    assert "ordering cycle" not in real_systemd.load(root, ["default.target"])[1]
+    cycle = units_order.cycle_with(units, {"three.service": drop_in})
+    node_tree.unpack({unit_trees.ETC + "/three.service.d/a.conf": drop_in}, root)
+    assert "ordering cycle" in real_systemd.load(root, ["default.target"])[1]
+    assert cycle[0] == cycle[-1] and len(cycle) == 4
+    assert all(units_order.ordered_before(units, earlier, later) for earlier, later in zip(cycle, cycle[1:]) if later != "three.service")
+
+
+def test_the_directories_are_systemd_s():
+    """A systemd for merged trees has no /lib, one for others may have it; the rest is the same in the same order."""
+    told = subprocess.run(["systemd-analyze", "unit-paths"], stdout=subprocess.PIPE, env=dict(os.environ, SYSTEMD_LOG_LEVEL="err"), check=True)
+    theirs = [path for path in told.stdout.decode().split() if path != "/lib/systemd/system"]
+    assert [path for path in paths.DIRECTORIES if path != "/lib/systemd/system"] == theirs
+
+
+def test_the_units_of_this_machine_are_read_alike():
+    units = Units(Host("/"), {"place": "image"})
+    names = [name for name in units.names(".service") if "@." not in name]
+    for name, theirs in real_systemd.load("/", names)[0].items():
+        ours = units.unit(name)
+        if isinstance(theirs, str):
+            assert ours.masked == (theirs == "masked"), name
+        elif not ours.aliases:
+            assert _commands(ours) == _printed(theirs), name
+    started, whole = real_systemd.started("/", "default.target")
+    assert whole is False or set(name for name in started if not _ASIDE.match(name)) <= set(units_boot.started_units(units))
+    states = real_systemd.states("/", names)
+    assert [(name, units.state(name), state) for name, state in states.items() if state != units.state(name)] == []

@@ -1,0 +1,238 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nft commands are run, and what comes of them; against the real nft too."""
+
+import os
+import re
+
+import pytest
+
+import kube_cluster
+import kube_nft
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import (
+    BALANCING, FIRST, NOT_DEEP, SETS, WHOLE_CHAINS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
+
+CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
+SET_COMMANDS = [["list", kind, "ip", "kube-proxy", name] for kind, name in SETS]
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+
+
+def small(family="ipv4", layout="1.36", **options):
+    return kube_nft.table(kube_cluster.every_kind(family), layout, **options)
+
+
+def asked(answer, deep=False, whole_chains=0):
+    """(KubeTables, commands that were run); a table counts as large, however small it is."""
+    commands = []
+
+    def noted(arguments):
+        commands.append(arguments)
+        return answer(arguments)
+    return read_kube_tables(noted, deep, whole_chains), commands
+
+
+def not_deep(table):
+    return NOT_DEEP % (len(table.chains), sum(name.startswith(BALANCING) for name in table.chains))
+
+
+def content(found):
+    """All that was found but the order of elements, which is the kernel's."""
+    return dict((family, (
+        sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets), tuple(chain.endpoints),
+                tuple(chain.texts)) for name, chain in table.chains.items()),
+        sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr)) for name, kept in table.sets.items())))
+        for family, table in found.tables.items())
+
+
+def test_a_node_without_such_tables_costs_one_command():
+    found, commands = asked(lambda arguments: "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy accept;\n\t}\n}\n")
+    assert commands == [FIRST]
+    assert (found.status, found.looked, found.tables, found.others) == ("absent", True, {}, {("ip", "filter")})
+
+
+def test_only_tables_that_are_there_are_asked_for():
+    found, commands = asked(kube_nft.answers(small()))
+    assert commands == [FIRST] + SET_COMMANDS + [["list", "chain", "ip", "kube-proxy", name] for name in ("nat-prerouting", "services")]
+    assert (found.status, sorted(found.tables), found.deep, found.unread) == ("ok", ["ipv4"], {"ipv4": not_deep(small())}, {})
+    table = found.tables["ipv4"]
+    assert table.chains["services"].rules == 3 and table.chains["masquerading"].rules is None
+
+
+def test_nothing_but_list_commands_of_one_thing():
+    for deep in (False, True):
+        for arguments in asked(kube_nft.answers(small("ipv4"), small("ipv6")), deep)[1]:
+            assert arguments == FIRST or (arguments[0] == "list" and arguments[1] in ("map", "set", "chain", "table") and arguments[3] == "kube-proxy")
+
+
+@pytest.mark.parametrize("family, layout", CASES)
+def test_deep_knows_the_rules_of_all_chains(family, layout):
+    table = small(family, layout)
+    found, commands = asked(kube_nft.answers(table), deep=True)
+    assert commands[-1] == ["list", "table", table.family, "kube-proxy"] and found.deep == {family: None}
+    kept = found.tables[family]
+    assert dict((name, chain.rules) for name, chain in kept.chains.items()) == dict((name, len(rules)) for name, (_head, rules) in table.chains.items())
+    assert leads_nowhere(kept) == {} and lost_addresses(kept) == [] and found.notices == {}
+
+
+@pytest.mark.parametrize("status, rc, message, expected", [
+    ("ok", 1, "Operation not permitted (you must be root)", "denied"), ("ok", 1, "netlink: Error: cache initialization failed", "unparsed"),
+    ("timeout", None, "", "timeout"), ("denied", None, "", "denied"), ("absent", None, "", "absent"), ("unparsed", None, "", "unparsed"),
+])
+def test_no_chains_no_knowledge(status, rc, message, expected):
+    reader = KubeTablesReader(False, 0)
+    commands = []
+    for arguments in reader.commands():
+        commands.append(arguments)
+        reader.end(status, rc, message)
+    found = reader.close()
+    assert commands == [FIRST]
+    assert (found.status, found.looked, found.tables) == (expected, False, {})
+
+
+def test_a_map_that_could_not_be_read_is_not_absent():
+    table, reader = small(), KubeTablesReader(False, 0)
+    for arguments in reader.commands():
+        if arguments[-1] == "service-ips":
+            reader.feed(b"table ip kube-proxy {\n\tmap serv")
+            reader.end("timeout")
+            continue
+        reader.feed((kube_nft.answers(table)(arguments) or "").encode())
+        reader.end("ok")
+    found = reader.close()
+    assert found.unread == {("ipv4", "service-ips"): "timeout"} and "service-ips" not in found.tables["ipv4"].sets
+
+
+@pytest.mark.parametrize("given, status", [(lambda text: text[:len(text) // 2], "ok"), (lambda text: "", "ok"), (lambda text: text, "unparsed")])
+@pytest.mark.parametrize("how", [(True, 0), (False,)])
+def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status, how):
+    table, reader = small(), KubeTablesReader(*how)
+    for arguments in reader.commands():
+        text = kube_nft.answers(table)(arguments)
+        reader.feed((given(text) if arguments[1] == "table" else text).encode())
+        reader.end(status if arguments[1] == "table" else "ok")
+    found = reader.close()
+    assert found.deep["ipv4"] and found.deep["ipv4"] != not_deep(table)
+    assert found.tables["ipv4"].chains["masquerading"].rules is None and found.tables["ipv4"].sets["service-ips"].elements
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_a_small_table_is_read_as_a_whole(family):
+    table = small(family)
+    found, commands = asked(kube_nft.answers(table), False, WHOLE_CHAINS)
+    assert commands == [FIRST, ["list", "table", table.family, "kube-proxy"]] and found.deep == {family: None}
+    assert content(found) == content(asked(kube_nft.answers(table), True)[0])
+    assert asked(kube_nft.answers(table), False, len(table.chains))[1] == commands
+    assert asked(kube_nft.answers(table), False, len(table.chains) - 1)[0].deep == {family: not_deep(table)}
+
+
+def test_both_families_together_have_one_bound():
+    """The smaller table is read as a whole where both together are too many, and the other one says why it is not."""
+    big, tiny = small(), kube_nft.table(kube_cluster.cluster("ipv6", []))
+    total = len(big.chains) + len(tiny.chains)
+    assert asked(kube_nft.answers(big, tiny), False, total)[0].deep == {"ipv4": None, "ipv6": None}
+    found, commands = asked(kube_nft.answers(big, tiny), False, total - 1)
+    assert found.deep == {"ipv4": not_deep(big), "ipv6": None}
+    assert [arguments[2] for arguments in commands if arguments[1] == "table"] == ["ip6"]
+
+
+def test_so_many_maps_that_nft_would_take_long_are_too_many(monkeypatch):
+    monkeypatch.setattr(kube_tables, "WHOLE_BALANCING", 5)
+    table = small()
+    assert asked(kube_nft.answers(table), False, WHOLE_CHAINS)[0].deep == {"ipv4": not_deep(table)}
+    assert asked(kube_nft.answers(table), True, WHOLE_CHAINS)[0].deep == {"ipv4": None}
+
+
+def test_the_second_table_is_known_before_the_first_was_read():
+    reader, ahead = KubeTablesReader(), []
+    tables = [small("ipv4"), small("ipv6")]
+    for arguments in reader.commands():
+        ahead.append((arguments[1:3], reader.next_table()))
+        reader.feed((kube_nft.answers(*tables)(arguments) or "").encode())
+        reader.end("ok")
+    assert ahead == [(["chains"], None), (["table", "ip"], ["list", "table", "ip6", "kube-proxy"]), (["table", "ip6"], None)]
+
+
+def test_too_many_chains_are_not_probed(monkeypatch):
+    monkeypatch.setattr(kube_tables, "PROBED_CHAINS", 10)
+    found, commands = asked(kube_nft.answers(small()))
+    assert [arguments for arguments in commands if arguments[1] == "chain"] == []
+    assert found.tables["ipv4"].chains["services"].rules is None
+
+
+def test_a_chain_that_came_with_its_element_meanwhile_is_no_fault():
+    before, after = small(), small()
+    after.sets["service-ips"][2].append("10.96.3.3 . tcp . 80 : goto service-ABCDEFGH-default/new/tcp/")
+    after.chains["service-ABCDEFGH-default/new/tcp/"] = ([], ["meta l4proto tcp dnat to 10.244.0.9:80"])
+    looks = []
+
+    def answer(arguments):
+        looks.append(arguments)
+        return kube_nft.answers(before if len(looks) == 1 else after)(arguments)
+    found = read_kube_tables(answer, False, 0)
+    assert looks.count(FIRST) == 2 and leads_nowhere(found.tables["ipv4"]) == {}
+    assert found.tables["ipv4"].chains["services"].rules == 3
+
+
+def test_a_service_that_went_meanwhile_is_no_fault():
+    before, after = small(), small()
+    before.sets["cluster-ips"][2].append("10.96.3.3")
+    looks = []
+
+    def answer(arguments):
+        looks.append(arguments)
+        return kube_nft.answers(before if len(looks) == 2 else after)(arguments)
+    found = read_kube_tables(answer, False, 0)
+    assert looks[1][-1] == "cluster-ips" and lost_addresses(found.tables["ipv4"]) == []
+
+
+def test_what_leads_nowhere():
+    table = small()
+    gone = next(name for name in table.chains if name.startswith("service-") and "/" in name)
+    del table.chains[gone]
+    assert leads_nowhere(asked(kube_nft.answers(table))[0].tables["ipv4"]) == {gone: "service-ips"}
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("family, layout", CASES)
+@pytest.mark.parametrize("all_addresses", [False, True])
+def test_the_real_nft_prints_what_the_fixture_says(family, layout, all_addresses):
+    """Word for word but for the order of elements, and each listing is read the same."""
+    table = small(family, layout, all_addresses=all_addresses)
+    with kube_nft.RealNft() as real:
+        real.load(table.text())
+        for deep in (False, True):
+            here, there = asked(kube_nft.answers(table), deep), asked(real.answer, deep)
+            assert content(here[0]) == content(there[0]) and here[1] == there[1]
+            assert there[0].notices == {} and there[0].unread == {}
+        printed = real.answer(["list", "table", table.family, "kube-proxy"])
+    assert words(printed) == words(table.text())
+
+
+def words(text):
+    """All words, sorted: the kernel decides on the order in sets."""
+    return sorted(re.split(r"[\s,{}]+", text))
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_5000_services_of_the_real_nft(layout):
+    made = kube_nft.table(kube_cluster.plain_cluster("ipv4", 5000, 2), layout)
+    with kube_nft.RealNft() as real:
+        real.load(made.text())
+        found = read_kube_tables(real.answer)
+        deep = read_kube_tables(real.answer, True)
+        parts = read_kube_tables(real.answer, False, 0)
+    assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == found.deep == {"ipv4": None}
+    assert content(found) == content(deep) and parts.deep == {"ipv4": not_deep(made)} and leads_nowhere(parts.tables["ipv4"]) == {}
+    assert len(found.tables["ipv4"].sets["service-ips"].elements) == len(found.tables["ipv4"].sets["cluster-ips"].elements) == 5000
+    assert leads_nowhere(found.tables["ipv4"]) == leads_nowhere(deep.tables["ipv4"]) == {}
+
+
+@NEEDS_ROOT
+def test_a_node_without_any_rules():
+    with kube_nft.RealNft() as real:
+        found = read_kube_tables(real.answer, True)
+        assert real.answer(FIRST) == ""
+    assert (found.status, found.looked, found.tables) == ("absent", True, {})

@@ -1,0 +1,196 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Listings of nft, read line by line."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kube_cluster
+import kube_nft
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader, parse_listing
+
+CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
+SAMPLE = """\
+table ip filter { # handle 1
+\tchain INPUT {
+\t\ttype filter hook input priority filter; policy drop;
+\t\ttcp dport 22 accept
+\t}
+
+\tchain extra {
+\t}
+
+\tcounter seen {
+\t\tpackets 3 bytes 180
+\t}
+}
+# Warning: table ip nat is managed by iptables-nft, do not touch!
+table ip kube-proxy {
+\tcomment "rules for } kube-proxy {"
+\tflags dormant,owner
+
+\tset cluster-ips {
+\t\ttype ipv4_addr
+\t\tcomment "Active ClusterIPs"
+\t\telements = { 10.96.0.1, 10.96.0.10,
+\t\t\t     10.96.0.11 }
+\t}
+
+\tmap empty {
+\t\ttype inet_proto . inet_service : verdict
+\t}
+
+\tchain reject-chain {
+\t\tcomment "helper for @no-endpoint-services / @no-endpoint-nodeports"
+\t\treject
+\t}
+
+\tchain external-A-n/s/tcp/ {
+\t\tip saddr 10.0.0.0/8 goto service-A-n/s/tcp/ comment "a } brace, an open { one"
+\t\tgoto local-A-n/s/tcp/
+\t}
+
+\tchain wrapped {
+\t\tnumgen random mod 2 vmap { 0 : goto x,
+\t\t\t1 : goto y }
+\t\tjump z
+\t}
+}
+"""
+
+
+def shown(tables):
+    """Everything the tables hold, to compare."""
+    return dict((key, (
+        table.flags, table.complete,
+        dict((name, [getattr(chain, slot) for slot in ("type", "hook", "priority", "policy", "rules", "otherwise")]
+              + [list(chain.targets), list(chain.endpoints), list(chain.texts)]) for name, chain in table.chains.items()),
+        dict((name, (found.kind, found.complete, sorted(found.elements, key=repr))) for name, found in table.sets.items())))
+        for key, table in tables.items())
+
+
+def test_every_block():
+    tables, notices = parse_listing(SAMPLE)
+    assert notices == {} and sorted(tables) == [("ip", "filter"), ("ip", "kube-proxy")]
+    kube = tables["ip", "kube-proxy"]
+    assert kube.flags == ("dormant", "owner") and kube.complete
+    assert [element.key for element in kube.sets["cluster-ips"].elements] == [("10.96.0.1",), ("10.96.0.10",), ("10.96.0.11",)]
+    assert kube.sets["empty"].elements == [] and kube.sets["empty"].complete and kube.sets["empty"].kind == "map"
+    external = kube.chains["external-A-n/s/tcp/"]
+    assert list(external.targets) == ["service-A-n/s/tcp/", "local-A-n/s/tcp/"] and external.otherwise == "local-A-n/s/tcp/"
+    assert not external.is_base and external.texts == () and external.rules == 2
+    assert list(kube.chains["wrapped"].targets) == ["x", "y", "z"] and kube.chains["wrapped"].rules == 2
+    assert kube.chains["reject-chain"].texts == ("reject",)
+    chain = tables["ip", "filter"].chains["INPUT"]
+    assert (chain.type, chain.hook, chain.priority, chain.policy, chain.rules) == ("filter", "input", 0, "drop", 1)
+
+
+def test_of_tables_nobody_wants_only_base_chains_are_kept():
+    reader = ListingReader(whole=lambda family, name: name == "kube-proxy")
+    reader.feed(SAMPLE.encode())
+    assert sorted(reader.close()["ip", "filter"].chains) == ["INPUT"]
+    assert reader.notices == {}
+
+
+def test_a_list_of_chains_says_nothing_of_rules():
+    tables, _notices = parse_listing("table ip kube-proxy {\n\tchain services {\n\t}\n}\n", rules=False)
+    assert tables["ip", "kube-proxy"].chains["services"].rules is None
+    tables, _notices = parse_listing("table ip kube-proxy {\n\tchain services {\n\t}\n}\n")
+    assert tables["ip", "kube-proxy"].chains["services"].rules == 0
+
+
+@pytest.mark.parametrize("text, notices", [
+    ("", {}),
+    ("table ip x {\n", {"cut_off": 1}),
+    ("nonsense\n", {"unreadable_line": 1}),
+    ("table ip x {\n\tnonsense\n}\n", {"unreadable_line": 1}),
+    ("table ip x {\n\tset a {\n\t\tnonsense\n\t}\n}\n", {"unreadable_line": 1}),
+    ("table ip x {\n\tchain a {\n\t\ttype of nothing\n\t}\n}\n", {"unreadable_line": 1}),
+    ("table ip x {\n\tmap a {\n\t\telements = { 1 2 3, 4 }\n\t}\n}\n", {"unreadable_element": 1}),
+    ("table ip x {\r\n\tchain a {\r\n\t}\r\n}\r\n", {}),
+    ("table ip x {\n\tchain a {\n\t\tip saddr { 1.2.3.4,\n", {"cut_off": 1}),
+    ("table ip x {\n\tmap a {\n\t\telements = { 1.2.3.4 : drop,\n", {"cut_off": 1}),
+])
+def test_what_is_not_understood_is_told(text, notices):
+    assert parse_listing(text)[1] == notices
+
+
+def test_a_line_without_end_needs_no_memory(monkeypatch):
+    monkeypatch.setattr(listing, "LINE_LIMIT", 1000)
+    reader = ListingReader()
+    reader.feed(b"table ip x {\n\tchain a {\n\t\t")
+    for _time in range(50):
+        reader.feed(b"jump y " * 100)
+        assert len(reader._rest) <= 1700
+    reader.feed(b"\n\t\tjump b\n\t}\n}\n")
+    tables = reader.close()
+    assert list(tables["ip", "x"].chains["a"].targets) == ["b"]
+    assert reader.notices == {"oversized_line": 1}
+
+
+def test_a_brace_that_is_never_closed_ends_some_time(monkeypatch):
+    monkeypatch.setattr(listing, "WRAPS_LIMIT", 10)
+    tables, notices = parse_listing("table ip x {\n\tchain a {\n\t\tip saddr {\n" + "\t\tjump y\n" * 25 + "\t}\n}\n")
+    assert tables["ip", "x"].complete and tables["ip", "x"].chains["a"].rules == 16 and notices == {"unreadable_line": 1}
+
+
+def test_examples_are_few_and_short():
+    reader = ListingReader()
+    reader.feed(b"x" * 500 + b"\n" + b"nonsense\n" * 100)
+    reader.close()
+    assert reader.notices == {"unreadable_line": 101}
+    assert len(reader.examples) == 5 and reader.examples[0] == ("unreadable_line", 1, "x" * 200)
+
+
+@pytest.mark.parametrize("family, layout", CASES)
+def test_chunks_may_end_anywhere(family, layout):
+    seed = random.randrange(1 << 30)
+    print("seed %d" % seed)
+    source, text = random.Random(seed), kube_nft.table(kube_cluster.every_kind(family), layout).text().encode()
+    reader, at = ListingReader(), 0
+    while at < len(text):
+        step = source.choice((1, 2, 7, 100, 4096))
+        reader.feed(text[at:at + step])
+        at += step
+    assert shown(reader.close()) == shown(parse_listing(text)[0]), "seed %d" % seed
+    assert reader.notices == {}
+
+
+@pytest.mark.parametrize("family, layout", CASES)
+def test_a_cut_listing_is_told_and_never_wrong(family, layout):
+    """Wherever it ends: what was read is the beginning of the whole, and the table is not complete."""
+    seed = random.randrange(1 << 30)
+    print("seed %d" % seed)
+    source, text = random.Random(seed), kube_nft.table(kube_cluster.every_kind(family), layout).text()
+    whole = parse_listing(text)[0].popitem()[1]
+    for _time in range(20):
+        at = source.randrange(len("table ip6 kube-proxy {\n"), len(text) - 2)
+        tables, notices = parse_listing(text[:at])
+        cut = tables.popitem()[1]
+        assert "cut_off" in notices and not cut.complete, "seed %d, cut at %d" % (seed, at)
+        for name, found in cut.sets.items():
+            if found.complete:
+                assert found.elements == whole.sets[name].elements, "seed %d, cut at %d" % (seed, at)
+
+
+@settings(print_blob=True)
+@given(st.lists(st.one_of(
+    st.sampled_from(SAMPLE.split("\n")), st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)), max_size=60))
+def test_any_order_of_lines_raises_nothing(lines):
+    tables, notices = parse_listing("\n".join(lines))
+    assert all(count > 0 for count in notices.values())
+    assert all(name for table in tables.values() for name in table.chains)
+
+
+@settings(print_blob=True)
+@given(st.binary(max_size=400))
+def test_any_bytes_raise_nothing(data):
+    tables, notices = parse_listing(data)
+    # Nothing but blanks, comments and tables goes by without a word.
+    if not tables and not notices:
+        assert all(not line.strip() or line.strip().startswith("#") for line in data.decode("utf-8", "replace").split("\n"))

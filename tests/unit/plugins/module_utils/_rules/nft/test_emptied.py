@@ -1,0 +1,127 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of kube-proxy's own chains in nftables mode that are gone, and who enforces loadBalancerSourceRanges."""
+
+import pytest
+
+import kube_nft
+from nft_audit import FAMILIES, ask, judged, rows, services, setting, shown, tables
+from node_processes import needs_root
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import read_kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
+
+NEWER = ("1.30", "1.34", "1.36")
+CHECKS = ("service-endpoints-check", "nodeport-endpoints-check", "firewall-check", "cluster-ips-check", "reject-chain")
+EMPTIED = [(layout, name) for layout in NEWER for name in CHECKS + (() if layout == "1.36" else ("mark-for-masquerade",))]
+
+
+@pytest.mark.parametrize("layout, name", EMPTIED)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_emptied_chain_is_seen(layout, name, family):
+    made = tables(layout)
+    del made[FAMILIES.index(family)].chains[name][1][:]
+    assert ask(made) == [("emptied_chain", family, name)]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_single_chains_of_a_big_table_are_enough(name):
+    made = tables("1.34", ["ipv4"])
+    assert judged(read_kube_tables(kube_nft.answers(*made), False, 0, True)) == []
+    del made[0].chains[name][1][:]
+    found = judged(read_kube_tables(kube_nft.answers(*made), False, 0, True))
+    assert [(row["kind"], row["chain"]) for row in found] == [("emptied_chain", name)]
+
+
+def test_another_rule_is_not_the_one_that_is_gone():
+    made = tables("1.34", ["ipv4"])
+    made[0].chains["firewall-check"][1][:] = ["counter packets 0 bytes 0"]
+    assert [row["detail"] for row in rows(made)] == ["loadBalancerSourceRanges are not enforced: no rule has vmap @firewall-ips"]
+
+
+def test_what_an_upgrade_leaves_behind_empty_is_not_in_use():
+    made = tables("1.36", ["ipv4"])
+    made[0].chains["mark-for-masquerade"] = ([], [])
+    assert ask(made) == ask(made, deep=False) == []
+
+
+def test_rules_of_others_before_the_one_of_kube_proxy_hide_nothing():
+    made = tables("1.34", ["ipv4"])
+    made[0].chains["firewall-check"][1][:0] = ["counter packets 0 bytes 0"] * 60
+    assert ask(made) == []
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_source_ranges_whose_chain_is_empty(layout, family):
+    made = tables(layout)
+    table = made[FAMILIES.index(family)]
+    name = services(table, "firewall-")[0]
+    del table.chains[name][1][:]
+    found = rows(made)
+    assert [(row["kind"], row["chain"]) for row in found] == [("emptied_chain", shown(name))]
+    assert "loadBalancerSourceRanges of %s" % "/".join(name.split("-", 2)[2].split("/")[:2]) in found[0]["detail"]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_source_ranges_whose_map_is_empty_are_one_finding(layout):
+    made = tables(layout, ["ipv4"])
+    names = services(made[0], "firewall-")
+    del made[0].sets["firewall-ips"][2][:]
+    found = rows(made)
+    assert [(row["kind"], row["chain"], row["count"]) for row in found] == [("emptied_chain", shown(sorted(names)[0]), len(names))]
+
+
+def test_many_source_ranges_are_enforced():
+    made = tables("1.36", ["ipv4"])
+    name = services(made[0], "firewall-")[0]
+    made[0].chains[name][1][:] = ["ip saddr != { %s } drop" % ", ".join("10.%d.0.0/16" % number for number in range(200))]
+    assert ask(made) == []
+
+
+@pytest.mark.parametrize("layout", ["1.29", "1.30", "1.34"])
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_masquerade_that_lost_its_return(layout, deep):
+    made = tables(layout, ["ipv4"])
+    del made[0].chains["masquerading"][1][0]
+    found = judged(read_kube_tables(kube_nft.answers(*made), deep, 0, True))
+    assert [(row["kind"], row["chain"], row["text"]) for row in found] == [("lost_match", "masquerading", "masquerade fully-random")]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_rule_before_the_masquerade(layout):
+    made = tables(layout, ["ipv4"])
+    made[0].chains["masquerading"][1].insert(0, "return")
+    assert ask(made) == [("anchor_shadowed", "ipv4", "masquerading")]
+
+
+def test_the_masquerade_of_marked_packets_is_gone():
+    made = tables("1.36", ["ipv4"])
+    del made[0].chains["masquerading"][1][0]
+    assert ask(made) == [("anchor_missing", "ipv4", "masquerading")]
+
+
+@pytest.mark.parametrize("layout", NEWER)
+@pytest.mark.parametrize("deep", [False, True])
+def test_an_empty_set_of_cluster_ips(layout, deep):
+    made = tables(layout, ["ipv4"])
+    del made[0].sets["cluster-ips"][2][:]
+    assert ask(made, deep) == [("anchor_missing", "ipv4", "set cluster-ips")]
+    # External addresses are not in it.
+    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2] if "goto external-" in element]
+    assert ask(made, deep=False) == []
+
+
+@needs_root
+@pytest.mark.parametrize("command, chain", [
+    (["flush", "chain", "ip", "kube-proxy", "firewall-check"], "firewall-check"), (["flush", "map", "ip", "kube-proxy", "firewall-ips"], "firewall-"),
+    (["flush", "chain", "ip", "kube-proxy", "reject-chain"], "reject-chain")])
+@pytest.mark.parametrize("layout", NEWER)
+def test_emptied_by_the_real_nft(layout, command, chain):
+    made = tables(layout, ["ipv4"])[0]
+    with kube_nft.RealNft() as real:
+        real.load(made.text())
+        assert ask_nftables(read_kube_tables(real.answer), setting()) == []
+        assert real.run(command)[0] == 0
+        found = ask_nftables(read_kube_tables(real.answer), setting())
+    assert [row["kind"] for row in found] == ["emptied_chain"] and found[0]["chain"].startswith(chain)

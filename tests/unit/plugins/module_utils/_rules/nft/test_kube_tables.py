@@ -1,0 +1,272 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is seen in the tables of nftables mode: nothing in healthy ones, and of a damaged one exactly the damage."""
+
+import random
+
+import pytest
+
+import kube_cluster
+import kube_nft
+from nft_audit import FAMILIES, ask, rows, services, setting, shown, tables
+from node_processes import needs_root
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import KubeTables, read_kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import KINDS, merged
+
+# Versions each layout has to be found healthy under; patch releases of 1.31 to 1.33 have that of 1.34.
+VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)), "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
+HEALTHY = [(layout, version) for layout in kube_nft.LAYOUTS for version in VERSIONS[layout]]
+NEWER = ("1.30", "1.34", "1.36")
+
+
+@pytest.mark.parametrize("layout, version", HEALTHY)
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("all_addresses", [False, True])
+def test_a_healthy_node_has_nothing(layout, version, deep, all_addresses):
+    assert ask(tables(layout, all_addresses=all_addresses), deep, kubernetes=version) == []
+    assert ask(tables(layout, all_addresses=all_addresses), deep, mode=None, kubernetes=version) == []
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_no_services_is_healthy(layout):
+    assert ask([kube_nft.table(kube_cluster.cluster(family, []), layout) for family in FAMILIES]) == []
+
+
+def test_nothing_is_said_of_what_was_not_looked_at():
+    assert ask_nftables(KubeTables(), setting()) == []
+
+
+def test_every_observation_has_its_keys():
+    made = tables()
+    del made[0].chains["nat-output"]
+    row = rows(made)[0]
+    assert row == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy", "chain": "nat-output", "text": "",
+                   "count": 1, "detail": "this base chain is not there"} and row["kind"] in KINDS
+
+
+# ---- tables that are missing, or should be -----------------------------------------------------------------------------------
+
+def test_no_table_at_all():
+    assert ask([]) == [("anchor_missing", "ipv4", "table ip kube-proxy")]
+    assert ask([], others="table ip6 mangle {\n}\n") == [
+        ("anchor_missing", "ipv4", "table ip kube-proxy"), ("anchor_missing", "ipv6", "table ip6 kube-proxy")]
+    assert ask([], mode="iptables") == ask([], mode=None) == []
+
+
+def test_one_family_repaired_after_a_flush():
+    """kube-proxy 1.31 and newer repairs only the family in which a Service changes."""
+    made = rows(tables(families=["ipv6"]))
+    assert [(row["kind"], row["family"]) for row in made] == [("anchor_missing", "ipv4")] and "that of ipv6 is" in made[0]["detail"]
+    # A node without IPv6 has no such table, and nobody else has one.
+    assert ask(tables(families=["ipv4"])) == []
+    assert ask(tables(families=["ipv4"]), others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
+
+
+@pytest.mark.parametrize("mode", ["iptables", "ipvs"])
+def test_left_over_by_another_mode(mode):
+    made = tables(families=["ipv4"])
+    made[0].chains["nat-output"] = ([], [])
+    found = rows(made, mode=mode)
+    assert [(row["kind"], row["text"], row["count"]) for row in found] == [("other_mode", "table ip kube-proxy", len(made[0].chains))]
+
+
+# ---- anchors -----------------------------------------------------------------------------------------------------------------
+
+def anchors(layout):
+    return [name for name in tables(layout, ["ipv4"])[0].chains if "/" not in name and name != "mark-for-masquerade"]
+
+
+@pytest.mark.parametrize("layout, name", [(layout, name) for layout in NEWER for name in anchors(layout)])
+@pytest.mark.parametrize("deep", [False, True])
+def test_each_missing_chain_is_seen(layout, name, deep):
+    made = tables(layout)
+    del made[1].chains[name]
+    found = ask(made, deep)
+    assert ("anchor_missing", "ipv6", name) in found
+    # What leads there, where that is known, leads nowhere now.
+    assert set(found) <= {("anchor_missing", "ipv6", name), ("dangling_jump", "ipv6", name)}
+
+
+@pytest.mark.parametrize("name", ["service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "cluster-ips", "firewall-ips"])
+@pytest.mark.parametrize("layout", NEWER)
+def test_each_missing_map_is_seen(layout, name):
+    made = tables(layout)
+    del made[0].sets[name]
+    assert ask(made, deep=False) == [("anchor_missing", "ipv4", name)]
+
+
+def test_versions_decide_where_the_table_does_not():
+    bare = tables("1.29", ["ipv4"])
+    assert ask(bare) == ask(bare, kubernetes=(1, 30)) == []
+    assert ("anchor_missing", "ipv4", "cluster-ips-check") in ask(bare, kubernetes=(1, 31))
+
+
+@pytest.mark.parametrize("header", [
+    [], ["type filter hook prerouting priority dstnat; policy accept;"], ["type nat hook input priority dstnat; policy accept;"]])
+def test_a_chain_at_the_wrong_hook(header):
+    made = tables()
+    made[0].chains["nat-prerouting"] = (header, made[0].chains["nat-prerouting"][1])
+    assert ask(made, deep=False) == [("anchor_missing", "ipv4", "nat-prerouting")]
+
+
+def test_a_dormant_table():
+    made = tables()
+    made[0].flags = ["dormant"]
+    assert ask(made) == [("anchor_missing", "ipv4", "flags dormant")]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+@pytest.mark.parametrize("deep", [False, True])
+def test_nft_flush_table_leaves_chains_and_maps(layout, deep):
+    made = tables(layout, ["ipv4"])
+    for _header, rules in made[0].chains.values():
+        del rules[:]
+    found = ask(made, deep)
+    assert ("anchor_missing", "ipv4", "nat-prerouting") in found and ("anchor_missing", "ipv4", "services") in found
+    emptied = set(name for kind, _family, name in found if kind == "empty_service_chain")
+    assert bool(emptied) is deep and set(kind for kind, _family, _name in found) == {"anchor_missing"} | ({"empty_service_chain"} if deep else set())
+
+
+JUMPS = [(layout, name, index) for layout in NEWER for name, (_header, rules) in tables(layout, ["ipv4"])[0].chains.items()
+         if name.startswith(("nat-", "filter-")) for index in range(len(rules))]
+
+
+@pytest.mark.parametrize("layout, name, index", JUMPS)
+def test_each_lost_jump_is_seen(layout, name, index):
+    made = tables(layout)
+    del made[0].chains[name][1][index]
+    assert ask(made) == [("anchor_missing", "ipv4", name)]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_lost_lookups_are_seen_without_deep(layout):
+    made = tables(layout)
+    made[0].chains["services"][1][:] = [rule for rule in made[0].chains["services"][1] if "@service-ips" not in rule]
+    assert ask(made, deep=False) == [("anchor_missing", "ipv4", "services")]
+
+
+@pytest.mark.parametrize("rule", ["accept", "return", "counter packets 0 bytes 0 accept", 'accept comment "oops"'])
+def test_a_rule_in_front(rule):
+    made = tables()
+    made[0].chains["nat-prerouting"][1].insert(0, rule)
+    made[0].chains["services"][1].append(rule)
+    assert ask(made, deep=False) == [("anchor_shadowed", "ipv4", "nat-prerouting")]
+
+
+# ---- refusals ----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_policy_of_drop(layout):
+    made = tables(layout)
+    made[1].chains["filter-forward"] = ([made[1].chains["filter-forward"][0][0].replace("accept", "drop")], made[1].chains["filter-forward"][1])
+    assert ask(made, deep=False) == [("unexpected_drop", "ipv6", "filter-forward")]
+
+
+@pytest.mark.parametrize("rule", ["drop", "reject", "reject with icmp port-unreachable", "counter packets 7 bytes 420 drop"])
+def test_a_rule_that_refuses_everything(rule):
+    made = tables()
+    made[0].chains["filter-forward"][1].append(rule)
+    assert ask(made) == [("unexpected_drop", "ipv4", "filter-forward")]
+
+
+def test_served_and_refused_at_once():
+    made = tables()
+    key = made[0].sets["service-ips"][2][0].partition(" : ")[0]
+    made[0].sets["no-endpoint-services"][2].append("%s : goto reject-chain" % key)
+    assert ask(made, deep=False) == [("unexpected_drop", "ipv4", key)]
+
+
+# ---- services ----------------------------------------------------------------------------------------------------------------
+
+def test_a_cluster_ip_that_lost_its_element():
+    made = tables()
+    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2] if not element.startswith("10.96.0.1 ")]
+    assert ask(made, deep=False) == [("half_repaired", "ipv4", "10.96.0.1")]
+    found = ask(made)
+    assert [kind for kind, _family, _name in found] == ["anchor_missing", "half_repaired"] and found[1] == ("half_repaired", "ipv4", "10.96.0.1")
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_chains_kube_proxy_emptied_and_will_delete_are_normal(layout):
+    made = tables(layout)
+    for name in ("service-ABCDEFGH-default/gone/tcp/", "endpoint-ABCDEFGI-default/gone/tcp/__10.244.0.9/80", "firewall-ABCDEFGH-default/gone/tcp/"):
+        made[0].chains[name] = ([], [])
+    assert ask(made) == ask(made, deep=False) == []
+
+
+def test_an_endpoint_that_translates_nothing_or_two():
+    for rules in (["meta l4proto tcp accept"], ["meta l4proto tcp dnat to 10.1.1.1:80", "meta l4proto tcp dnat to 10.1.1.2:80"]):
+        made = tables("1.30")
+        name = services(made[0], "endpoint-")[0]
+        made[0].chains[name] = ([], rules)
+        assert ask(made) == [("unsound_endpoint", "ipv4", shown(name))]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_any_one_chain_of_a_service_emptied(layout, family):
+    seed = random.randrange(1 << 30)
+    print("seed %d" % seed)
+    for number in range(12):
+        made = tables(layout, seed=seed + number)
+        table = made[FAMILIES.index(family)]
+        name = random.Random(seed + number).choice(services(table))
+        del table.chains[name][1][:]
+        kind = "unsound_endpoint" if name.startswith("endpoint-") else "empty_service_chain"
+        found = [row for row in ask(made) if row[0] != "orphan_chain"]
+        assert found == [(kind, family, shown(name))], "seed %d, number %d" % (seed, number)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_any_one_chain_of_a_service_taken_away(layout, family):
+    """The kernel does not allow it; a listing that was tampered with can say it."""
+    seed = random.randrange(1 << 30)
+    print("seed %d" % seed)
+    for number in range(12):
+        made = tables(layout, seed=seed + number)
+        table = made[FAMILIES.index(family)]
+        name = random.Random(seed + number).choice(services(table))
+        del table.chains[name]
+        found = [row for row in ask(made) if row[0] != "orphan_chain"]
+        assert found == [("dangling_jump", family, shown(name))], "seed %d, number %d" % (seed, number)
+
+
+@pytest.mark.parametrize("layout", NEWER)
+def test_order_counters_and_other_elements_mean_nothing(layout):
+    seed = random.randrange(1 << 30)
+    print("seed %d" % seed)
+    source, made = random.Random(seed), tables(layout)
+    for table in made:
+        for _kind, _properties, elements in table.sets.values():
+            source.shuffle(elements)
+        names = list(table.chains)
+        source.shuffle(names)
+        for name in names:
+            table.chains.move_to_end(name)
+    assert ask(made) == ask(made, deep=False) == [], "seed %d" % seed
+
+
+@needs_root
+@pytest.mark.parametrize("command, expected", [
+    (["flush", "ruleset"], [("anchor_missing", "table ip kube-proxy")]),
+    (["delete", "table", "ip", "kube-proxy"], [("anchor_missing", "table ip kube-proxy")]),
+    (["flush", "chain", "ip", "kube-proxy", "nat-output"], [("anchor_missing", "nat-output")]),
+    (["insert", "rule", "ip", "kube-proxy", "nat-output", "return"], [("anchor_shadowed", "nat-output")]),
+    (["add", "rule", "ip", "kube-proxy", "filter-forward", "reject"], [("unexpected_drop", "filter-forward")]),
+    (["add", "chain", "ip", "kube-proxy", "filter-input", "{ policy drop; }"], [("unexpected_drop", "filter-input")]),
+    (["add", "table", "ip", "kube-proxy", "{ flags dormant; }"], [("anchor_missing", "flags dormant")]),
+    (["delete", "element", "ip", "kube-proxy", "cluster-ips", "{ 10.96.0.20 }"], []),
+    (["add", "element", "ip", "kube-proxy", "cluster-ips", "{ 10.96.9.9 }"], [("half_repaired", "10.96.9.9")]),
+])
+@pytest.mark.parametrize("layout", NEWER)
+def test_damage_done_by_the_real_nft(layout, command, expected):
+    made = tables(layout, ["ipv4"])[0]
+    with kube_nft.RealNft() as real:
+        real.load(made.text())
+        assert ask_nftables(read_kube_tables(real.answer), setting()) == []
+        assert real.run(command)[0] == 0
+        found = merged(ask_nftables(read_kube_tables(real.answer), setting()))
+    assert [(row["kind"], row["chain"] or row["text"]) for row in found] == expected

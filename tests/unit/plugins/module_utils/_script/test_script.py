@@ -1,0 +1,122 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands of scripts that take rules from others, in every form people write them, and what only looks like one."""
+
+import pytest
+
+from shell_commands import ONE_COMMAND
+from shell_scripts import SCRIPTS
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
+
+
+def told(text, **how):
+    """Each effect as: line, sort, families, tables or unit, chains or verb, and how sure where that is not certain."""
+    lines = []
+    for effect in read_script(text, **how).effects:
+        words = [str(effect.line), effect.sort, ",".join(effect.families).replace("ipv", ""),
+                 effect.unit or ",".join(effect.tables), effect.verb or ",".join(effect.chains)]
+        if effect.sort in ("ruleset", "apply"):
+            words[2] = ""
+        if effect.confidence != "certain":
+            words.append(effect.confidence)
+        lines.append(" ".join(word for word in words if word))
+    return lines
+
+
+@pytest.mark.parametrize("text", ONE_COMMAND)
+def test_one_command(text):
+    assert told(text) == ONE_COMMAND[text]
+
+
+def test_a_program_is_only_what_its_whole_name_says():
+    assert [text for text in ("xiptables -F", "iptablesx -F", "iptables_ -F", "nftx flush ruleset", "./iptables/run -F") if told(text)] == []
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts(name):
+    text, expected = SCRIPTS[name]
+    assert told(text) == expected
+
+
+INIT = """\
+#!/bin/sh
+. /lib/lsb/init-functions
+start() { iptables-restore < /etc/rules; }
+stop() {
+    iptables -F
+}
+case "$1" in
+    start) start ;;
+    stop) stop ;;
+    restart) stop; start ;;
+    *) echo usage; exit 1 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (None, [3, 5]), (["start"], [3]), (["stop"], [5]), (["restart"], [3, 5]), (["status"], []), ([], [])])
+def test_what_a_script_is_started_with(arguments, expected):
+    assert [effect.line for effect in read_script(INIT, arguments).effects] == expected
+
+
+def test_functions_that_others_call():
+    library = "flush_all() {\n iptables -F\n}\n"
+    assert told(library) == []
+    assert told(library, called=("flush_all", "not_there")) == ["2 flush 4 filter *"]
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("iptables -F", "no"),
+    ("iptables -F\niptables -X", "no no"),
+    ("iptables -F\niptables -A INPUT -j ACCEPT\niptables -X", "replaced no"),
+    ("iptables-save > /tmp/a\niptables -F\niptables-restore < /tmp/a", "saved saved"),
+    ("iptables -F\niptables-restore < /etc/iptables/rules.v4", "replaced replaced"),
+    ("iptables-save | grep -v foo | iptables-restore", "saved"),
+    ("iptables-save | grep -v KUBE- | iptables-restore", "no"),
+    ("iptables-save | grep -iv 'cali\\|x' | iptables-restore", "no"),
+    ("F=/tmp/x\ncase $1 in start) iptables-restore < $F;; stop) iptables-save > $F;; esac", "saved"),
+    ("generate | iptables-restore", "unknown"),
+    ("systemctl restart iptables", "unknown"),
+    ("nft flush ruleset", "no"),
+    ("nft 'flush ruleset; table inet x { }'", "replaced"),
+])
+def test_whether_rules_come_back(text, expected):
+    assert " ".join(effect.comes_back for effect in read_script(text).effects) == expected
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("iptables-restore < /etc/iptables/rules.v4", "/etc/iptables/rules.v4"),
+    ("D=/etc/fw; iptables-restore $D/v4", "/etc/fw/v4"),
+    ("cat /etc/fw/v4 | iptables-restore", "/etc/fw/v4"),
+    ("gzip -dc /etc/fw/v4.gz | iptables-restore", "/etc/fw/v4.gz"),
+    ("grep -v '^#' /etc/fw/v4 | iptables-restore", "/etc/fw/v4"),
+    ("nft -f /etc/nftables.conf", "/etc/nftables.conf"),
+    ("iptables-restore <<EOF\n*nat\nCOMMIT\nEOF", None),
+    ("iptables-restore < $UNKNOWN", None),
+])
+def test_the_file_a_restore_reads(text, expected):
+    assert [effect.file for effect in read_script(text).effects] == [expected]
+
+
+@pytest.mark.parametrize("text, expected", [
+    (". /etc/rc.d/init.d/functions", [("source", "/etc/rc.d/init.d/functions", ())]),
+    ("source lib.sh a $b", [("source", "lib.sh", ("a", "?"))]),
+    ("/opt/fw.sh --now", [("run", "/opt/fw.sh", ("--now",))]),
+    ("sudo bash -x /opt/fw.sh stop", [("run", "/opt/fw.sh", ("stop",))]),
+    ("[ -x /opt/a ] && exec /opt/a", [("run", "/opt/a", ())]),
+    ("D=/opt; $D/a.sh", [("run", "/opt/a.sh", ())]),
+    ("run-parts --regex='.*' /etc/fw.d", [("directory", "/etc/fw.d", ())]),
+    ("for f in a b; do sh /opt/$f; done", [("run", "/opt/a", ()), ("run", "/opt/b", ())]),
+    ("cat /opt/x | bash", [("run", "/opt/x", ())]),
+    ("bash < /opt/x", [("run", "/opt/x", ())]),
+    ("systemctl restart site-fw", [("unit", "site-fw.service", ("restart",))]),
+    ("systemctl start a.timer", [("unit", "a.timer", ("start",))]),
+    ("reset-fw stop", [("run", "reset-fw", ("stop",))]),
+    ("ls -l; echo x; grep y z; ssh h /opt/a", []),
+    ("sh $UNKNOWN", []),
+    ("chroot /host /opt/a", []),
+])
+def test_what_a_script_starts(text, expected):
+    assert [(run.how, run.path_or_name, run.arguments) for run in read_script(text).runs] == expected
