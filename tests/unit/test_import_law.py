@@ -140,6 +140,34 @@ def test_module_utils_import_relatively_and_nothing_younger_than_python_3_6(path
     assert [name for name in outside if group_of(None, name) != "stdlib" or name.split(".")[0] in YOUNGER] == []
 
 
+def reachable(start, graph):
+    seen, left = set(), list(graph[start])
+    while left:
+        key = left.pop()
+        if key not in seen:
+            seen.add(key)
+            left.extend(graph[key])
+    return seen
+
+
+def circles(files):
+    """The files that import each other in a circle, wherever in a file an import stands: {key: those of its circle}."""
+    graph = {key_of(path): {key for _line, key, _name in imports(path) if key} for path in files}
+    graph = {key: targets & set(graph) for key, targets in graph.items()}
+    behind = {key: reachable(key, graph) for key in graph}
+    return {key: {other for other in behind[key] if key in behind[other]} for key in graph if key in behind[key]}
+
+
+def test_only_the_shell_interpreter_imports_in_a_circle():
+    # A script starts commands, and a command may be a shell with a script of its own.
+    assert set(circles(NODE_FILES)) == {"module_utils/_script/" + name for name in ("commands", "foreign", "launchers", "streams", "walk")}
+
+
+def test_module_utils_are_rooms():
+    loose = [path.stem for path in NODE_FILES if path.parent.name == "module_utils"]
+    assert len(loose) <= 6, loose
+
+
 @each(NODE_FILES)
 def test_module_utils_are_private(path):
     below = path.relative_to(PLUGINS / "module_utils").parts

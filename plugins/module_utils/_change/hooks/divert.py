@@ -10,7 +10,7 @@ whose scripts somebody runs. rpm has nothing of the kind.
 from ... import _errors
 from ..._host import write
 from ..record import FileChange
-from .record import ASIDE
+from .folders import ASIDE
 
 DIVERTED = "diverted"
 PROGRAM = "dpkg-divert"

@@ -14,7 +14,8 @@ from ..._host import write
 from ..._look.hooks.flush_hooks import collect_flush_hooks
 from ..._look.tree import open_asked
 from ..record import FileChange, each_of
-from .record import RECORD, Record
+from .folders import RECORD
+from .record import Record
 
 CLEANED = "cleaned"
 RELOAD_SECONDS = 90.0

@@ -6,11 +6,8 @@
 from ... import _errors
 from ..._host import write
 from .. import record
+from .folders import ASIDE, FOLDER
 
-FOLDER = record.STATE + "/flush_hooks"
-RECORD = FOLDER + "/record.json"
-# Where scripts of packages lie while an edited copy is in their place.
-ASIDE = FOLDER + "/diverted"
 NULL = "/dev/null"
 
 

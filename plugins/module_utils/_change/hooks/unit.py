@@ -9,7 +9,7 @@ manual starts and stops are refused. A boot still starts the unit, once, before 
 """
 
 from ..._host import write
-from ..._look.units.units import EXEC_KEYS
+from ..._look.units.unit import EXEC_KEYS
 from ..._script.edit import drop_in
 from ..._script.edit.exec_line import without_flush
 from ..._script.saved_rules import SIZE_LIMIT, flushing_commands

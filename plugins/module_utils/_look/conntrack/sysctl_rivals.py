@@ -11,13 +11,12 @@ import re
 
 from ..._conntrack.fate import Write, number
 from ..._conntrack.keys import FORWARD
+from ..._parse.assignments import parse_assignments
 from ..._parse.sysctl_conf import parse_sysctl_conf
 
-_PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]+)[ \t]*=[ \t]*[\"']?([^\"'#\n]*)", re.M)
 _OF_RULES = "net/netfilter/"
 # Links that systemctl enable makes for all three.
 _WANTED = "/etc/systemd/system/multi-user.target.wants/%s.service"
-TUNED_PROFILE = "/etc/tuned/active_profile"
 
 
 def rival_writes(host, loader):
@@ -25,7 +24,7 @@ def rival_writes(host, loader):
     writes = _ufw(host) if _starts(host, loader, "ufw") else []
     if _starts(host, loader, "docker"):
         writes += _dockerd(host)
-    if _starts(host, loader, "tuned") and host.exists(TUNED_PROFILE):
+    if _starts(host, loader, "tuned"):
         from .sysctl_tuned import tuned_writes
         writes += tuned_writes(host)
     return writes
@@ -38,16 +37,11 @@ def _starts(host, loader, service):
     return host.exists("/etc/init.d/" + service)
 
 
-def pairs_of(host, path):
-    """{name: value} of a file of shell assignments."""
-    return dict((name, value.strip()) for name, value in _PAIR.findall(host.read_text(path).text))
-
-
 def _ufw(host):
-    if pairs_of(host, "/etc/ufw/ufw.conf").get("ENABLED") not in ("yes", "YES"):
+    if parse_assignments(host.read_text("/etc/ufw/ufw.conf").text).get("ENABLED") not in ("yes", "YES"):
         return []
     writes = []
-    for path in pairs_of(host, "/etc/default/ufw").get("IPT_SYSCTL", "").split():
+    for path in parse_assignments(host.read_text("/etc/default/ufw").text).get("IPT_SYSCTL", "").split():
         for row in parse_sysctl_conf(host.read_text(path).text) if path[0] == "/" else ():
             if row.value is not None:
                 writes.append(Write(row.key, "ufw (%s:%d)" % (path, row.line), _always(number(row.value)), row.key.startswith(_OF_RULES)))

@@ -8,10 +8,11 @@ more, but nothing of the directories below /usr (tuned/plugins/plugin_sysctl.py,
 """
 
 from ..._conntrack.fate import Write, number
+from ..._parse.assignments import parse_assignments
 from ..._parse.sysctl_conf import parse_sysctl_conf
 from ..._parse.tuned_profile import assigned, parse_tuned_profile
-from .sysctl_rivals import TUNED_PROFILE, pairs_of
 
+_ACTIVE = "/etc/tuned/active_profile"
 _FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 _REAPPLIED = ("/run/sysctl.d", "/etc/sysctl.d")
 _PROFILES_LIMIT = 16
@@ -21,10 +22,10 @@ _OFF = ("0", "false", "no", "off")
 def tuned_writes(host):
     """[Write] in the order in which they come."""
     settings, seen = {}, []
-    for name in host.read_text(TUNED_PROFILE).text.split()[:_PROFILES_LIMIT]:
+    for name in host.read_text(_ACTIVE).text.split()[:_PROFILES_LIMIT]:
         _take(host, name, seen, settings)
     writes = [Write(key, "tuned (%s:%d)" % (path, line), _modified(value), False) for key, (value, path, line) in sorted(settings.items())]
-    if not writes or pairs_of(host, "/etc/tuned/tuned-main.conf").get("reapply_sysctl", "1").lower() in _OFF:
+    if not writes or parse_assignments(host.read_text("/etc/tuned/tuned-main.conf").text).get("reapply_sysctl", "1").lower() in _OFF:
         return writes
     return writes + [Write(row.key, "tuned (%s:%d)" % (path, row.line), _modified(row.value), False)
                      for path in _reapplied(host) for row in parse_sysctl_conf(host.read_text(path).text) if row.value is not None]

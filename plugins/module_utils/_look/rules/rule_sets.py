@@ -119,8 +119,8 @@ class _Dump(object):
 def compile_rest():
     """Import what a big rule set will need, while the save still reads it from the kernel: a module's sources are compiled on each run."""
     from ..._parse.iptables import save
-    from . import answers, section
-    return save, answers, section
+    from . import answers, fit, nftables, setting
+    return save, answers, fit, nftables, setting
 
 
 def rules_of(host, node):

@@ -11,7 +11,7 @@ import posixpath
 
 from ..._parse.systemd.exec import filled_specifiers
 from ..._parse.systemd.name import filled_in, parse_unit_name
-from .units import Unit
+from .unit import Unit
 
 _CONFIG = "/etc/systemd/system"
 _GENERATED = ("/run/systemd/generator", "/run/systemd/generator.early", "/run/systemd/generator.late")

@@ -9,39 +9,20 @@ Comments of the rules that lead addresses to a Service begin with its name. So o
 address, the chain of the Service and the DNAT belong together. Chains that somebody else names otherwise prove nothing.
 """
 
-import base64
 import collections
-import hashlib
 import itertools
 import operator
 
 from ..tables import chains_of
+from .chain_hash import HASH_LENGTH, chain_hash, chain_hashes, endpoint_text
 from .endpoints import balancing_of, endpoint_of
 from .reached import SERVICE_CHAINS
 from .services import other_jumps
 
-# Bytes of a hash that 16 characters of base32 hold, and those characters.
-_BYTES, HASH_LENGTH = 10, 16
-PROTOCOLS = ("tcp", "udp", "sctp")
 # Of more endpoints than this, only those of Services where one stands out are looked at: for the hashes of all a big node would wait.
 _LIMIT = 4000
 # A port of so many endpoints, among all of a node, stands out.
 _RARE = 3
-
-
-def chain_hash(*words):
-    """The end of the name of a chain that is made of these words."""
-    return _hashes(["".join(words)])
-
-
-def _hashes(texts):
-    digests = [hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()[:_BYTES] for text in texts]
-    return base64.b32encode(b"".join(digests)).decode("ascii")
-
-
-def endpoint_text(endpoint):
-    """An endpoint, (address, port, ...), as kube-proxy writes it into a hash."""
-    return ("[%s]:%d" if ":" in endpoint[0] else "%s:%d") % endpoint[:2]
 
 
 def ask_chain_names(rule_set, setting):
@@ -82,7 +63,7 @@ def _unproven(table, owners, led):
             endpoint = changed[name] if name in changed else known.get(name)
             if endpoint:
                 rows.append((chain, owner, name, endpoint))
-    hashes = _hashes([owner[0] + owner[1] + endpoint_text(endpoint) for _chain, owner, _name, endpoint in rows])
+    hashes = chain_hashes([owner[0] + owner[1] + endpoint_text(endpoint) for _chain, owner, _name, endpoint in rows])
     return [(chain, name, endpoint) for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
             if hashes[start:start + HASH_LENGTH] != name[9:] or endpoint[2] != owner[1]]
 

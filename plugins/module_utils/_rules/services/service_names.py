@@ -9,7 +9,7 @@ its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SE
 
 import re
 
-from .chain_names import PROTOCOLS, chain_hash
+from .chain_hash import PROTOCOLS, chain_hash
 
 _CHAIN = re.compile(r"\bKUBE-(?:SVC|SVL|EXT|FW|XLB|SEP)-([A-Z2-7]{16})\b")
 _NAME_LIMIT = 143

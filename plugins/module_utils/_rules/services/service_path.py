@@ -22,10 +22,8 @@ from ..tables import table_of
 from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
 from .path_targets import clears, is_between_pods, untracks
 from .services import list_services
+from .whereabouts import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
-# Where a packet is: before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried.
-# RAW: before conntrack, where answers pass too. MARKED: of a pod to itself through its Service, which is always masqueraded.
-VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"
 _HOOKS = (
     ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL), ("mangle", "OUTPUT", VIRTUAL),
     ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT), ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT),

@@ -8,7 +8,7 @@ Whose it is, its name proves (chain_names.py), or the Service's chain for endpoi
 """
 
 from ..observation import observe
-from .chain_names import chain_hash, endpoint_text
+from .chain_hash import chain_hash, endpoint_text
 from .endpoints import balancing_of, endpoint_of
 
 # So many chains are asked whose they are.

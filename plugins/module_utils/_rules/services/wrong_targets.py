@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name. PRIVATE to the collection.
 
-How names are made: chain_names.py. A name is the hash of one text only, so whose it is can be found by trying what the rules name.
+How names are made: chain_hash.py. A name is the hash of one text only, so whose it is can be found by trying what the rules name.
 """
 
 from ..observation import observe
-from .chain_names import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text
+from .chain_hash import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text
 from .services import NODE_PORT, addressed_jumps
 
 _KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")

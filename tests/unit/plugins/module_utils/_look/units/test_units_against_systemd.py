@@ -17,7 +17,8 @@ import real_systemd
 import unit_trees
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import boot as units_boot, order as units_order, paths
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import EXEC_KEYS, Units
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.unit import EXEC_KEYS
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
 
 ROUNDS = 20

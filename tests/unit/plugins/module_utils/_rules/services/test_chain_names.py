@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import chain_names
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import chain_hash
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.service_names import with_names
 
 SAMPLES = ["kube-proxy-%s-%s" % (kind, family) for kind in ("1.36.3-nft", "1.30.5-legacy") for family in ("ipv4", "ipv6")]
@@ -133,6 +134,6 @@ def test_all_captures_have_names_of_this_form():
             text = data.decode()
             for chain, protocol, service, address in re.findall(
                     r'-A (KUBE-SEP-\S+) -p (\w+) -m comment --comment "?([^\s"]+)"? .*--to-destination (\S+)', text):
-                assert chain[9:] == chain_names.chain_hash(service, protocol, address), (name, chain)
+                assert chain[9:] == chain_hash(service, protocol, address), (name, chain)
                 proven += 1
     assert proven > 1000

@@ -1,0 +1,13 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of shell assignments, as services read their settings from. PRIVATE to the collection."""
+
+import re
+
+_PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]+)[ \t]*=[ \t]*[\"']?([^\"'#\n]*)", re.M)
+
+
+def parse_assignments(text):
+    """{name: value}; the last of several counts. Quotes are taken off, nothing is expanded."""
+    return dict((name, value.strip()) for name, value in _PAIR.findall(text))
