@@ -4,7 +4,7 @@
 """Parts of module documentation that several modules share."""
 
 
-class ModuleDocFragment(object):
+class ModuleDocFragment:
 
     # Modules that only look.
     LOOKS = r"""

@@ -15,12 +15,12 @@ import zipimport
 _importers = {}
 
 
-class ArchiveFinder(object):
+class ArchiveFinder:
     """A finder for sys.meta_path that knows a module's file name from where it found it."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """C(ModuleSpec) of a module of this collection, None for what else there is: packages, which are empty, and other names."""
+        """`ModuleSpec` of a module of this collection, None for what else there is: packages, which are empty, and other names."""
         if not name.startswith(__package__ + ".") or not path:
             return None
         folder = path[0]
@@ -37,6 +37,6 @@ class ArchiveFinder(object):
 
 
 def install(loader):
-    """Use the finder from now on if C(loader), which loaded a module of this collection, reads an archive."""
+    """Use the finder from now on if `loader`, which loaded a module of this collection, reads an archive."""
     if isinstance(loader, zipimport.zipimporter) and ArchiveFinder not in sys.meta_path:
         sys.meta_path.insert(0, ArchiveFinder)

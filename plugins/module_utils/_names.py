@@ -32,12 +32,12 @@ def is_name(text):
 
 
 def normalise(name):
-    """kmod's spelling: C(-) and C(_) mean the same (kmod shared/util.c underscores)."""
+    """kmod's spelling: `-` and `_` mean the same (kmod shared/util.c underscores)."""
     return name.replace("-", "_")
 
 
 def of_file(path):
-    """Module name of a file of a modules tree (C(kernel/net/ipv4/netfilter/ip-tables.ko.xz) is C(ip_tables)), or None."""
+    """Module name of a file of a modules tree (`kernel/net/ipv4/netfilter/ip-tables.ko.xz` is `ip_tables`), or None."""
     base = path.rsplit("/", 1)[-1]
     for compression in COMPRESSIONS:
         ending = ".ko" + compression

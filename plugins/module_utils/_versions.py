@@ -9,7 +9,7 @@ _PIECE = re.compile(r"(\d+)|([A-Za-z]+)")
 
 
 def numbers(version):
-    """The leading dotted numbers: C(6.1.0-49-amd64) is (6, 1, 0), C(v1.31.2+k3s1) is (1, 31, 2); () if there are none."""
+    """The leading dotted numbers: `6.1.0-49-amd64` is (6, 1, 0), `v1.31.2+k3s1` is (1, 31, 2); () if there are none."""
     found = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", version or "")
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
@@ -20,7 +20,7 @@ def order(version):
 
 
 def within(version, since=None, before=None):
-    """True where C(since) <= C(version) < C(before), comparing as many numbers as the bound has; None if C(version) has no numbers."""
+    """True where `since` <= `version` < `before`, comparing as many numbers as the bound has; None if `version` has no numbers."""
     have = numbers(version)
     if not have:
         return None

@@ -163,7 +163,7 @@ def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
         result = plan.run(module.params, module.check_mode)
-        for path, message in sorted(set((row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == plan.DUPLICATES)):
+        for path, message in sorted({(row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == plan.DUPLICATES}):
             module.warn("%s: %s" % (path, message))
         module.exit_json(**result)
     except (_errors.BadInput, _errors.ChangeFailed) as error:

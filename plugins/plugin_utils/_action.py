@@ -14,7 +14,7 @@ from ._plain import plain
 class Action(ActionBase):
     """Refuses what a node must not set and what the user wrote wrongly, each in one sentence, before it works.
 
-    A subclass states its C(OPTIONS) as argument_specs do and what it does in C(work).
+    A subclass states its `OPTIONS` as argument_specs do and what it does in `work`.
     """
 
     TRANSFERS_FILES = False
@@ -37,7 +37,7 @@ class Action(ActionBase):
         return self._task.action.rpartition(".")[2]
 
     def arguments(self, task_vars):
-        """The arguments of the task as plain values in the types of C(OPTIONS), a dict. Raises BadInput."""
+        """The arguments of the task as plain values in the types of `OPTIONS`, a dict. Raises BadInput."""
         return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def work(self, arguments, task_vars):

@@ -22,7 +22,7 @@ _SUBJECT = "iptables"
 
 
 def backends_to_fix(facts, target, fix):
-    """C({"align": [...], "leftovers": [...]}): why the programs are to be switched, and which families have chains of Kubernetes elsewhere."""
+    """`{"align": [...], "leftovers": [...]}`: why the programs are to be switched, and which families have chains of Kubernetes elsewhere."""
     summary = _run.summary_of(_facts(facts)) or {}
     checked("target", target, TARGET)
     if summary.get("immutable"):
@@ -37,7 +37,7 @@ def backends_to_fix(facts, target, fix):
 
 
 def cordon_doubt(result, node):
-    """Why the answer to C(kubectl get node NAME -o json) does not say that the node is cordoned, as a sentence; empty where it does."""
+    """Why the answer to `kubectl get node NAME -o json` does not say that the node is cordoned, as a sentence; empty where it does."""
     if not isinstance(result, Mapping):
         raise BadInput("needs a registered result, not %s" % type(result).__name__)
     if result.get("unreachable") or result.get("rc") is None:
@@ -56,9 +56,9 @@ def cordon_doubt(result, node):
 
 
 def backends_unsettled(facts, target, before):
-    """Sentences: what is still missing, after a boot, of the state that a migration to C(target) is to end in.
+    """Sentences: what is still missing, after a boot, of the state that a migration to `target` is to end in.
 
-    C(before) is the section node_iptables_backend from before the boot: whoever had chains then has to have them in the target now.
+    `before` is the section node_iptables_backend from before the boot: whoever had chains then has to have them in the target now.
     """
     summary = _run.summary_of(_facts(facts))
     checked("target", target, {"type": "str", "choices": BACKENDS})
@@ -110,7 +110,7 @@ def _holds(row):
 
 
 def _elsewhere(section, target):
-    """The families with chains of kubelet and kube-proxy in another backend than C(target), or than the one that C(auto) stands for."""
+    """The families with chains of kubelet and kube-proxy in another backend than `target`, or than the one that `auto` stands for."""
     found = []
     for family in FAMILIES:
         used = _part(section, "kubelet_backend").get(family)

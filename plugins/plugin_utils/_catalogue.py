@@ -22,8 +22,8 @@ _FIX_KEYS = ("role", "class", "manual", "safety")
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One entry. C(problem) says of an offender what is wrong with it; without one the title is printed. C(needs) names evidence sections, or
-    single sources of one as C(section.source), that must have been read; C(left_out) yields how many offenders the node did not name."""
+    """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names evidence sections, or
+    single sources of one as `section.source`, that must have been read; `left_out` yields how many offenders the node did not name."""
 
     id: str
     title: str
@@ -52,7 +52,7 @@ class Check:
 
 
 def judge_of(kind):
-    """The judge C(judge_<kind>) of the file of that name in C(_kinds), which is found by name and listed nowhere, and the types that its want may have."""
+    """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the types that its want may have."""
     module = importlib.import_module("%s._kinds.%s" % (__package__, kind))
     return getattr(module, "judge_%s" % kind), module.WANT
 
@@ -67,7 +67,7 @@ def catalogue():
 
 
 def checks_of(entries):
-    """C({id: Check}) of C([(where, entry)]). Raises BadInput for an entry that is not as it must be."""
+    """`{id: Check}` of `[(where, entry)]`. Raises BadInput for an entry that is not as it must be."""
     checks = {}
     for where, entry in entries:
         check = _check_of("%s: %s" % (where, entry.get("id") or "an entry without id"), entry)

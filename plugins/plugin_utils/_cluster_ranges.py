@@ -8,7 +8,7 @@ import collections
 from ._ranges import family_of, is_in, range_of, ranges_in, shared
 
 POLICY = ("pod_ranges", "service_ranges", "node_ranges")
-# C(ranges): [(netaddr.IPNetwork, who says so)]; C(doubt): why there may be others, or an empty text.
+# `ranges`: [(netaddr.IPNetwork, who says so)]; `doubt`: why there may be others, or an empty text.
 _Side = collections.namedtuple("_Side", ("what", "ranges", "doubt"))
 # Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and eBPF host routing).
 _WITHOUT_KUBE_PROXY = ("cilium",)
@@ -21,9 +21,9 @@ def check_policy(values):
 
 
 def ranges_of(evidence, values, facts):
-    """What checks ask of the ranges of one host; C(facts) as _resolve.facts_of() tells them.
+    """What checks ask of the ranges of one host; `facts` as _resolve.facts_of() tells them.
 
-    Each of C(pods_and_services), C(pods_and_nodes), C(services_and_nodes) and C(cluster_cidr) is C({"judged", "offenders", "doubts"}):
+    Each of `pods_and_services`, `pods_and_nodes`, `services_and_nodes` and `cluster_cidr` is `{"judged", "offenders", "doubts"}`:
     whether both sides are known or may be, what is wrong, and what could not be looked at.
     """
     pods, services, nodes = _pods(evidence, values), _services(evidence, values), _nodes(evidence, values)
@@ -82,7 +82,7 @@ def _told(what, texts, source):
 
 
 def _seen(evidence, key):
-    """Rows of node_iptables_chains.networks with their C(range); None where they are not known."""
+    """Rows of node_iptables_chains.networks with their `range`; None where they are not known."""
     rows = ((evidence.get("node_iptables_chains") or {}).get("networks") or {}).get(key)
     return None if rows is None else [dict(row, range=range_of(row["network"])) for row in rows if range_of(row["network"]) is not None]
 

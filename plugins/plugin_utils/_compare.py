@@ -11,12 +11,12 @@ PARTS = ("services", "endpoints")
 
 
 def compare(digests):
-    """C({part: {"most", "hosts", "differs", "moving", "unknown"}}) for C({host: digest or None}); None where less than two are known.
+    """`{part: {"most", "hosts", "differs", "moving", "unknown"}}` for `{host: digest or None}`; None where less than two are known.
 
-    C(most) is the digest of most hosts (of those read last, where two are even), C(hosts) how many have it.
+    `most` is the digest of most hosts (of those read last, where two are even), `hosts` how many have it.
     """
-    known = dict((part, dict((host, digest) for host, digest in digests.items() if digest and digest[part])) for part in PARTS)
-    return dict((part, _compared(part, known[part], len(digests) - len(known[part]))) for part in PARTS)
+    known = {part: {host: digest for host, digest in digests.items() if digest and digest[part]} for part in PARTS}
+    return {part: _compared(part, known[part], len(digests) - len(known[part])) for part in PARTS}
 
 
 def _compared(part, known, unknown):

@@ -24,7 +24,7 @@ _OPTIONS = {"max": {"type": "int"}, "buckets": {"type": "int"}, "peak": {"type":
 
 
 def conntrack_to_set(facts, given):
-    """Options of the module conntrack for a host with C(facts), {} where there is nothing to do; C(given) are the role's, 0 being its own choice."""
+    """Options of the module conntrack for a host with `facts`, {} where there is nothing to do; `given` are the role's, 0 being its own choice."""
     given = {name: checked(name, given[name], spec) for name, spec in _OPTIONS.items()}
     for name in ("max", "buckets", "peak"):
         if not 0 <= given[name] <= MOST:

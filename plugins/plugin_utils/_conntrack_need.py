@@ -38,7 +38,7 @@ def check_policy(values):
 
 
 def size_of(memory_bytes, cpus, options):
-    """What conntrack_size() says of a node with such a kube-proxy, and C(advice). Raises BadInput."""
+    """What conntrack_size() says of a node with such a kube-proxy, and `advice`. Raises BadInput."""
     if cpus is None:
         raise BadInput("needs the number of processors, as in conntrack_size(cpus=8)")
     number = {"type": "int"}
@@ -64,10 +64,10 @@ def _wish(given, cpus):
 
 
 def conntrack_of(evidence, values, facts, earlier=0):
-    """C({"size", "options", "fill", "was_full", "settings"}) of one host, None where the section was not collected.
+    """`{"size", "options", "fill", "was_full", "settings"}` of one host, None where the section was not collected.
 
-    C(earlier) is the peak an earlier report knew of. C(size) is what need_of() says with C(options), C(fill) room, filling or full,
-    C(was_full) whether connections found no room, C(settings) are rows of the sysctls that must be 1. Each is None where that cannot be told.
+    `earlier` is the peak an earlier report knew of. `size` is what need_of() says with `options`, `fill` room, filling or full,
+    `was_full` whether connections found no room, `settings` are rows of the sysctls that must be 1. Each is None where that cannot be told.
     """
     section = evidence.get("node_conntrack")
     if section is None:

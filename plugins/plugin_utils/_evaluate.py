@@ -79,7 +79,7 @@ def _judges(kind):
 
 
 def wanted(check, policy):
-    """C(want) is the name of a policy value or a literal."""
+    """`want` is the name of a policy value or a literal."""
     if isinstance(check.want, str) and check.want in policy.values:
         return policy.values[check.want]
     return check.want
@@ -146,7 +146,7 @@ def _left_out(check, evidence):
 
 
 def _remediation(check, row, evidence):
-    """A select may give a row a C(manual) of its own, where that of the check does not help."""
+    """A select may give a row a `manual` of its own, where that of the check does not help."""
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
@@ -169,7 +169,7 @@ def one_line(text, limit=_TEXT_LIMIT):
 
 
 def _text(template, row):
-    """The template with C({field}) filled from the offender; a list is joined, nothing known reads so."""
+    """The template with `{field}` filled from the offender; a list is joined, nothing known reads so."""
     if not isinstance(row, dict):
         row = {"subject": row, "value": row}
 

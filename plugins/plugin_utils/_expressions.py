@@ -19,7 +19,7 @@ except ImportError:
 
 
 def compiled(expression, where):
-    """The expression, ready to search with. Raises BadInput that names C(where)."""
+    """The expression, ready to search with. Raises BadInput that names `where`."""
     if jmespath is None:
         raise BadInput("The Python package jmespath is missing on the controller; install it for %s" % sys.executable)
     try:

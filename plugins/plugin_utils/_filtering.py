@@ -11,7 +11,7 @@ from ..module_utils._errors import BadInput
 
 
 def telling(function):
-    """The filter C(function), whose BadInput becomes the error that Ansible shows, under the filter's name."""
+    """The filter `function`, whose BadInput becomes the error that Ansible shows, under the filter's name."""
 
     @functools.wraps(function)
     def told(*args, **options):

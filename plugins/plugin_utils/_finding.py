@@ -12,7 +12,7 @@ KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed"
 
 
 def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None):
-    """A flat dict with always the same keys; C(check) and C(subject) together name it for ever."""
+    """A flat dict with always the same keys; `check` and `subject` together name it for ever."""
     return {
         "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status, "severity": check.severity,
         "observed": observed, "expected": expected, "reason": reason, "remediation": remediation, "waiver": waiver,
@@ -37,7 +37,7 @@ def unsaid(row):
 
 
 def at_least(severity, threshold):
-    """True where C(severity) is as bad as C(threshold) or worse."""
+    """True where `severity` is as bad as `threshold` or worse."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
 
 
@@ -48,7 +48,7 @@ def by_urgency(findings):
 
 def summarise(findings):
     """How many of each status, and the worst severity that fails (None where nothing does)."""
-    counts = {status: 0 for status in (PASS, FAIL, SKIP, UNKNOWN, WAIVED)}
+    counts = dict.fromkeys((PASS, FAIL, SKIP, UNKNOWN, WAIVED), 0)
     for row in findings:
         counts[row["status"]] += 1
     failing = [row["severity"] for row in findings if row["status"] == FAIL]

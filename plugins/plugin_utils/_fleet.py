@@ -13,7 +13,7 @@ _LOST = {"status": "not_reached", "reason": "the play lost the host before it wa
 
 
 def node_report(name, facts, evidence=False):
-    """What is kept of one host; C(facts) are its C(ansible_facts)."""
+    """What is kept of one host; `facts` are its `ansible_facts`."""
     report = {
         "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),

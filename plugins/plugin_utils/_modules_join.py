@@ -15,7 +15,7 @@ _EMPTY = {
 
 
 def joined(section):
-    """C({name: row}) with texts that findings show; JMESPath cannot join them."""
+    """`{name: row}` with texts that findings show; JMESPath cannot join them."""
     if not section:
         return {}
     rows = {}

@@ -39,7 +39,7 @@ def arguments(action, given, options):
 
 
 def checked(name, value, spec):
-    """C(value) in the type C(spec) asks for (type, elements, choices, options as in argument_specs). Raises BadInput."""
+    """`value` in the type `spec` asks for (type, elements, choices, options as in argument_specs). Raises BadInput."""
     if value is None:
         if spec.get("required"):
             raise BadInput("%s must not be empty" % name)

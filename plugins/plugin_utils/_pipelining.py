@@ -14,7 +14,7 @@ _REFUSAL = "must have a tty"
 
 
 def pipelined(connection, execute):
-    """What C(execute()), which runs a module over C(connection), returns; with pipelining where the connection has it and the node takes it."""
+    """What `execute()`, which runs a module over `connection`, returns; with pipelining where the connection has it and the node takes it."""
     with _pipelining(connection) as switched:
         answer = execute()
     return execute() if switched and _is_refused(answer) else answer

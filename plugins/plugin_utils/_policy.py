@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's C(node_policy_*). PRIVATE to the collection.
+"""The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's `node_policy_*`. PRIVATE to the collection.
 
 Everything the user can get wrong is refused here in one sentence, before anything connects.
 """
@@ -40,7 +40,7 @@ _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """C(values) by name without the prefix; C(requirements) are the rows of the matrix and the user's extra modules.
+    """`values` by name without the prefix; `requirements` are the rows of the matrix and the user's extra modules.
 
     `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged.
     """
@@ -86,7 +86,7 @@ def tunable_roles():
 
 
 def policy_of(overrides):
-    """The policy for C(overrides), the host's C(node_policy_*) variables as plain values. Raises BadInput."""
+    """The policy for `overrides`, the host's `node_policy_*` variables as plain values. Raises BadInput."""
     return _build(overrides) if overrides else default_policy()
 
 
@@ -255,7 +255,7 @@ def _checked_prefixed(prefix, options, variables):
 def check_strangers(names):
     """Refuses a name that begins almost as the collection's own do and is very near to one of them.
 
-    C(node_asses_root) would be passed over without a word, and a playbook that was meant for an image would work on its builder.
+    `node_asses_root` would be passed over without a word, and a playbook that was meant for an image would work on its builder.
     Raises BadInput.
     """
     strange = [name for name in names if name.startswith(_OURS) and name not in EXPORTED]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ranges of addresses: which overlap, and what is in none. PRIVATE to the collection.
 
-A range is written as C(10.244.0.0/16); bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 never meet.
+A range is written as `10.244.0.0/16`; bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 never meet.
 """
 
 import functools
@@ -26,7 +26,7 @@ _LIST = {"type": "list", "elements": "str"}
 
 
 def ranges_in(name, texts, with_length=True):
-    """[netaddr.IPNetwork] of a list of texts; C(with_length): each must say how many bits count. Raises BadInput that names C(name)."""
+    """[netaddr.IPNetwork] of a list of texts; `with_length`: each must say how many bits count. Raises BadInput that names `name`."""
     if netaddr is None:
         raise BadInput("The Python package netaddr is missing on the controller; install it for %s" % sys.executable)
     return [_range(name, text, with_length) for text in checked(name, texts, _LIST) or []]
@@ -55,7 +55,7 @@ def family_of(found):
 
 
 def is_in(inner, outer):
-    """True if every address of C(inner) is in C(outer)."""
+    """True if every address of `inner` is in `outer`."""
     return inner.version == outer.version and inner in outer
 
 
@@ -65,7 +65,7 @@ def shared(one, another):
 
 
 def overlapping(named):
-    """[{"first", "first_range", "second", "second_range", "family", "range"}] of C({name: [range]}), each pair of names once."""
+    """[{"first", "first_range", "second", "second_range", "family", "range"}] of `{name: [range]}`, each pair of names once."""
     if not isinstance(named, dict):
         raise BadInput("needs a dictionary of lists of ranges, not %s" % type(named).__name__)
     parsed = [(name, ranges_in(name, texts)) for name, texts in named.items()]
@@ -75,7 +75,7 @@ def overlapping(named):
 
 
 def outside(texts, ranges):
-    """Those of a list of addresses and ranges that are not, with all their addresses, in one of C(ranges); unchanged and in their order."""
+    """Those of a list of addresses and ranges that are not, with all their addresses, in one of `ranges`; unchanged and in their order."""
     if not isinstance(texts, (list, tuple)):
         raise BadInput("needs a list of addresses or ranges, not %s" % type(texts).__name__)
     around = ranges_in("ranges", ranges)

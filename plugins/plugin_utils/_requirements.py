@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From evidence and policy to what this node needs, with the reason for each. PRIVATE to the collection.
 
-C(resolve) adds what checks select from under the key C(requirements). It joins and compares; which module is needed
+`resolve` adds what checks select from under the key `requirements`. It joins and compares; which module is needed
 by whom is data in roles/node_policy.
 """
 
@@ -21,7 +21,7 @@ _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
 def resolve(evidence, policy, earlier_peak=0):
-    """The derived section C(requirements) for one host; everything in it is plain data. C(earlier_peak) are connections of an earlier report."""
+    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` are connections of an earlier report."""
     facts = _resolve.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
@@ -90,9 +90,9 @@ def _version_problems(mode, policy, facts):
 
 def required_modules(mode, evidence, policy, facts, rows):
     """One row for each module (or choice of modules) that the mode, the CNI or the user asks for, with its evidence joined."""
-    states = dict((name, rows[name]["state"]) for name in rows)
+    states = {name: rows[name]["state"] for name in rows}
     context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler=facts["ipvs_scheduler"],
-                   available=dict((name, _resolve.available(rows[name])) for name in rows), states=states)
+                   available={name: _resolve.available(rows[name]) for name in rows}, states=states)
     found = {}
     for requirement in policy.requirements:
         applies, doubt = _resolve.applies(requirement, mode, facts)

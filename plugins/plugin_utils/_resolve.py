@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What C(auto) means on this node, and whether a row of the matrix speaks of it. PRIVATE to the collection."""
+"""What `auto` means on this node, and whether a row of the matrix speaks of it. PRIVATE to the collection."""
 
 from ..module_utils import _versions
 from ._expressions import search
 
 
 def facts_of(evidence, policy):
-    """What rows are bound to (backend, cni, kubernetes, families, versions), each with C(<name>_because)."""
+    """What rows are bound to (backend, cni, kubernetes, families, versions), each with `<name>_because`."""
     values = policy.values
     facts = {"kernel": (evidence.get("node_kernel_modules") or {}).get("judged_release")}
     for name, find in (("backend", _backend), ("cni", _cni), ("kubernetes", _kubernetes)):
@@ -98,7 +98,7 @@ def available(row):
 
 
 def needed(module, context):
-    """(bool, doubt) by C(requires_if); what cannot be told leaves the module optional."""
+    """(bool, doubt) by `requires_if`; what cannot be told leaves the module optional."""
     expression = module.get("requires_if")
     if expression is None:
         return True, ""

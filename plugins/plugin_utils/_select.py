@@ -18,9 +18,9 @@ _EVERYTHING = ["/"]
 
 
 def fixable(findings, fix, role=None, place=None):
-    """The findings that fail and whose fix is a role (C(role) where given), up to the class C(fix).
+    """The findings that fail and whose fix is a role (`role` where given), up to the class `fix`.
 
-    Nothing runs in an image that could be disrupted: there C(guarded), which edits what others own, includes every class.
+    Nothing runs in an image that could be disrupted: there `guarded`, which edits what others own, includes every class.
     """
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
@@ -83,7 +83,7 @@ def failed_modules(result):
 
 
 def hooks_to_fix(facts, only):
-    """What the module flush_hooks is to work on: C(only) where it names anything, else the subjects of what failed; or nothing."""
+    """What the module flush_hooks is to work on: `only` where it names anything, else the subjects of what failed; or nothing."""
     only = checked("only", only, {"type": "list", "elements": "str"})
     if (_run.summary_of(facts_of(facts)) or {}).get("immutable"):
         return []

@@ -30,7 +30,7 @@ def parse_waivers(rows, check_ids):
 
 
 def apply_waivers(findings, waivers, today):
-    """The findings, with what is waived on C(today) (a date in UTC) marked; an expired waiver changes no status and says so."""
+    """The findings, with what is waived on `today` (a date in UTC) marked; an expired waiver changes no status and says so."""
     return [_waive(row, waivers, today) for row in findings]
 
 

@@ -40,7 +40,7 @@ def words():
 
 
 def script(chance, hook):
-    """A script of some 2 KB that does nothing of interest, besides C(hook)."""
+    """A script of some 2 KB that does nothing of interest, besides `hook`."""
     lines, size = ["#!/bin/sh"], 0
     while size < SIZE:
         lines.append("%s=\"%s\"" % (chance.choice(WORDS), " ".join(chance.choice(WORDS) for _word in range(8))))

@@ -30,7 +30,7 @@ class CannotRun(Exception):
 
 @dataclasses.dataclass
 class Outcome:
-    """One comparison. C(seconds) holds the times of both contenders by name; C(ours) is compared with C(other)."""
+    """One comparison. `seconds` holds the times of both contenders by name; `ours` is compared with `other`."""
 
     name: str
     what: str
@@ -38,7 +38,7 @@ class Outcome:
     other: str
     seconds: dict
     limit: float
-    # True: ours may take at most C(limit) times as long. False: the other must take at least C(limit) times as long.
+    # True: ours may take at most `limit` times as long. False: the other must take at least `limit` times as long.
     at_most: bool
     notes: list
 

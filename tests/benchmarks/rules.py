@@ -97,7 +97,7 @@ def plain_cluster(services):
 
 
 class Node:
-    """A network namespace with rules in it; C(run) runs a command inside."""
+    """A network namespace with rules in it; `run` runs a command inside."""
 
     def __init__(self, holder, folder):
         self._enter = ["nsenter", "--target", str(holder.pid), "--net", "--mount", "--"]
@@ -107,7 +107,7 @@ class Node:
         return quiet(self._enter + list(command))
 
     def program(self, backend):
-        """C(iptables-save) of a backend, as a shell command that prints to nowhere."""
+        """`iptables-save` of a backend, as a shell command that prints to nowhere."""
         return lambda: self.run("sh", "-c", "iptables-%s-save > /dev/null" % backend)
 
     def restore(self, backend, services):
@@ -121,7 +121,7 @@ class Node:
 
 @contextlib.contextmanager
 def namespace():
-    """C((Node, folder)): gone with all its rules afterwards."""
+    """`(Node, folder)`: gone with all its rules afterwards."""
     if os.geteuid() != 0:
         raise CannotRun("network namespaces need root")
     need_packages("iptables", "nftables", "util-linux")
@@ -257,7 +257,7 @@ class Growth:
 
 @dataclasses.dataclass
 class Size:
-    """Times of one node: C(rules) it has, C(section) of its audit, C(seconds) as of take_turns()."""
+    """Times of one node: `rules` it has, `section` of its audit, `seconds` as of take_turns()."""
 
     rules: int
     section: dict

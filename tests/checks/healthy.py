@@ -99,8 +99,7 @@ SECTIONS = {
         "started_seconds_ago": 86000.0, "starting": None,
         "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None, "masquerade_all": False, "conntrack": {},
         "conntrack_by": "kube-proxy",
-        "tools": {tool: "present" for tool in (
-            "conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")},
+        "tools": dict.fromkeys(("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft"), "present"),
     },
     "node_cni": {
         "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other",
@@ -190,9 +189,9 @@ STATES = {
 
 
 def healthy(names, modules=None, changes=None):
-    """All sections for C(names); C(modules) is {name or "*": state words}, C(changes) is merged over the sections (null removes).
+    """All sections for `names`; `modules` is {name or "*": state words}, `changes` is merged over the sections (null removes).
 
-    C(node_conntrack.of_keys) are changes of rows by the names of their keys.
+    `node_conntrack.of_keys` are changes of rows by the names of their keys.
     """
     evidence = copy.deepcopy(SECTIONS)
     rows = []
@@ -225,7 +224,7 @@ def _complete(value, shape):
 
 
 def merged(base, changes):
-    """C(base) with the changes; null removes a key, a dict goes deeper, anything else replaces."""
+    """`base` with the changes; null removes a key, a dict goes deeper, anything else replaces."""
     for key, value in changes.items():
         if value is None and not key.startswith("="):
             base.pop(key, None)

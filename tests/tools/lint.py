@@ -9,7 +9,7 @@ import sys
 from results import VENV, Results, clean_env, copy_collection
 
 # Errors, unused names and likely bugs; taste is left to the reader. Modules keep their documentation before their imports.
-RUFF_RULES = "E,F,W,B,PLE"
+RUFF_RULES = "E,F,W,B,C4,UP004,PLE"
 RUFF_IGNORE = "E402"
 NODE_CODE = ("plugins/module_utils", "plugins/modules")
 

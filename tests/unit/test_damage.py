@@ -55,7 +55,7 @@ def told(text, version, backend, family="ipv4", mode="iptables", source="live"):
 
 
 def kinds(lines):
-    return sorted(set(line.split()[0] for line in lines))
+    return sorted({line.split()[0] for line in lines})
 
 
 @pytest.mark.parametrize("damage, expected", kube_damage.EXPECTED, ids=[damage.__name__ for damage, _kinds in kube_damage.EXPECTED])
@@ -99,7 +99,7 @@ def test_two_damages_are_both_told(dumps):
         if touched(done[0]) & touched(done[1]):
             continue  # The second undid or hid the first.
         found = kinds(told(text, version, backend, family))
-        wanted = set(kind for _damage, expected in both for kind in expected)
+        wanted = {kind for _damage, expected in both for kind in expected}
         assert wanted <= set(found), "seed %s, round %s, %s: %s: %s" % (seed, number, version, done, found)
 
 
@@ -120,7 +120,7 @@ def as_listed(text):
 def grepped(text):
     """iptables-save | grep -A2 -E 'KUBE-SERVICES|KUBE-SVC-'"""
     lines = text.splitlines()
-    kept = set(place for number, line in enumerate(lines) if re.search("KUBE-SERVICES|KUBE-SVC-", line) for place in range(number, number + 3))
+    kept = {place for number, line in enumerate(lines) if re.search("KUBE-SERVICES|KUBE-SVC-", line) for place in range(number, number + 3)}
     return "".join(("" if place - 1 in kept else "--\n") + lines[place] + "\n" for place in sorted(kept) if place < len(lines))
 
 
@@ -191,7 +191,7 @@ def flushed(backend, tables, delete, restored):
 def partial_sync(changed_services):
     """What a partial sync writes: all shared chains, and of Services only what changed; no jump of a built-in chain."""
     everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"), with_kubelet=False)
-    kept = set(name for name in everything.chains["nat"] if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)) | changed_services
+    kept = {name for name in everything.chains["nat"] if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)} | changed_services
     everything.chains["nat"] = [name for name in everything.chains["nat"] if name in kept and "CANARY" not in name]
     everything.chains["filter"] = [name for name in everything.chains["filter"] if "CANARY" not in name]
     everything.chains.pop("mangle")
@@ -205,8 +205,8 @@ def test_the_half_repaired_node(backend):
     """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, the canary in mangle lives."""
     cluster = kube_cluster.every_kind("ipv4")
     service = next(service for service in cluster.services if service.name == "three")
-    names = {kube_rules.kube_services.chains_of(service).svc} | set(
-        kube_rules.kube_services.endpoint_chain(service, endpoint) for endpoint in service.endpoints)
+    names = {kube_rules.kube_services.chains_of(service).svc} | {
+        kube_rules.kube_services.endpoint_chain(service, endpoint) for endpoint in service.endpoints}
     text = flushed(backend, ("nat", "filter"), False, partial_sync(names))
     lines = told(text, (1, 30), backend)
     assert kinds(lines) == ["anchor_missing", "half_repaired"]

@@ -141,13 +141,13 @@ def services_of(text, family):
 def test_services_are_those_put_in(version, family):
     cluster = cluster_for(version, family)
     found = services_of(healthy(version, "iptables", "nft", family)[0], family)
-    assert len(found) == len(set(row[:4] for row in found))
-    assert set((row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in found) == kube_cluster.expected_services(cluster)
-    behind = dict(((row.address, row.port, row.protocol), set(row.endpoints)) for row in found)
+    assert len(found) == len({row[:4] for row in found})
+    assert {(row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in found} == kube_cluster.expected_services(cluster)
+    behind = {(row.address, row.port, row.protocol): set(row.endpoints) for row in found}
     for service in cluster.services:
         if not service.internal_local:
-            assert behind[service.address, service.port, service.protocol] == set(
-                (endpoint.address, endpoint.port, service.protocol) for endpoint in service.endpoints), service.name
+            assert behind[service.address, service.port, service.protocol] == {
+                (endpoint.address, endpoint.port, service.protocol) for endpoint in service.endpoints}, service.name
 
 
 def test_many_endpoints_and_no_comments():
@@ -302,7 +302,7 @@ def test_each_capture_is_judged(directory, snapshot, files, tmp_path):
                                      max_rules=100000)
     assert evidence["node_host"]["place"] == "bundle" and not bundles.told({"BUNDLE001": found["BUNDLE001"]}, "fail")
     assert bundles.told(found, "fail").keys() == set(row["fails"]), row
-    severities = set(finding["severity"] for rows in found.values() for finding in rows if finding["status"] == "fail")
+    severities = {finding["severity"] for rows in found.values() for finding in rows if finding["status"] == "fail"}
     assert row.get("severity", "high") in severities or not row["fails"]
 
 

@@ -22,8 +22,8 @@ CRON = "etc/cron.daily/fw"
 def findings(files, folder):
     """{check: finding} of a Debian node with these files; each check has one finding at most."""
     found = judged(node_tree.unpack(merged(DEBIAN, files), folder))
-    assert len(found) == len(set(row["check"] for row in found)), found
-    return dict((row["check"], row) for row in found)
+    assert len(found) == len({row["check"] for row in found}), found
+    return {row["check"]: row for row in found}
 
 
 def one(script, folder):

@@ -79,7 +79,7 @@ def unknown(tree):
     """{check: (observed, reason)} of what is not known; nothing fails."""
     rows = judged(tree)
     assert {row["status"] for row in rows} <= {"unknown"}
-    return dict((row["check"], (row["observed"], row["reason"])) for row in rows)
+    return {row["check"]: (row["observed"], row["reason"]) for row in rows}
 
 
 @pytest.mark.parametrize("manifest, checks", [
@@ -113,14 +113,14 @@ def test_what_another_user_may_not_read_is_no_pass(manifest, paths, path, checks
 
 
 def test_what_is_not_there_is_absent(tmp_path):
-    manifest = dict((path, content) for path, content in DEBIAN.items() if not path.startswith("etc/cron"))
+    manifest = {path: content for path, content in DEBIAN.items() if not path.startswith("etc/cron")}
     section = collect_flush_hooks(Host(node_tree.unpack(manifest, tmp_path)), {"place": "image"})
     assert section["collected"]["cron"] == "absent" and section["scanned"]["skipped"] == []
 
 
 @node_processes.needs_root
 def test_many_that_may_not_be_read_stay_few_in_the_evidence():
-    scripts = dict(("etc/cron.d/job%03d" % number, node_tree.mode(0o600, "x")) for number in range(300))
+    scripts = {"etc/cron.d/job%03d" % number: node_tree.mode(0o600, "x") for number in range(300)}
     tree = node_tree.unpack(merged(DEBIAN, scripts), node_tree.open_folder())
     scanned = node_processes.as_nobody(lambda: collect_flush_hooks(Host(tree), {"place": "image"})["scanned"])
     assert (len(scanned["skipped"]), scanned["skipped_count"]) == (5, 300)

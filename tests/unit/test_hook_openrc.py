@@ -28,7 +28,7 @@ stop() {
 
 
 def findings(files, folder):
-    return dict((row["check"], row) for row in judged(node_tree.unpack(merged(DEBIAN, files), folder)))
+    return {row["check"]: row for row in judged(node_tree.unpack(merged(DEBIAN, files), folder))}
 
 
 def test_what_openrc_does_at_a_stop_is_no_boot(tmp_path):
@@ -43,4 +43,4 @@ def test_what_openrc_does_at_a_start_is_one(tmp_path):
 
 
 def test_a_script_of_openrc_that_nothing_starts_is_silent(tmp_path):
-    assert findings(dict((path, content) for path, content in OPENRC.items() if "runlevels" not in path), tmp_path) == {}
+    assert findings({path: content for path, content in OPENRC.items() if "runlevels" not in path}, tmp_path) == {}

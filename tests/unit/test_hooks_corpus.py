@@ -49,7 +49,7 @@ def test_the_corpus_is_as_big_as_promised():
     silent = [case for file, case in CASES if file.startswith("look_alikes")]
     assert len([case for _file, case in CASES if case.get("hooks")]) >= 40 and len(hooks) >= 150
     assert len(silent) >= 40 and not any(case.get("hooks") for case in silent)
-    assert len(set(case["name"] for _file, case in CASES)) == len(CASES)
+    assert len({case["name"] for _file, case in CASES}) == len(CASES)
 
 
 def test_every_hook_of_the_corpus_stands_somewhere():
@@ -121,7 +121,7 @@ def with_secrets():
 
 def test_secrets_never_leave_the_node(tmp_path):
     section = look({"tree": with_secrets()}, tmp_path)
-    sources = set(row["path"] for row in section["hooks"])
+    sources = {row["path"] for row in section["hooks"]}
     assert len(sources) >= 15, sorted(sources)
-    assert sorted(set(row["command"] for row in section["hooks"] if SECRET in json.dumps(row))) == []
+    assert sorted({row["command"] for row in section["hooks"] if SECRET in json.dumps(row)}) == []
     assert SECRET not in json.dumps(section)

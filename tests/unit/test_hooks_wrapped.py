@@ -50,7 +50,7 @@ HARMLESS = [
 ]
 
 
-class Text(object):
+class Text:
     """Lines under construction, and at which of them the hooks begin."""
 
     def __init__(self):
@@ -62,7 +62,7 @@ class Text(object):
         self.lines.extend(text.split("\n"))
 
     def hook(self, before, command, after, sort, tables):
-        """C(before) ends where the command begins."""
+        """`before` ends where the command begins."""
         whole = before + command + after
         self.wanted.append((len(self.lines) + 1 + before.count("\n"), sort, tables))
         self.add(whole)
@@ -193,7 +193,7 @@ def parses(script):
 
 def without_effects(script):
     """The script with a colon in place of each command that destroys something."""
-    spans = sorted(set(effect.span for effect in read_script(script).effects))
+    spans = sorted({effect.span for effect in read_script(script).effects})
     outer = [span for span in spans if not any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in spans)]
     for start, end in reversed(outer):
         script = script[:start] + ":" + script[end:]

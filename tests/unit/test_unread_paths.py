@@ -64,12 +64,12 @@ RIGHT = (
 
 
 def _is_the_fault(change, path, damage):
-    """Whether C(path) is a file of the fault, or a folder or a link on the way to one."""
+    """Whether `path` is a file of the fault, or a folder or a link on the way to one."""
     return damage in CHANGED and any(("/" + each + "/").startswith(path + "/") or path.startswith("/" + each + "/") for each in change)
 
 
 def _is_right(change, path, damage, check, bad):
-    """C(bad) are the checks that fail or are unknown now."""
+    """`bad` are the checks that fail or are unknown now."""
     return _is_the_fault(change, path, damage) or any(
         damage in damages and re.match("(?:%s)\\Z" % paths, path) and re.match("(?:%s)\\Z" % checks, check) and (instead is None or instead in bad)
         for _reason, damages, paths, checks, instead in RIGHT)
@@ -84,7 +84,7 @@ def unpacked(*manifests):
 
 
 def _bad(findings):
-    return set(row["check"] for row in findings if row["status"] in BAD)
+    return {row["check"] for row in findings if row["status"] in BAD}
 
 
 def _turned(name, source):
@@ -93,7 +93,7 @@ def _turned(name, source):
     found = []
     with unpacked(HEALTHY, change) as root:
         before = whole_nodes.findings(root)
-        missed = set(expected) - set(row["check"] for row in before if row["status"] == "fail")
+        missed = set(expected) - {row["check"] for row in before if row["status"] == "fail"}
         if missed:
             found.append("not seen at all: %s" % ", ".join(sorted(missed)))
         bad = _bad(before)

@@ -22,7 +22,7 @@ _SCHEMA = 1
 Contents = collections.namedtuple("Contents", "entries folders more")
 
 
-class FileChange(object):
+class FileChange:
     """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings back, where that is not
     `before`. `unit` is whose drop-in it is."""
 
@@ -59,7 +59,7 @@ class FileChange(object):
         }
 
 
-class Record(object):
+class Record:
     """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the module always writes to."""
 
     folder = None
@@ -125,7 +125,7 @@ class Record(object):
         missing = set(host_write.missing_folders(self._host, paths))
         if missing or self.text_of(contents) is not None:
             missing.update(host_write.missing_folders(self._host, [self.path]))
-        outside = set(folder for folder in missing if not (folder + "/").startswith(STATE + "/"))
+        outside = {folder for folder in missing if not (folder + "/").startswith(STATE + "/")}
         return contents._replace(folders=sorted(outside.union(contents.folders)))
 
     def with_entries(self, entries, more=None):
@@ -186,7 +186,7 @@ class Record(object):
 
     def unnamed(self, contents):
         """Paths of backups that `contents` do not name."""
-        wanted = set(entry.get("before") for entry in contents.entries.values())
+        wanted = {entry.get("before") for entry in contents.entries.values()}
         return [self._backup_path(name) for name in settled_names(self._host, self.backups) if name not in wanted]
 
     def _is_emptied(self, folder, gone):
@@ -212,7 +212,7 @@ class Record(object):
 
     def begin(self, changes, contents):
         """Backups, then the record. Raises ChangeFailed, and no other file has changed."""
-        former, wanted = self.held, set(entry.get("before") for entry in contents.entries.values())
+        former, wanted = self.held, {entry.get("before") for entry in contents.entries.values()}
         try:
             for change in changes:
                 self._back_up(change, wanted)
@@ -260,7 +260,7 @@ class Record(object):
         problems = []
         self._fails(problems, host_write.remove_leftovers, self.worked_in(changes))
         # The record lies below some of them.
-        above = set(folder for folder in gone if (STATE + "/").startswith(folder + "/"))
+        above = {folder for folder in gone if (STATE + "/").startswith(folder + "/")}
         if self._fails(problems, host_write.remove_empty_folders, gone - above):
             contents = contents._replace(folders=sorted(gone | set(contents.folders)))
         if not self._fails(problems, lambda _host, _contents: self.write(_contents), contents):

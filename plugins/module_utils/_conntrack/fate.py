@@ -10,7 +10,7 @@ from . import kube_proxy
 from .keys import BUCKETS
 from .kernel_default import rounded_buckets
 
-# What a sysctl.d directory says of a key; where: C(path:line).
+# What a sysctl.d directory says of a key; where: `path:line`.
 Assignment = namedtuple("Assignment", "value where")
 # What a program writes later. apply: value of before (None: not known) -> value it leaves (None: cannot be told); sure: whether the key is
 # there by then for certain, even where its module is loaded late.
@@ -26,9 +26,9 @@ def number(text):
 
 
 def at_boot(key, early, assignment, default, writes):
-    """The C(Stage) before kube-proxy starts.
+    """The `Stage` before kube-proxy starts.
 
-    C(early) is whether the key is there when sysctl.d is read (None: cannot be told), C(default) the C(Stage) of the kernel and of options
+    `early` is whether the key is there when sysctl.d is read (None: cannot be told), `default` the `Stage` of the kernel and of options
     of its modules.
     """
     stage = default
@@ -41,7 +41,7 @@ def at_boot(key, early, assignment, default, writes):
 
 
 def after_kube_proxy(stage, wish, by, fields):
-    """The C(Stage) once kube-proxy, or who sets its limits (C(by)), has started."""
+    """The `Stage` once kube-proxy, or who sets its limits (`by`), has started."""
     value = kube_proxy.after_its_start(stage.value, wish)
     if wish.way == kube_proxy.LEAVES or (value is not None and value == stage.value and wish.value != value):
         return stage

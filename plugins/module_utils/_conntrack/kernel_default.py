@@ -20,7 +20,7 @@ _TOLERANCE = 1.0 / 32
 
 
 def default_limit(memory_bytes, release, now):
-    """nf_conntrack_max by memory and kernel, C(now) where it is as good as one of those that come into question; None where it cannot be told."""
+    """nf_conntrack_max by memory and kernel, `now` where it is as good as one of those that come into question; None where it cannot be told."""
     if not memory_bytes:
         return None
     limits = _limits(memory_bytes, release)

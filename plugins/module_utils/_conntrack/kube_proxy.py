@@ -38,9 +38,9 @@ def versions_of(kube_proxy, kubelet, embedded):
 
 
 def limit_wish(versions, cpus, settings, by):
-    """The C(Wish) about nf_conntrack_max of one of C(versions) on a node with C(cpus).
+    """The `Wish` about nf_conntrack_max of one of `versions` on a node with `cpus`.
 
-    C(settings) are the fields of its configuration ({} for its defaults), None where they are not known; C(by) is who writes (kube-proxy
+    `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is who writes (kube-proxy
     or k3s).
     """
     if settings is None or not cpus:
@@ -69,16 +69,16 @@ def way_of_numbers(version):
 
 
 def number_wish(versions, value, by):
-    """The C(Wish) about a timeout or a switch; 0 leaves it alone."""
+    """The `Wish` about a timeout or a switch; 0 leaves it alone."""
     if not value:
         return NOTHING
     return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, way_of_numbers(version), False) for version in versions], value)
 
 
 def _agreed(wishes, value):
-    """What all versions that come into question do; C(value) where no version is known."""
-    values = set(wish.value for wish in wishes)
-    ways = set(wish.way for wish in wishes)
+    """What all versions that come into question do; `value` where no version is known."""
+    values = {wish.value for wish in wishes}
+    ways = {wish.way for wish in wishes}
     return Wish(values.pop() if len(values) == 1 else None if values else value, ways.pop() if len(ways) == 1 else UNKNOWN,
                 any(wish.capped for wish in wishes))
 
@@ -96,7 +96,7 @@ def after_its_start(value, wish):
 
 
 def advice(wanted, wish, cpus, by):
-    """What has to be set so that the limit is C(wanted) after kube-proxy's start; None where it does not undo it."""
+    """What has to be set so that the limit is `wanted` after kube-proxy's start; None where it does not undo it."""
     if wish.way == LEAVES or after_its_start(wanted, wish) == wanted:
         return None
     if by == "k3s":

@@ -9,11 +9,11 @@ from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrac
 
 
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
-    """What conntrack_size() says with the section node_conntrack, and C(peak), C(peak_because), C(enough) and C(advice) (what of kube-proxy
-    has to be set, or None); None where memory and processors are not known. C(enough) is whether the limit of now, or the one that a
+    """What conntrack_size() says with the section node_conntrack, and `peak`, `peak_because`, `enough` and `advice` (what of kube-proxy
+    has to be set, or None); None where memory and processors are not known. `enough` is whether the limit of now, or the one that a
     module brings which is still to be loaded, will do, 0 being none.
 
-    C(peak) are connections somebody knows of, C(earlier) those an earlier look knew of. Raises BadInput.
+    `peak` are connections somebody knows of, `earlier` those an earlier look knew of. Raises BadInput.
     """
     checked(peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
     if not (is_possible("memory_bytes", section["memory_bytes"]) and is_possible("cpus", section["cpus"])):

@@ -32,11 +32,11 @@ _LIMITS = {  # option -> least, most, what it is
 
 
 def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, kube_proxy_value=None):
-    """C({"max", "buckets", "table_bytes", "needed", "limited_by", "because"}) for a node.
+    """`{"max", "buckets", "table_bytes", "needed", "limited_by", "because"}` for a node.
 
-    C(peak) are the most connections it has had, C(used_percent) how much of the table they may fill, C(memory_percent) how much of the
-    memory the table may take and C(ceiling) the most entries worth having. C(kube_proxy_value) is what kube-proxy will write at its
-    start, None where it leaves the limit alone. C(needed) is what the peak alone asks for, C(limited_by) is memory, ceiling or None.
+    `peak` are the most connections it has had, `used_percent` how much of the table they may fill, `memory_percent` how much of the
+    memory the table may take and `ceiling` the most entries worth having. `kube_proxy_value` is what kube-proxy will write at its
+    start, None where it leaves the limit alone. `needed` is what the peak alone asks for, `limited_by` is memory, ceiling or None.
     Raises BadInput.
     """
     checked(memory_bytes=memory_bytes, cpus=cpus, peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)

@@ -24,11 +24,11 @@ FILE_LIMIT = 256 * 1024
 
 
 def look_into(pid, start_time, reads, finds):
-    """Read files and look for programs in the root of process C(pid).
+    """Read files and look for programs in the root of process `pid`.
 
-    C(start_time) is field 22 of its /proc/PID/stat, so that a reused pid is noticed. C(reads) are absolute paths,
-    C(finds) program names. Returns C({"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
-    "programs": {name: present | absent | unknown}}).
+    `start_time` is field 22 of its /proc/PID/stat, so that a reused pid is noticed. `reads` are absolute paths,
+    `finds` program names. Returns `{"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
+    "programs": {name: present | absent | unknown}}`.
     """
     data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
     try:
@@ -38,21 +38,21 @@ def look_into(pid, start_time, reads, finds):
 
 
 def stat_in(pid, start_time, paths):
-    """What C(paths) are in the root of process C(pid), as C(look_into) goes there; nothing is opened, but for its place (O_PATH).
+    """What `paths` are in the root of process `pid`, as `look_into` goes there; nothing is opened, but for its place (O_PATH).
 
-    Returns C({path: [status, kind, device, inode]}): status ok, absent, denied, unparsed, timeout; kind file, directory, other.
+    Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout; kind file, directory, other.
     """
     data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
     try:
         return json.loads(data.decode("utf-8"))
     except ValueError:
-        return dict((path, [TIMEOUT, None, None, None]) for path in paths)
+        return {path: [TIMEOUT, None, None, None] for path in paths}
 
 
 def read_first(pid, start_time, paths, limit):
-    """Bytes of the first of the absolute C(paths) that is there in the root of process C(pid), of at most C(limit) bytes.
+    """Bytes of the first of the absolute `paths` that is there in the root of process `pid`, of at most `limit` bytes.
 
-    Returns C({"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}) and the
+    Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}` and the
     bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is not passed over.
     """
     data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
@@ -65,7 +65,7 @@ def read_first(pid, start_time, paths, limit):
 
 
 def _from_child(work):
-    """The bytes C(work()) returns, computed in a child that is killed after SECONDS; then they may be cut off."""
+    """The bytes `work()` returns, computed in a child that is killed after SECONDS; then they may be cut off."""
     receiver, sender = os.pipe()
     child = os.fork()
     if child == 0:
@@ -93,7 +93,7 @@ def _from_child(work):
 
 
 def _nothing(status, reads, finds):
-    return {"status": status, "texts": dict((path, [status, ""]) for path in reads), "programs": dict((name, "unknown") for name in finds)}
+    return {"status": status, "texts": {path: [status, ""] for path in reads}, "programs": dict.fromkeys(finds, "unknown")}
 
 
 def _enter(pid):
@@ -106,10 +106,10 @@ def _stat_all(pid, start_time, paths):
     try:
         process, root = _enter(pid)
     except OSError as error:
-        return dict((path, [status_of(error), None, None, None]) for path in paths)
-    found = dict((path, _stat(root, path)) for path in paths)
+        return {path: [status_of(error), None, None, None] for path in paths}
+    found = {path: _stat(root, path) for path in paths}
     if _start_time(process) != start_time:
-        return dict((path, [ABSENT, None, None, None]) for path in paths)
+        return {path: [ABSENT, None, None, None] for path in paths}
     return found
 
 
@@ -129,8 +129,8 @@ def _look(pid, start_time, reads, finds):
         process, root = _enter(pid)
     except OSError as error:
         return _nothing(status_of(error), reads, finds)
-    texts = dict((path, list(_read(root, path))) for path in reads)
-    programs = dict((name, _find(root, name)) for name in finds)
+    texts = {path: list(_read(root, path)) for path in reads}
+    programs = {name: _find(root, name) for name in finds}
     if _start_time(process) != start_time:
         return _nothing(ABSENT, reads, finds)  # Another process by now: what was read is not its own.
     return {"status": OK, "texts": texts, "programs": programs}
@@ -210,7 +210,7 @@ def _find(root, name):
 
 
 def _walk(root, path, regular=True):
-    """An O_PATH descriptor of C(path) inside C(root), a regular file if need be; links are read and walked here, never by the kernel."""
+    """An O_PATH descriptor of `path` inside `root`, a regular file if need be; links are read and walked here, never by the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:

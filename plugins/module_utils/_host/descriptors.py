@@ -16,10 +16,10 @@ SECONDS = 1.0
 _TEXT_LIMIT = 65536
 
 
-class Descriptors(object):
-    """A look at descriptors, at most C(LIMIT) of them and C(SECONDS) long altogether.
+class Descriptors:
+    """A look at descriptors, at most `LIMIT` of them and `SECONDS` long altogether.
 
-    C(status) afterwards: ok, denied (those of some process may not be seen) or timeout (there were more).
+    `status` afterwards: ok, denied (those of some process may not be seen) or timeout (there were more).
     """
 
     def __init__(self, host):
@@ -29,7 +29,7 @@ class Descriptors(object):
         self._deadline = time.monotonic() + SECONDS
 
     def of(self, pid, name=None):
-        """Yield the fdinfo text of each descriptor of C(pid), only where the link ends in C(name) if that is given."""
+        """Yield the fdinfo text of each descriptor of `pid`, only where the link ends in `name` if that is given."""
         folder = "/proc/%d" % pid
         try:
             for entry in os.scandir(self._host.real_path(folder + "/fd")):

@@ -42,9 +42,9 @@ def path_of(folder, token, state):
 
 
 def arm(host, folder, token, told, seconds, restore):
-    """Start the process; returns its pid once it waits. C(told) is written to its file, with C(pid) and C(started) added.
+    """Start the process; returns its pid once it waits. `told` is written to its file, with `pid` and `started` added.
 
-    After C(seconds) it calls C(restore()), which must import nothing and return what is to be told of it. Raises ChangeFailed.
+    After `seconds` it calls `restore()`, which must import nothing and return what is to be told of it. Raises ChangeFailed.
     """
     ours, theirs = os.pipe()
     first = os.fork()

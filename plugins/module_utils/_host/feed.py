@@ -17,7 +17,7 @@ _LAST_SECONDS = 2.0
 
 
 def feed(host, argv, text, seconds):
-    """None where the program ended well with C(text) as its input, else why not. It is killed, with its children, after C(seconds)."""
+    """None where the program ended well with `text` as its input, else why not. It is killed, with its children, after `seconds`."""
     if not host.commands:
         return "no commands are run here"
     try:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The only code of the collection that touches a machine. PRIVATE to the collection.
 
-Everything else is given a C(Host) and asks it. A host is a directory tree (``/`` of a live node, an unpacked
+Everything else is given a `Host` and asks it. A host is a directory tree (``/`` of a live node, an unpacked
 image, a support bundle, a test fixture) and, for ``/`` only, the right to run commands. Links are followed
 inside the tree, so an absolute link in an image never leads to the builder's own files.
 """
@@ -39,8 +39,8 @@ BINARY_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bi
 _ABSENT_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESRCH)
 
 
-class Text(object):
-    """What reading a file gave: C(status) (ok, absent, denied, unparsed) and C(text), empty unless ok."""
+class Text:
+    """What reading a file gave: `status` (ok, absent, denied, unparsed) and `text`, empty unless ok."""
 
     def __init__(self, status, text=""):
         self.status = status
@@ -51,10 +51,10 @@ class Text(object):
         return self.status == OK
 
 
-class Completed(object):
-    """What running a command gave: C(status) (ok = it ended by itself, absent, denied, timeout, unparsed = flooded), C(rc), C(out), C(err).
+class Completed:
+    """What running a command gave: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = flooded), `rc`, `out`, `err`.
 
-    C(size) counts all bytes it wrote and C(peak_bytes) is the most memory it held.
+    `size` counts all bytes it wrote and `peak_bytes` is the most memory it held.
     """
 
     def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
@@ -84,7 +84,7 @@ def status_of(error):
 
 
 class Host(host_notes.Notes):
-    """A machine to look at. C(root) is the directory that is its C(/); commands are run only when C(commands) is true."""
+    """A machine to look at. `root` is the directory that is its `/`; commands are run only when `commands` is true."""
 
     def __init__(self, root="/", commands=True):
         super(Host, self).__init__()
@@ -96,9 +96,9 @@ class Host(host_notes.Notes):
         self.kept = {}
 
     def real_path(self, path):
-        """The path on this machine that C(path) of the tree leads to, with every link followed inside the tree.
+        """The path on this machine that `path` of the tree leads to, with every link followed inside the tree.
 
-        Raises OSError (ELOOP, ENOENT) as the kernel would. For C(/) itself the kernel does the work.
+        Raises OSError (ELOOP, ENOENT) as the kernel would. For `/` itself the kernel does the work.
         """
         if self.root == "/":
             return path
@@ -110,7 +110,7 @@ class Host(host_notes.Notes):
         return self._walked(self._folders[folder], name)
 
     def _walked(self, done, path):
-        """C(path) from the real directory C(done) on."""
+        """`path` from the real directory `done` on."""
         ahead = [part for part in path.split("/") if part not in ("", ".")]
         links = 0
         while ahead:
@@ -133,7 +133,7 @@ class Host(host_notes.Notes):
         return done
 
     def tree_path(self, path):
-        """Where C(path) leads, written as a path of the tree: C(/sbin/iptables) to C(/usr/sbin/xtables-nft-multi). None if it leads nowhere."""
+        """Where `path` leads, written as a path of the tree: `/sbin/iptables` to `/usr/sbin/xtables-nft-multi`. None if it leads nowhere."""
         try:
             real = os.path.realpath(path) if self.root == "/" else self.real_path(path)
             os.stat(real)
@@ -143,7 +143,7 @@ class Host(host_notes.Notes):
         return real if self.root == "/" else (real[len(self.root):] or "/")
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
-        """(status, bytes) of a regular file of at most C(limit) bytes. Never waits: FIFOs and devices are C(unparsed).
+        """(status, bytes) of a regular file of at most `limit` bytes. Never waits: FIFOs and devices are `unparsed`.
 
         /dev/null is an empty file: what systemd and kmod take for masked leads to it.
         """
@@ -152,7 +152,7 @@ class Host(host_notes.Notes):
         return (status, b"".join(chunks)) if status == OK else (status, b"")
 
     def _read_through(self, path, consume, limit):
-        """Status of a regular file whose bytes went to C(consume), at most a block more than C(limit)."""
+        """Status of a regular file whose bytes went to `consume`, at most a block more than `limit`."""
         try:
             handle = os.open(self.real_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         except _PATH_ERRORS as error:
@@ -175,16 +175,16 @@ class Host(host_notes.Notes):
         return UNPARSED
 
     def stream_file(self, path, consume, limit, packed=None):
-        """Status of a regular file whose content goes to C(consume(bytes)) block by block; C(packed=None) unpacks what begins like gzip.
+        """Status of a regular file whose content goes to `consume(bytes)` block by block; `packed=None` unpacks what begins like gzip.
 
-        Where the status is not ok, what was consumed until then is the sound beginning. C(limit) counts for what comes out.
+        Where the status is not ok, what was consumed until then is the sound beginning. `limit` counts for what comes out.
         """
         unpacked = _Unpacked(consume, limit, packed)
         status = self._read_through(path, unpacked.feed, limit)
         return self.note(path, unpacked.status() if status == OK else status)
 
     def read_text(self, path, limit=TEXT_LIMIT):
-        """C(Text) of a file; a C(.gz) is unpacked (the limit counts for what comes out). Bytes that are no UTF-8 become U+FFFD."""
+        """`Text` of a file; a `.gz` is unpacked (the limit counts for what comes out). Bytes that are no UTF-8 become U+FFFD."""
         if not path.endswith(".gz"):
             status, data = self.read_bytes(path, limit)
             return Text(status, data.decode("utf-8", "replace"))
@@ -211,7 +211,7 @@ class Host(host_notes.Notes):
         return self.stat(path) is not None
 
     def presence(self, path):
-        """ok where something is at C(path), absent where nothing is, else why that cannot be told."""
+        """ok where something is at `path`, absent where nothing is, else why that cannot be told."""
         with self.noting() as notes:
             found = self.stat(path)
         return OK if found is not None else notes.get(path, ABSENT)
@@ -225,7 +225,7 @@ class Host(host_notes.Notes):
         return found is not None and stat.S_ISREG(found.st_mode)
 
     def read_link(self, path):
-        """Target of the link C(path) itself, or None if it is no link."""
+        """Target of the link `path` itself, or None if it is no link."""
         folder, name = os.path.split(path)
         try:
             return os.readlink(os.path.join(self.real_path(folder), name))
@@ -244,7 +244,7 @@ class Host(host_notes.Notes):
         return os.geteuid() == 0
 
     def find_binary(self, name):
-        """Path of the tree at which a root user finds the program C(name), or None."""
+        """Path of the tree at which a root user finds the program `name`, or None."""
         for folder in BINARY_DIRECTORIES:
             path = folder + "/" + name
             found = self.stat(path)
@@ -253,24 +253,24 @@ class Host(host_notes.Notes):
         return None
 
     def binary(self, name):
-        """(status, path): as C(find_binary), and absent only where every folder that comes before it could be searched."""
+        """(status, path): as `find_binary`, and absent only where every folder that comes before it could be searched."""
         with self.noting() as notes:
             path = self.find_binary(name)
         return (OK if path else next(iter(notes.values()), ABSENT)), path
 
     def run(self, argv, timeout=5.0, limit=OUTPUT_LIMIT):
-        """Run a program of the node and always come back: C(Completed) with all of its output. See C(stream)."""
+        """Run a program of the node and always come back: `Completed` with all of its output. See `stream`."""
         chunks = []
         done = self.stream(argv, chunks.append, timeout, limit)
         done.out = b"".join(chunks).decode("utf-8", "replace")
         return done
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
-        """Run a program of the node, give its output to C(consume(bytes)) while it runs, and always come back: C(Completed) without C(out).
+        """Run a program of the node, give its output to `consume(bytes)` while it runs, and always come back: `Completed` without `out`.
 
         It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed
-        with its children after C(timeout) seconds or C(limit) bytes of output, and is not run at all where commands
-        are not allowed (C(denied)). C(while_waiting()) is called once if it takes its time before it prints.
+        with its children after `timeout` seconds or `limit` bytes of output, and is not run at all where commands
+        are not allowed (`denied`). `while_waiting()` is called once if it takes its time before it prints.
         """
         if not self.commands:
             return Completed(DENIED)
@@ -292,8 +292,8 @@ class Host(host_notes.Notes):
         return host_run.own_peak_bytes()
 
 
-class _Unpacked(object):
-    """Bytes on their way to C(consume); those of gzip members come out plain, and never more than C(limit) of them."""
+class _Unpacked:
+    """Bytes on their way to `consume`; those of gzip members come out plain, and never more than `limit` of them."""
 
     def __init__(self, consume, limit, packed):
         self._consume = consume

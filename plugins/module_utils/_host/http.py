@@ -22,10 +22,10 @@ _OVERLAP = 4096
 
 
 def find_local(address, port, path, pattern, seconds, limit):
-    """(status, match or None) of the first place that fits C(pattern) (of bytes) in what C(GET path) answers within C(seconds).
+    """(status, match or None) of the first place that fits `pattern` (of bytes) in what `GET path` answers within `seconds`.
 
-    C(address) is an IP address of the loopback interface; any other is C(denied). Reading stops at the match, or after C(limit) bytes,
-    which is C(unparsed), as is an answer without a match.
+    `address` is an IP address of the loopback interface; any other is `denied`. Reading stops at the match, or after `limit` bytes,
+    which is `unparsed`, as is an answer without a match.
     """
     if not _LOOPBACK.match(address):
         return DENIED, None

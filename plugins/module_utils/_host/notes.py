@@ -15,15 +15,15 @@ _PASSWD_LIMIT = 4 * 1024 * 1024
 _SEEN = ("ok", "absent")
 
 
-class Notes(object):
-    """A Host says C(note) of what it could not see, and a collector asks with C(noting)."""
+class Notes:
+    """A Host says `note` of what it could not see, and a collector asks with `noting`."""
 
     def __init__(self):
         self._notes = []
 
     @contextlib.contextmanager
     def noting(self):
-        """C({path: why}) of all that could not be seen while the block lasted, however it was asked for: a status (denied, unparsed) or half a
+        """`{path: why}` of all that could not be seen while the block lasted, however it was asked for: a status (denied, unparsed) or half a
         sentence. What is not there was seen; what lies below a folder that may not be entered was not."""
         notes = collections.OrderedDict()
         self._notes.append(notes)
@@ -33,7 +33,7 @@ class Notes(object):
             self._notes.pop()
 
     def note(self, path, why):
-        """Tell the blocks that C(path) could not be seen, unless C(why) is the status of something that was; returns C(why)."""
+        """Tell the blocks that `path` could not be seen, unless `why` is the status of something that was; returns `why`."""
         if why not in _SEEN:
             for notes in self._notes:
                 if len(notes) < NOTES_LIMIT:

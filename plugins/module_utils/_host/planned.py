@@ -11,7 +11,7 @@ from .host import ABSENT, OK, TEXT_LIMIT, Host
 
 
 class PlannedHost(Host):
-    """The tree of C(host) with C(texts) {path: text, or None for a file that goes} in it."""
+    """The tree of `host` with `texts` {path: text, or None for a file that goes} in it."""
 
     def __init__(self, host, texts):
         super().__init__(host.root, host.commands)
@@ -31,8 +31,8 @@ class PlannedHost(Host):
 
     def list_dir(self, path):
         status, names = super().list_dir(path)
-        come = set(posixpath.basename(name) for name, text in self._texts.items() if text is not None and posixpath.dirname(name) == path)
-        gone = set(posixpath.basename(name) for name, text in self._texts.items() if text is None and posixpath.dirname(name) == path)
+        come = {posixpath.basename(name) for name, text in self._texts.items() if text is not None and posixpath.dirname(name) == path}
+        gone = {posixpath.basename(name) for name, text in self._texts.items() if text is None and posixpath.dirname(name) == path}
         return OK if come and status == ABSENT else status, sorted((set(names) | come) - gone)
 
     def stat(self, path):

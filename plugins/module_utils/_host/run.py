@@ -29,8 +29,8 @@ PROMPT_SECONDS = 0.02
 _F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl knows the name only from Python 3.10 on.
 
 
-class Ending(object):
-    """How a program ended: C(killed_for) (None, SLOW, FLOOD), C(rc) (None: it hangs), C(messages), C(size) of all it wrote, C(peak_bytes)."""
+class Ending:
+    """How a program ended: `killed_for` (None, SLOW, FLOOD), `rc` (None: it hangs), `messages`, `size` of all it wrote, `peak_bytes`."""
 
     def __init__(self):
         self.killed_for = None
@@ -66,7 +66,7 @@ def _step_back(pid):
 
 
 def attend(process, consume, deadline, limit, while_waiting=None):
-    """C(Ending) of a process; C(consume(bytes)) gets its output while it runs. What consume raises ends the process too."""
+    """`Ending` of a process; `consume(bytes)` gets its output while it runs. What consume raises ends the process too."""
     ending = Ending()
     try:
         if while_waiting and _is_at_work(process, deadline):

@@ -16,7 +16,7 @@ from .. import _errors
 
 @contextlib.contextmanager
 def scratch(texts):
-    """Path of a directory that holds C({relative path: text}) as long as it is needed. Raises ChangeFailed."""
+    """Path of a directory that holds `{relative path: text}` as long as it is needed. Raises ChangeFailed."""
     folder = None
     try:
         try:

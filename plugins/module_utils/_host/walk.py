@@ -38,16 +38,16 @@ HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
 LATE = "was not read: there were too many files before it"
 AWAY = "is on a file system of another machine or of a daemon"
 
-# C(path) in the tree, C(data) of the whole file without NUL bytes, C(mode) bits of it; C(nul): whether it has some, so that who runs it may see
+# `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether it has some, so that who runs it may see
 # other commands in it than are read here.
 Found = collections.namedtuple("Found", "path data mode nul")
 
 
-class Walk(object):
-    """Reads files, and keeps count: C(files) and C(bytes) read. What could not be read is noted (Host.note).
+class Walk:
+    """Reads files, and keeps count: `files` and `bytes` read. What could not be read is noted (Host.note).
 
-    A text that is too large is missed where it begins with C(#!) or its path is C(worth(path)). A script with NUL bytes is no program: dash
-    and bash run it. C(done) is False once a limit ended it.
+    A text that is too large is missed where it begins with `#!` or its path is `worth(path)`. A script with NUL bytes is no program: dash
+    and bash run it. `done` is False once a limit ended it.
     """
 
     def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS, worth=lambda path: True):
@@ -60,7 +60,7 @@ class Walk(object):
         self._mounted = None
 
     def below(self, folder, wanted, depth=0):
-        """(status, [Found]) of the files in C(folder) and C(depth) levels of folders below it whose bytes are C(wanted(bytes)), in their order."""
+        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it whose bytes are `wanted(bytes)`, in their order."""
         try:
             real = self._host.real_path(folder)
             if self._host.root == "/":
@@ -76,7 +76,7 @@ class Walk(object):
         return (_host.OK if self.done else _host.TIMEOUT), found
 
     def read(self, path, wanted=None, packed=False):
-        """(status, Found or None) of one file behind all links of the tree; None where it is no text (C(packed): nor gzip), or not C(wanted)."""
+        """(status, Found or None) of one file behind all links of the tree; None where it is no text (`packed`: nor gzip), or not `wanted`."""
         try:
             real = self._host.real_path(path)
             seen = os.stat(real)
@@ -90,7 +90,7 @@ class Walk(object):
         return _host.OK, self.whole(found) if wanted is not None else found
 
     def whole(self, found):
-        """C(found), which is of interest, or None and a note where there may be more in it than is read."""
+        """`found`, which is of interest, or None and a note where there may be more in it than is read."""
         if found.nul:
             self._host.note(found.path, HOLDS_NUL)
         return None if found.nul else found
@@ -130,7 +130,7 @@ class Walk(object):
             found.append(linked)
 
     def _text(self, real, path, flag, mode, packed=False):
-        """C(Found) of a regular file, None for what is no text or too large. Raises OSError."""
+        """`Found` of a regular file, None for what is no text or too large. Raises OSError."""
         handle = os.open(real, _FLAGS | flag)
         try:
             data = os.read(handle, _FIRST)
@@ -170,11 +170,11 @@ class Walk(object):
         return not ours and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path)
 
     def _is_foreign(self, real):
-        """Whether a file system that is not of the node's own disks is mounted at C(real)."""
+        """Whether a file system that is not of the node's own disks is mounted at `real`."""
         return self._mounts().get(real, _OWN) not in _OWN_TYPES
 
     def _leads_away(self, real):
-        """Whether C(real) is on such a file system, and the tree that is looked at is not."""
+        """Whether `real` is on such a file system, and the tree that is looked at is not."""
         point = self._point_of(real)
         return self._is_foreign(point) and point != self._point_of(self._host.root)
 

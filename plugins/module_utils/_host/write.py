@@ -131,7 +131,7 @@ def folder_of(host, path):
 
 
 def may_write(host, path):
-    """Why C(path) could not be written, as a sentence, or None. Changes nothing: check mode asks this too."""
+    """Why `path` could not be written, as a sentence, or None. Changes nothing: check mode asks this too."""
     folder = os.path.dirname(path)
     while not host.exists(folder) and folder != "/":
         folder = os.path.dirname(folder)
@@ -150,7 +150,7 @@ def may_write(host, path):
 
 
 def may_set(host, path):
-    """Why the value C(path) below /proc/sys could not be set, as a sentence, or None. Changes nothing."""
+    """Why the value `path` below /proc/sys could not be set, as a sentence, or None. Changes nothing."""
     if host.exists(path) and os.access(host.real_path(path), os.W_OK):
         return None
     # The kernel asks the mode of root as well (fs/proc/proc_sysctl.c test_perm()): 0444 is what other network namespaces have.
@@ -160,7 +160,7 @@ def may_set(host, path):
 
 
 def set_value(host, path, value):
-    """Set the value C(path) below /proc/sys. Raises ChangeFailed where the kernel does not take it."""
+    """Set the value `path` below /proc/sys. Raises ChangeFailed where the kernel does not take it."""
     try:
         handle = os.open(host.real_path(path), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:

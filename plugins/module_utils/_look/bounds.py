@@ -27,13 +27,13 @@ WIDE_LIMIT = 60
 
 
 def presentable(value, narrow=False):
-    """C(value) with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON escapes)."""
+    """`value` with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON escapes)."""
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode("utf-8")
         limit = ASCII_LIMIT if _PLAIN.match(text) else WIDE_LIMIT
         return text[:40 if narrow else limit]
     if isinstance(value, dict):
-        return dict((key, presentable(content, narrow)) for key, content in value.items())
+        return {key: presentable(content, narrow) for key, content in value.items()}
     if isinstance(value, list):
         return [presentable(content, narrow) for content in value]
     return value
@@ -41,7 +41,7 @@ def presentable(value, narrow=False):
 
 def fitted(sections):
     """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too large together."""
-    others = presentable(dict((name, section) for name, section in sections.items() if name not in _FITTED))
+    others = presentable({name: section for name, section in sections.items() if name not in _FITTED})
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)
     found = dict(sections, **others)
@@ -58,7 +58,7 @@ def fitted(sections):
 
 
 def fitted_modules(section, limit=MODULES_LIMIT):
-    """The section node_kernel_modules with at most C(limit) bytes; details go, verdicts stay."""
+    """The section node_kernel_modules with at most `limit` bytes; details go, verdicts stay."""
     section = presentable(section)
     for row in section["modules"]:
         row["blocks"] = _examples(row["blocks"])

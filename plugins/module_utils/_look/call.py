@@ -9,7 +9,7 @@ from .tree import open_to_look
 
 
 def exit_with_facts(module, collect):
-    """End the module with the facts that C(collect(host, node_host)) returns for the tree its options name."""
+    """End the module with the facts that `collect(host, node_host)` returns for the tree its options name."""
     try:
         facts = fitted(collect(*open_to_look(module.params)))
     except _errors.BadInput as error:

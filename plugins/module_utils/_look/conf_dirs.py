@@ -18,9 +18,9 @@ DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 
 
 def effective_files(host, name, endings=(".conf",)):
-    """(status, [path]) of the files of C(name) (C(modprobe.d), C(modules-load.d)) that count, in reading order.
+    """(status, [path]) of the files of `name` (`modprobe.d`, `modules-load.d`) that count, in reading order.
 
-    The status is C(absent) where no such directory exists and C(denied) where one may not be read.
+    The status is `absent` where no such directory exists and `denied` where one may not be read.
     """
     chosen, status = {}, ABSENT
     for parent in DIRECTORIES:
@@ -35,7 +35,7 @@ def effective_files(host, name, endings=(".conf",)):
 
 
 def is_masked(host, path):
-    """Whether the links from C(path) end at /dev/null, which an image tree need not have."""
+    """Whether the links from `path` end at /dev/null, which an image tree need not have."""
     for _step in range(LINKS_LIMIT):
         target = host.read_link(path)
         if target is None:

@@ -15,8 +15,8 @@ CONTAINER_LOGS = "/var/log/containers"
 ID_DIGITS = 13
 
 
-class Containers(object):
-    """C(of(pid)) for any number of processes; the folders of logs are listed once, when the first container is met."""
+class Containers:
+    """`of(pid)` for any number of processes; the folders of logs are listed once, when the first container is met."""
 
     def __init__(self, host):
         self._host = host
@@ -24,7 +24,7 @@ class Containers(object):
         self._links = None
 
     def of(self, pid):
-        """C({"id", "name", "pod", "namespace", "pod_uid"}), each null where it is not known; None for a process in no container."""
+        """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None for a process in no container."""
         place = parse_cgroup(self._host.read_text("/proc/%d/cgroup" % pid).text)
         if place is None:
             return None
@@ -39,12 +39,12 @@ class Containers(object):
     def _list(self):
         pods = [parse_pod_folder(name) for name in self._host.list_dir(POD_LOGS)[1]]
         links = [parse_container_link(name) for name in self._host.list_dir(CONTAINER_LOGS)[1]]
-        self._pods = dict((pod[0], pod) for pod in pods if pod)
-        self._links = dict((link[0], link) for link in links if link)
+        self._pods = {pod[0]: pod for pod in pods if pod}
+        self._links = {link[0]: link for link in links if link}
 
 
 def who(name, container):
-    """The process C(name) for readers: with its pod, its container, or alone where it is a process of the node itself."""
+    """The process `name` for readers: with its pod, its container, or alone where it is a process of the node itself."""
     if container is None:
         return name
     if container["pod"]:

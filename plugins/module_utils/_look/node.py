@@ -43,7 +43,7 @@ COLLECTORS = {
 SECTIONS = tuple(sorted(COLLECTORS))
 
 
-class _Look(object):
+class _Look:
     """One look at a node: a section that others rest on is collected once, whether or not it was asked for itself."""
 
     def __init__(self, host, node, sections, modules, kernel, hook_directories):
@@ -62,10 +62,10 @@ class _Look(object):
 
 
 def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
-    """C({"node_<section>": evidence}) for the sections asked for; C(node) is what open_tree() told. Raises BadInput."""
+    """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() told. Raises BadInput."""
     if "conntrack" in sections and node["place"] == "live":
         # What the other sections take is the time in which the counters may grow.
         from .conntrack.now import first_counters
         first_counters(host)
     look = _Look(host, node, sections, modules, kernel, hook_directories)
-    return dict(("node_" + section, look.section(section)) for section in sections)
+    return {"node_" + section: look.section(section) for section in sections}

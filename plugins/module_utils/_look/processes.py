@@ -11,8 +11,8 @@ from .unread import status_of_notes
 _TICKS = 100.0
 
 
-class Process(object):
-    """One process: C(pid), C(name) (comm), C(arguments), C(state), C(start_time), C(status) of reading these, and
+class Process:
+    """One process: `pid`, `name` (comm), `arguments`, `state`, `start_time`, `status` of reading these, and
     whether it lives in another root (None = cannot be told)."""
 
     def __init__(self, host, pid, name):
@@ -27,7 +27,7 @@ class Process(object):
         self.contained = None if ours is None or theirs is None else (ours.st_dev, ours.st_ino) != (theirs.st_dev, theirs.st_ino)
 
     def age_seconds(self, uptime):
-        """Seconds since it started, with C(uptime_seconds()); None where one of both is not known."""
+        """Seconds since it started, with `uptime_seconds()`; None where one of both is not known."""
         if uptime is None or not (self.start_time or "").isdigit():
             return None
         return round(max(0.0, uptime - int(self.start_time) / _TICKS), 1)
@@ -42,12 +42,12 @@ class Process(object):
         return found is not None and found.st_uid == 0
 
     def option(self, *names):
-        """What C(option_of) tells of its arguments."""
+        """What `option_of` tells of its arguments."""
         return option_of(self.arguments, *names)
 
 
 def option_of(arguments, *names):
-    """Value of the last C(--name=value) or C(--name value) among the arguments, or None."""
+    """Value of the last `--name=value` or `--name value` among the arguments, or None."""
     return next(reversed(options_of(arguments, *names)), None)
 
 
@@ -101,7 +101,7 @@ def named_processes(host):
 
 
 def find_processes(host, names):
-    """(status, [Process]) of the processes whose comm is in C(names), or for which C(names(comm)) is true, by pid."""
+    """(status, [Process]) of the processes whose comm is in `names`, or for which `names(comm)` is true, by pid."""
     wanted = names if callable(names) else names.__contains__
     status, named = named_processes(host)
     found = [Process(host, pid, name) for pid, name in named if wanted(name)]

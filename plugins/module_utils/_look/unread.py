@@ -11,7 +11,7 @@ PATHS_LIMIT = 5
 
 
 def told(host, path, why):
-    """One sentence; C(why) is what C(Host.noting) gave for the path: a status, or half a sentence."""
+    """One sentence; `why` is what `Host.noting` gave for the path: a status, or half a sentence."""
     if why == DENIED:
         return "%s is not readable %s" % (path, "even as root" if host.is_root() else "as user '%s'; run with become" % host_notes.user_name())
     if why == UNPARSED:
@@ -28,7 +28,7 @@ def status_of_notes(notes):
 
 
 def unread_rows(host, notes_by_source):
-    """([{"source", "path", "reason"}], how many there are in all) of C({source: notes})."""
+    """([{"source", "path", "reason"}], how many there are in all) of `{source: notes}`."""
     rows = [{"source": source, "path": path, "reason": told(host, path, notes_by_source[source][path])}
             for source in sorted(notes_by_source) for path in sorted(notes_by_source[source])[:PATHS_LIMIT]]
     return rows, sum(len(notes) for notes in notes_by_source.values())

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """/var/lib/dpkg/alternatives/NAME and /var/lib/alternatives/NAME: one group of update-alternatives. PRIVATE to the collection.
 
-Sample: C(auto), C(/usr/sbin/iptables), then name and link of each slave, an empty line, and for each choice its path, its
+Sample: `auto`, `/usr/sbin/iptables`, then name and link of each slave, an empty line, and for each choice its path, its
 priority and the paths of its slaves. Debian's and openSUSE's program (dpkg utils/update-alternatives.c) and that of the Red Hat
 family (chkconfig alternatives.c) agree in all but the priority, before which the latter writes the family a choice belongs to
-(C(@name@10)).
+(`@name@10`).
 """
 
 import re
@@ -16,7 +16,7 @@ _PRIORITY = re.compile(r"(?:@[^@]*@)?(-?\d{1,9})\Z")
 
 
 def parse_alternatives(text):
-    """C({"mode": auto | manual, "link": path, "slaves": {name: link}}), or None for what is no such file."""
+    """`{"mode": auto | manual, "link": path, "slaves": {name: link}}`, or None for what is no such file."""
     head, empty, _choices = text.partition("\n\n")
     lines = head.split("\n")
     names, links = lines[2::2], lines[3::2]
@@ -28,7 +28,7 @@ def parse_alternatives(text):
 
 
 def parse_choices(text):
-    """C([{"path", "priority", "slaves": {name: path}}]) of such a file, without the slaves a choice lacks; None where it cannot be read."""
+    """`[{"path", "priority", "slaves": {name: path}}]` of such a file, without the slaves a choice lacks; None where it cannot be read."""
     group = parse_alternatives(text)
     if group is None:
         return None
@@ -40,5 +40,5 @@ def parse_choices(text):
         priority = _PRIORITY.match(row[1]) if len(row) == size else None
         if not priority or not all(path.startswith("/") for path in row[:1] + row[2:] if path):
             return None
-        found.append({"path": row[0], "priority": int(priority.group(1)), "slaves": dict((name, path) for name, path in zip(names, row[2:]) if path)})
+        found.append({"path": row[0], "priority": int(priority.group(1)), "slaves": {name: path for name, path in zip(names, row[2:]) if path}})
     return found

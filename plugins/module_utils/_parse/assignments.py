@@ -10,4 +10,4 @@ _PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]+)[ \t]*=[ \t]*[\"']?([^\"'#\n]
 
 def parse_assignments(text):
     """{name: value}; the last of several counts. Quotes are taken off, nothing is expanded."""
-    return dict((name, value.strip()) for name, value in _PAIR.findall(text))
+    return {name: value.strip() for name, value in _PAIR.findall(text)}

@@ -27,7 +27,7 @@ _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd
 
 
 def lacking(there):
-    """What of PARTS is not there; C(there) tells it of a path."""
+    """What of PARTS is not there; `there` tells it of a path."""
     return [what for what, paths in PARTS if not any(there(path) for path in paths)]
 
 

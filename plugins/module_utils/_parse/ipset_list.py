@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What C(ipset list -t) prints: sets and how full they are. PRIVATE to the collection.
+"""What `ipset list -t` prints: sets and how full they are. PRIVATE to the collection.
 
-Sample, with an empty line between sets: C(Name: KUBE-CLUSTER-IP), C(Type: hash:ip,port), C(Header: family inet hashsize 1024
-maxelem 65536), C(Number of entries: 12). Format: ipset lib/session.c list_create().
+Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip,port`, `Header: family inet hashsize 1024
+maxelem 65536`, `Number of entries: 12`. Format: ipset lib/session.c list_create().
 """
 
 import re
@@ -14,7 +14,7 @@ _RANGE = re.compile(r"\brange (\d+)-(\d+)\b")
 
 
 def parse_ipset_list(text):
-    """[C({"name", "entries": int or None, "size_limit": int or None})] in the order printed."""
+    """[`{"name", "entries": int or None, "size_limit": int or None}`] in the order printed."""
     sets = []
     for line in text.splitlines():
         key, colon, value = line.partition(": ")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """os-release: which distribution this is. PRIVATE to the collection.
 
-Sample: C(VERSION_ID="12"). Grammar: man os-release, shell-like assignments.
+Sample: `VERSION_ID="12"`. Grammar: man os-release, shell-like assignments.
 """
 
 import shlex

@@ -26,7 +26,7 @@ _OFF, _ON = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
 
 def parse_tuned_profile(text):
-    """C(Profile); of sections whose type is sysctl the one of that name, or those that say so."""
+    """`Profile`; of sections whose type is sysctl the one of that name, or those that say so."""
     sections, name = {}, None
     for number, line in enumerate(text.splitlines(), 1):
         line = _COMMENT.sub("", line).strip()
@@ -36,10 +36,10 @@ def parse_tuned_profile(text):
         elif name and "=" in line and line[0] != ";":
             key, _equals, value = line.partition("=")
             sections.setdefault(name, []).append((key.strip(), value.strip(), number))
-    include = dict((key, value) for key, value, _line in sections.get("main", [])).get("include", "")
+    include = {key: value for key, value, _line in sections.get("main", [])}.get("include", "")
     replaces, settings = False, []
     for name in sorted(sections):
-        about = dict((key, value.lower()) for key, value, _line in sections[name] if key in _ABOUT_ITSELF)
+        about = {key: value.lower() for key, value, _line in sections[name] if key in _ABOUT_ITSELF}
         if about.get("type", name) == "sysctl" and about.get("enabled") not in _OFF:
             replaces = replaces or about.get("replace") in _ON
             settings += [(path_of(key), value, line) for key, value, line in sections[name] if key not in _ABOUT_ITSELF]
@@ -47,7 +47,7 @@ def parse_tuned_profile(text):
 
 
 def assigned(value, before):
-    """The value that is left of C(before) (an int, or None if it is not known) where a profile assigns C(value); None if that cannot be told."""
+    """The value that is left of `before` (an int, or None if it is not known) where a profile assigns `value`; None if that cannot be told."""
     value = value.strip("\"'")
     if "${" in value:
         return None

@@ -16,13 +16,13 @@ _CONTENT = ("rules", "drops", "hint", "kubelet_canary", "proxy_canary")
 
 
 def backend_evidence(rule_sets, unread=()):
-    """C({"sets", "kubelet_backend", "kube_proxy_backend", "mixing"}) of what one reading of the kernel gave.
+    """`{"sets", "kubelet_backend", "kube_proxy_backend", "mixing"}` of what one reading of the kernel gave.
 
-    C(unread) are [(backend, family, why)] of what holds rules that could not be read. A number of a set that is not readable
+    `unread` are [(backend, family, why)] of what holds rules that could not be read. A number of a set that is not readable
     counts what was read, and what was not seen in it is None instead of False.
     """
     sets = [_set_of(rules) for rules in rule_sets if rules.backend in BACKENDS and rules.family in FAMILIES]
-    known = set((row["backend"], row["family"]) for row in sets)
+    known = {(row["backend"], row["family"]) for row in sets}
     for backend, family, _why in unread:
         if (backend, family) not in known:
             known.add((backend, family))
@@ -31,10 +31,10 @@ def backend_evidence(rule_sets, unread=()):
     for row in sets:
         if any((row["backend"], row["family"]) == where[:2] for where in unread):
             _doubt(row)
-    kubelet = dict((family, _used(sets, family, _marks_of_kubelet)) for family in FAMILIES)
-    proxy = dict((family, _used(sets, family, _marks_of_kube_proxy)) for family in FAMILIES)
+    kubelet = {family: _used(sets, family, _marks_of_kubelet) for family in FAMILIES}
+    proxy = {family: _used(sets, family, _marks_of_kube_proxy) for family in FAMILIES}
     verdict, because = judge_mixing(sets, kubelet, proxy, [why for _backend, _family, why in unread])
-    rows = [dict((key, row[key]) for key in row if key not in ("tables", "proxy_jumps")) for row in sets]
+    rows = [{key: row[key] for key in row if key not in ("tables", "proxy_jumps")} for row in sets]
     return {
         "sets": sorted(rows, key=lambda row: (BACKENDS.index(row["backend"]), row["family"])), "kubelet_backend": kubelet,
         "kube_proxy_backend": proxy, "mixing": {"verdict": verdict, "because": because},
@@ -98,7 +98,7 @@ def _used(sets, family, marks):
 
 
 def judge_mixing(sets, kubelet, proxy, doubts):
-    """(none | harmless | suspicious | conflicting | unknown, one sentence). C(doubts) say what could not be read."""
+    """(none | harmless | suspicious | conflicting | unknown, one sentence). `doubts` say what could not be read."""
     conflict = _conflict(sets, kubelet, proxy)
     if conflict:
         return "conflicting", conflict

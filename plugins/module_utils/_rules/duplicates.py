@@ -13,7 +13,7 @@ _MARKING = frozenset(("MARK", "CONNMARK"))
 
 
 def ask_duplicates(rule_set, setting):
-    """duplicate_rule of one rule set; C(count) is the number of copies too many."""
+    """duplicate_rule of one rule set; `count` is the number of copies too many."""
     for name, table in readable(rule_set):
         told = set()
         for chain, text, times in sorted(table.duplicates()):
@@ -57,7 +57,7 @@ def _marks(table, chain):
         if name in seen or name not in table.chains:
             continue
         seen.add(name)
-        targets = set(rule.target for rule in table.chains[name].rules)
+        targets = {rule.target for rule in table.chains[name].rules}
         if targets & _MARKING:
             return True
         waiting += targets
@@ -94,7 +94,7 @@ def _repeated_jumps(rule_set, name, table, told):
 
 
 def _distinct_jumps(table, chain, told):
-    """The rules of a chain that lead to another one, without those that are C(told) as repeated; of more of these than were kept, the first."""
+    """The rules of a chain that lead to another one, without those that are `told` as repeated; of more of these than were kept, the first."""
     seen = set() if chain in table.repeated_more else None
     for rule in table.chains[chain].rules if chain in table.chains else ():
         if rule.target in table.chains and (chain, rule.text) not in told and (seen is None or fingerprint(rule.text) not in seen):

@@ -15,7 +15,7 @@ _LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB
 
 
 def ask_loops(rule_set, setting):
-    """chain_loop of one rule set: one for each set of chains that lead to one another, C(count) is how many they are."""
+    """chain_loop of one rule set: one for each set of chains that lead to one another, `count` is how many they are."""
     found = []
     for name, table in readable(rule_set):
         edges = _edges(table)
@@ -65,8 +65,8 @@ def _component(chain, waiting, inside):
 
 def _edges(table):
     """{chain: targets that are chains}."""
-    edges = dict((name, sorted(set(rule.target for rule in chain.rules if rule.target in table.chains))) for name, chain in table.chains.items() if chain.rules)
-    edges = dict((name, targets) for name, targets in edges.items() if targets)
+    edges = {name: sorted({rule.target for rule in chain.rules if rule.target in table.chains}) for name, chain in table.chains.items() if chain.rules}
+    edges = {name: targets for name, targets in edges.items() if targets}
     if any(_leads_up(chain, target, edges) for chain, targets in edges.items() for target in targets):
         _add_services(table, edges)
     return edges

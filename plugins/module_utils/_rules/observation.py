@@ -10,7 +10,7 @@ TEXT_LIMIT = 200
 NAME_LIMIT = 64
 # Of each kind so many observations are kept; fifty at most are ever shown (max_offenders).
 ROWS_LIMIT = 1000
-# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of C(KUBE-SEP-).
+# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of `KUBE-SEP-`.
 PLACES_LIMIT = 10000
 _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
@@ -24,22 +24,22 @@ KINDS = (
 
 
 def cut(text, limit=TEXT_LIMIT):
-    """The text itself, or its start with three dots where it is longer than C(limit) characters."""
+    """The text itself, or its start with three dots where it is longer than `limit` characters."""
     return text if len(text) <= limit else text[:limit - 3] + "..."
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; C(text) is a rule as saved, C(detail) a short clause of ours, None where it is to be counted only."""
+    """The dict of one observation; `text` is a rule as saved, `detail` a short clause of ours, None where it is to be counted only."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table, "chain": cut(chain, NAME_LIMIT),
         "text": cut(text), "count": count, "detail": detail,
     }
 
 
-class Tally(object):
-    """Observations without end: those that differ in nothing but C(count) added up, ROWS_LIMIT of each kind kept, all others counted.
+class Tally:
+    """Observations without end: those that differ in nothing but `count` added up, ROWS_LIMIT of each kind kept, all others counted.
 
-    C(more): {(kind, family, backend, table, chain, whether they have a text): count} of the others.
+    `more`: {(kind, family, backend, table, chain, whether they have a text): count} of the others.
     """
 
     def __init__(self, observations=()):
@@ -67,7 +67,7 @@ class Tally(object):
 
 
 def place_of(row):
-    """What C(Tally.more) keeps of an observation."""
+    """What `Tally.more` keeps of an observation."""
     return row["kind"], row["family"], row["backend"], row["table"], row["chain"], bool(row["text"])
 
 

@@ -17,7 +17,7 @@ _OWN = {
               "|IPVS-OUT-FILTER|PROXY-CANARY|KUBELET-CANARY)",
     "mangle": "KUBE-(?:IPTABLES-HINT|PROXY-CANARY|KUBELET-CANARY)",
 }
-_PATTERNS = dict((table, re.compile(pattern + r"\Z")) for table, pattern in _OWN.items())
+_PATTERNS = {table: re.compile(pattern + r"\Z") for table, pattern in _OWN.items()}
 # Chains by which somebody who lives shows where it lives; they hold no rules and stay behind in a backend that was left.
 MARKS = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY", "KUBE-PROXY-CANARY")
 

@@ -36,10 +36,10 @@ _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "h
 
 
 def ask(rule_sets, setting_by, services=None, used=None):
-    """(observations of one node, most telling first; C(Tally.more), how many there are beside them).
+    """(observations of one node, most telling first; `Tally.more`, how many there are beside them).
 
-    C(rule_sets): what was read of both families and backends; C(setting_by) gives the Setting of a rule set. C(services): [Service] where
-    they are not in rules, as in nftables mode. C(used): the backend of the iptables that kube-proxy runs.
+    `rule_sets`: what was read of both families and backends; `setting_by` gives the Setting of a rule set. `services`: [Service] where
+    they are not in rules, as in nftables mode. `used`: the backend of the iptables that kube-proxy runs.
     """
     tally = Tally()
     for row in _asked(rule_sets, setting_by, services, used):
@@ -65,12 +65,12 @@ def _without_consequences(rows, more):
     what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
     with any where its own is not known). A Service that nothing leads to is told as that alone, and where its rule leads instead, that."""
     places = [place_of(row) for row in rows] + list(more)
-    repaired = set(place[1:3] for place in places if place[0] == "half_repaired")
-    emptied = set(place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS)
-    unreached = set(place[1:5] for place in places if place[0] == "anchor_missing")
-    misled = set(place[1:5] for place in places if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4]))
-    foreign = set(place[1:5] for place in places if _is_foreign(place))
-    broken = set(where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4])) | foreign
+    repaired = {place[1:3] for place in places if place[0] == "half_repaired"}
+    emptied = {place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS}
+    unreached = {place[1:5] for place in places if place[0] == "anchor_missing"}
+    misled = {place[1:5] for place in places if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4])}
+    foreign = {place[1:5] for place in places if _is_foreign(place)}
+    broken = {where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4])} | foreign
 
     def follows(place):
         kind, table, chain = place[0], place[3], place[4]
@@ -82,7 +82,7 @@ def _without_consequences(rows, more):
             or (kind == "emptied_chain" and place[1:5] in foreign)
             or (_is_share(place) and place[1:5] in broken)
             or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
-    return [row for row in rows if not follows(place_of(row))], dict((place, count) for place, count in more.items() if not follows(place))
+    return [row for row in rows if not follows(place_of(row))], {place: count for place, count in more.items() if not follows(place)}
 
 
 def _follows_from_empty(place):

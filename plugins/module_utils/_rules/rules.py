@@ -9,7 +9,7 @@ _PORT = re.compile(r"^(\d{1,5})(?::(\d{0,5}))?$")
 
 
 def match_options(rule, match):
-    """The options of one match of the rule, C([(option, [values], negated)]); empty if it does not use that match."""
+    """The options of one match of the rule, `[(option, [values], negated)]`; empty if it does not use that match."""
     return [option for name, options in rule.matches if name == match for option in options]
 
 
@@ -42,7 +42,7 @@ def to_local(rule):
 
 
 def port_ranges(rule):
-    """The destination ports the rule is limited to, C([(first, last)]), or None if to none or to all but some."""
+    """The destination ports the rule is limited to, `[(first, last)]`, or None if to none or to all but some."""
     return _ranges(rule, False)
 
 
@@ -65,6 +65,6 @@ def _range(text):
 
 
 def plain_value(rule, option):
-    """The value of C(-s), C(-d), C(-i), C(-o) or C(-p) unless it is absent or negated."""
+    """The value of `-s`, `-d`, `-i`, `-o` or `-p` unless it is absent or negated."""
     value, negated = rule.options.get(option, (None, False))
     return None if negated else value

@@ -29,5 +29,5 @@ def kubelet_since(setting, version):
 
 
 def since(setting, version):
-    """True if Kubernetes here is C(version), a tuple, or newer; None if that is unknown."""
+    """True if Kubernetes here is `version`, a tuple, or newer; None if that is unknown."""
     return None if setting.kubernetes is None else tuple(setting.kubernetes) >= version

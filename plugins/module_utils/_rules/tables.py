@@ -14,7 +14,7 @@ _TAKEN_OUT = "undeclared_chain"
 
 
 def readable(rule_set):
-    """The tables that were read, be it in part, in the order of their names: C([(name, table)])."""
+    """The tables that were read, be it in part, in the order of their names: `[(name, table)]`."""
     return [(name, rule_set.tables[name]) for name in NAMES if table_of(rule_set, name) is not None]
 
 
@@ -36,7 +36,7 @@ def declares_all(rule_set, name):
 
 
 def chains_of(rule_set, name):
-    """The chains of a table to look for missing ones in; C({}) for a table the kernel does not have; None if that cannot be said.
+    """The chains of a table to look for missing ones in; `{}` for a table the kernel does not have; None if that cannot be said.
 
     A live reading prints every table there is, a file may hold only some of them.
     """

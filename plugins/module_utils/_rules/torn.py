@@ -30,6 +30,6 @@ def torn_signs(rule_set):
         found += [("twice", name, chain, "") for chain in table.repeated_more if owner_of(chain, name) == "kube_proxy"]
         found += [("empty", name, chain) for chain, count in counts.items() if not count and (chain in _NEVER_EMPTY or chain[:9] in _OF_SERVICES)]
         if "KUBE-SERVICES" in table.chains:
-            leading = set(rule.target for chain in BUILT_IN if chain in table.chains for rule in table.chains[chain].rules)
+            leading = {rule.target for chain in BUILT_IN if chain in table.chains for rule in table.chains[chain].rules}
             found += [("unreached", name, chain) for chain in _LED_TO if chain in table.chains and chain not in leading]
     return frozenset(found)

@@ -27,7 +27,7 @@ _TEARDOWN = " It is a script of the distribution that takes Kubernetes off the n
 
 
 def saved(place):
-    """C(place): where the rules that are left are saved to, or None."""
+    """`place`: where the rules that are left are saved to, or None."""
     return " The rule set without these rules is saved afterwards (%s): a boot does not bring rules of others back." % place if place else ""
 
 

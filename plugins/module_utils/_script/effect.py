@@ -3,25 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a script does to the rules of a node, and what it starts. PRIVATE to the collection.
 
-Effect: C(line) and C(span) are where the command begins and which part of the text would have to go; a C(:) in its place is still a
-script. C(command) is its source, not masked. C(sort):
+Effect: `line` and `span` are where the command begins and which part of the text would have to go; a `:` in its place is still a
+script. `command` is its source, not masked. `sort`:
     flush, delete, policy   rules, chains, a policy of iptables' tables
-    restore                 iptables-restore of C(file), or of what the script itself holds
+    restore                 iptables-restore of `file`, or of what the script itself holds
     ruleset, table          nft: everything, or one table
-    apply                   C(nft -f) of C(file), whose statements say what happens
-    service                 C(unit) gets C(verb)
+    apply                   `nft -f` of `file`, whose statements say what happens
+    service                 `unit` gets `verb`
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
-    settings                lines that are written into C(file) of modprobe.d or sysctl.d; C(tables) holds them
-C(families): ipv4, ipv6; of nft also inet, arp, bridge. C(tables) and C(chains): C(("*",)) is every one. C(comes_back): no, saved (the
-same script puts back what it saved), replaced (other rules come instead), unknown. C(confidence): certain, likely (through a name
-that is not known in this text), possible. What the same script does after it: C(saved_to) is where it saves the rules that are left, or
-None; C(restarted) are programs of Kubernetes; C(appends) is true where it adds rules.
+    settings                lines that are written into `file` of modprobe.d or sysctl.d; `tables` holds them
+`families`: ipv4, ipv6; of nft also inet, arp, bridge. `tables` and `chains`: `("*",)` is every one. `comes_back`: no, saved (the
+same script puts back what it saved), replaced (other rules come instead), unknown. `confidence`: certain, likely (through a name
+that is not known in this text), possible. What the same script does after it: `saved_to` is where it saves the rules that are left, or
+None; `restarted` are programs of Kubernetes; `appends` is true where it adds rules.
 
-Run: what a script starts, to be looked at too, and its C(span). C(how): run, source, directory (run-parts), unit (C(arguments) is the verb).
-C(after) is what the script does when that is done, for told() of sequence.py.
+Run: what a script starts, to be looked at too, and its `span`. `how`: run, source, directory (run-parts), unit (`arguments` is the verb).
+`after` is what the script does when that is done, for told() of sequence.py.
 
-Reading: C(effects) and C(runs) in the order of the text; C(declared) is false where some of the text could not be read; C(cut) says in a
-few words where a limit ended the reading, None where none did; C(statements) is how many were followed; C(uncalled) are names of
+Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read; `cut` says in a
+few words where a limit ended the reading, None where none did; `statements` is how many were followed; `uncalled` are names of
 functions that the text defines and never calls.
 """
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was found in a script, with its place in the script's own text. PRIVATE to the collection.
 
-A script inside of another (C(sh -c '...'), an C(eval), a here-document for a shell) keeps the places of its commands where it stands there
+A script inside of another (`sh -c '...'`, an `eval`, a here-document for a shell) keeps the places of its commands where it stands there
 letter by letter; else the command that holds it is the place.
 """
 
@@ -24,8 +24,8 @@ _FAMILIES = (IPV4, IPV6)
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
-class Findings(object):
-    """C(declared) is false once something had to be left out, C(cut) says in a few words by which limit."""
+class Findings:
+    """`declared` is false once something had to be left out, `cut` says in a few words by which limit."""
 
     def __init__(self, text):
         self.text, self.declared, self.cut = text, True, None
@@ -40,7 +40,7 @@ class Findings(object):
         self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
-        """Read C(source) next, which stands at C(offset) of the text so far, or somewhere in C(place); returns what leave() wants."""
+        """Read `source` next, which stands at `offset` of the text so far, or somewhere in `place`; returns what leave() wants."""
         kept = self.place()
         # A text in which something is not known may well not be one of a shell.
         self.declared = self.declared and (source.whole or MARK in source.text)
@@ -75,7 +75,7 @@ class Findings(object):
         return self._source.parts_between(*redirect.body)
 
     def span(self, node):
-        """The part of the whole text that would have to go, here-documents included; C(:) may stand in its place."""
+        """The part of the whole text that would have to go, here-documents included; `:` may stand in its place."""
         if self._place is not None:
             return self._place
         start, end, source = node.start, node.end, self._source

@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\{[^{}]*\}|#\{[^{}]*\}|%[sd]|\$\{?\w+\}?")
 _CLOSING = {"{": "}", "(": ")", "[": "]", "`": "`", "/": "/", "|": "|"}
 
 
-class _Place(object):
+class _Place:
     """What stands for a command of a shell: it has a place and no words of its own."""
 
     words = redirects = ()
@@ -38,7 +38,7 @@ class _Place(object):
 
 
 def read_foreign(text, limit):
-    """A Reading of what is written out; C(limit) as of Walker."""
+    """A Reading of what is written out; `limit` as of Walker."""
     commands = list(written_out(text))
     if not commands:
         return Reading([], [], True, None, 0)

@@ -13,7 +13,7 @@ _FILE = re.compile("\0<([^\0]+)\0")
 
 
 def known(arguments):
-    """Arguments for whoever looks at the program that gets them; what is not known is C(?)."""
+    """Arguments for whoever looks at the program that gets them; what is not known is `?`."""
     return tuple(MARKS.sub("?", one) for one in arguments[:20])
 
 
@@ -50,7 +50,7 @@ def _shell_of_stdin(walker, node, arguments):
 
 
 def _su(walker, node, arguments):
-    """C(su - root -c command), C(runuser -u root -- command)."""
+    """`su - root -c command`, `runuser -u root -- command`."""
     for number, word in enumerate(arguments):
         if word.startswith("--command="):
             walker.nested(node, word[10:])
@@ -119,7 +119,7 @@ def run_crontab(walker, node, text, path, span=None):
 
 
 def _parallel(walker, node, arguments):
-    """GNU parallel, with what it is given behind C(:::)."""
+    """GNU parallel, with what it is given behind `:::`."""
     number = 0
     while number < len(arguments) and arguments[number].startswith("-"):
         number += 2 if arguments[number] in ("-j", "-P", "-n", "-N", "--jobs", "-S", "-a") else 1

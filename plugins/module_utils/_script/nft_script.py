@@ -31,14 +31,14 @@ EFFECTS_LIMIT, STATEMENTS_LIMIT = 1000, 100000
 
 
 def read_nft_script(text):
-    """What the statements of a text take away: C([Effect]), each with its place in the text."""
+    """What the statements of a text take away: `[Effect]`, each with its place in the text."""
     line = _lines(text)
     return [Effect(line(start), (start, end), " ".join(text[start:end].replace("\\\n", " ").split()), *what)
             for start, end, what in taken_away(text)]
 
 
 def read_nft_includes(text):
-    """The files and patterns of C(include) lines: C([Run])."""
+    """The files and patterns of `include` lines: `[Run]`."""
     line = _lines(text)
     return [Run(line(start), words[1].strip('"'), (), "source", (start, end))
             for start, end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT) if words[0] == "include" and len(words) > 1]
@@ -50,7 +50,7 @@ def _lines(text):
 
 
 def taken_away(text):
-    """C([(start, end, fields of an Effect behind its command)]) of a text."""
+    """`[(start, end, fields of an Effect behind its command)]` of a text."""
     found, defined, adds = [], {}, False
     for start, end, words in _statements(text):
         words = [defined.get(word, word) for word in words]
@@ -86,7 +86,7 @@ def _statements(text):
 
 
 def _judge(verb, sort, words):
-    """(sort, families, tables, chains, confidence) of C(verb sort words...), or None where nobody else loses anything."""
+    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None where nobody else loses anything."""
     if sort == "ruleset":
         family = _FAMILIES.get(words[0]) if words else None
         return "ruleset", (family,) if family else ALL_FAMILIES, EVERY, EVERY, CERTAIN

@@ -26,7 +26,7 @@ _OF_LISTINGS = frozenset(("chain", "references", "print", "policy", "accept", "c
 
 
 def printed(name, arguments, read):
-    """What C(name arguments) prints where C(read(path)) gives what a file holds; marks of values.py stand for what is not known."""
+    """What `name arguments` prints where `read(path)` gives what a file holds; marks of values.py stand for what is not known."""
     if name == "echo":
         return _echo(arguments)
     if name == "printf":

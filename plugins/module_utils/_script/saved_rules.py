@@ -22,9 +22,9 @@ _LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--fl
 _NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6?|inet|arp|bridge|netdev)[ \t]+)?([\w-]+)[ \t]*\{?")
 _NFT_CHAIN = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?chain[ \t]+(?:(?:ip6?|inet)[ \t]+[\w-]+[ \t]+)?([\w-]+)[ \t]*\{?")
 
-# C(tables) and C(chains) by name, C(owners) {owner: chains and rules}, C(kubernetes) how much of it is Kubernetes' or the network plugin's.
+# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it is Kubernetes' or the network plugin's.
 Saved = collections.namedtuple("Saved", "format family tables owners rules kubernetes")
-# A command in a saved file that empties or deletes C(chain) (None: every one) of C(table).
+# A command in a saved file that empties or deletes `chain` (None: every one) of `table`.
 Command = collections.namedtuple("Command", "line text sort table chain")
 
 
@@ -42,7 +42,7 @@ def family_of(path):
 
 
 def read_saved(text, family=None):
-    """C(Saved) of a text, or None where it is no saved rule set. The family counts where the text does not tell it."""
+    """`Saved` of a text, or None where it is no saved rule set. The family counts where the text does not tell it."""
     form = is_saved(text)
     if form is None:
         return None
@@ -69,13 +69,13 @@ def _read_nft(text):
     # kube-proxy's nftables mode: table kube-proxy of ip and ip6 (kubernetes pkg/proxy/nftables).
     if any(name == "kube-proxy" for _family, name in tables):
         owners["kube_proxy"] += 1
-    families = set(family for family, _name in tables)
+    families = {family for family, _name in tables}
     family = "ipv6" if families == {"ip6"} else "ipv4" if families <= {"ip", ""} else None
-    return _saved(NFT, family, set(name for _family, name in tables), owners, 0)
+    return _saved(NFT, family, {name for _family, name in tables}, owners, 0)
 
 
 def _saved(form, family, tables, owners, rules):
-    owners = dict((owner, number) for owner, number in owners.items() if number)
+    owners = {owner: number for owner, number in owners.items() if number}
     kubernetes = sum(number for owner, number in owners.items() if owner in KUBERNETES + CNI)
     return Saved(form, family, sorted(tables), owners, rules, kubernetes)
 
@@ -93,5 +93,5 @@ def flushing_commands(text):
 
 
 def _is_foreign(chain, table):
-    """Whether emptying C(chain) hits Kubernetes: all chains, a built-in one, or one of its own."""
+    """Whether emptying `chain` hits Kubernetes: all chains, a built-in one, or one of its own."""
     return chain is None or chain.isupper() and "-" not in chain and owner_of(chain, table) == OTHER or owner_of(chain, table) in KUBERNETES + CNI

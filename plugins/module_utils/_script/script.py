@@ -25,8 +25,8 @@ _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
     """What a script does: a Reading. It never fails.
 
-    C(arguments) are those it is started with, None where nobody knows: then every arm of a C(case "$1") counts. C(called) names functions
-    that whoever sources this text calls. A text without a shebang is one of a shell. So many statements as C(limit) are followed.
+    `arguments` are those it is started with, None where nobody knows: then every arm of a `case "$1"` counts. `called` names functions
+    that whoever sources this text calls. A text without a shebang is one of a shell. So many statements as `limit` are followed.
     """
     plain = read_plain_line(text)
     if plain is not None:
@@ -45,13 +45,13 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
     from .walk import Walker
     walker = Walker(text, arguments, tuple(called) + _called_by("openrc-run" if name == "runscript" else name, arguments), limit)
     walker.read(text)
-    saved = set(path for path, content in walker.files.items() if RULES in content)
+    saved = {path for path, content in walker.files.items() if RULES in content}
     reading = walker.reading()
     return reading._replace(effects=_with_return(reading.effects, saved, walker.findings.added))
 
 
 def _called_by(name, arguments):
-    """Functions of a script that the program C(name), which runs it, calls for these arguments; for any where they are not known."""
+    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any where they are not known."""
     phases = _CALLED.get(name)
     if phases is None:
         return ()
@@ -62,7 +62,7 @@ def _called_by(name, arguments):
 
 
 def _with_return(effects, saved, added):
-    """The effects, each told whether rules come back later in the same script; C(added): where it adds its last one."""
+    """The effects, each told whether rules come back later in the same script; `added`: where it adds its last one."""
     done, later = [], None
     for effect in reversed(effects):
         if effect.sort == "restore":

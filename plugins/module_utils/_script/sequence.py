@@ -36,13 +36,13 @@ def restarted_by(name, arguments):
 def told(after, families):
     """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of what after() gave."""
     saved = [value for (what, family), value in after if what == SAVED and family in families]
-    events = set(event for event, _value in after)
+    events = {event for event, _value in after}
     return (saved[0] if saved else None, tuple(program for program in PROGRAMS if (RESTARTED, program) in events),
             any((APPENDED, family) in events for family in families))
 
 
-class Sequence(object):
-    """C(followed) is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or (RESTARTED, program)."""
+class Sequence:
+    """`followed` is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or (RESTARTED, program)."""
 
     def __init__(self):
         self.followed = {}
@@ -93,7 +93,7 @@ class Sequence(object):
     @contextlib.contextmanager
     def ways(self):
         """For arms of which the script runs one: yields what is to be called with how each of them ended."""
-        lengths = dict((event, len(keys)) for event, keys in self._open.items())
+        lengths = {event: len(keys) for event, keys in self._open.items()}
         apart = []
 
         def end(ended):

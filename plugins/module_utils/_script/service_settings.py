@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Settings of firewall services, as the evidence tells them. PRIVATE to the collection.
 
-C(read) is a function: the text of a file, None where there is none or it may not be read.
+`read` is a function: the text of a file, None where there is none or it may not be read.
 """
 
 import re

@@ -4,7 +4,7 @@
 """Firewall services of distributions: what their programs do depends on their settings. PRIVATE to the collection.
 
 Their programs are known and not read: what reads one as a script sees all of it, whatever the settings say.
-C(read) is a function: the text of a file, None where there is none or it may not be read.
+`read` is a function: the text of a file, None where there is none or it may not be read.
 """
 
 import re
@@ -37,8 +37,8 @@ READ_FIRST = (".init",)
 DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables", "/usr/libexec/iptables/ip6tables.init": "/etc/sysconfig/ip6tables"}
 
 
-class Act(object):
-    """One thing a service does: C(effect), and C(path), C(line) and C(kind) of the setting or script that makes it do so (None: it always does)."""
+class Act:
+    """One thing a service does: `effect`, and `path`, `line` and `kind` of the setting or script that makes it do so (None: it always does)."""
 
     def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="", path=None, line=0,
                  kind="service_config"):
@@ -59,7 +59,7 @@ def settings_of(text):
 
 
 def known_program(path):
-    """The function C((argument, read, environment) -> [Act]) for a program of a service, or None for any other."""
+    """The function `(argument, read, environment) -> [Act]` for a program of a service, or None for any other."""
     for ending, acts in _PROGRAMS:
         if path.endswith(ending):
             return acts
@@ -67,7 +67,7 @@ def known_program(path):
 
 
 def asked(unit, verb, read):
-    """[Act] of a command of a firewall's own that is no start or stop of its unit (C(ufw reload)), None where it is one of those."""
+    """[Act] of a command of a firewall's own that is no start or stop of its unit (`ufw reload`), None where it is one of those."""
     word = _ASKED.get((unit, verb))
     if word is None:
         return None
@@ -105,7 +105,7 @@ def _tool(family):
 def _netfilter_persistent(argument, read, environment=None):
     """Debian's netfilter-persistent with the plugins of iptables-persistent."""
     # The plugins read the file, so it counts more than what their unit sets.
-    settings = dict((name, (value, 0)) for name, value in (environment or {}).items())
+    settings = {name: (value, 0) for name, value in (environment or {}).items()}
     settings.update(settings_of(read(_PERSISTENT)))
     found = []
     for plugin, family, path, switch in [each for each in _PLUGIN_FILES if read(each[0]) is not None] or _PLUGIN_FILES:

@@ -24,7 +24,7 @@ def harmful_settings(path, text):
     if _SYSCTL.match(path):
         from .._parse.sysctl_conf import parse_sysctl_conf
         # The last line for a key counts.
-        values = dict((each.key, each.value) for each in parse_sysctl_conf(text))
+        values = {each.key: each.value for each in parse_sysctl_conf(text)}
         return tuple("%s=0" % key.replace("/", ".") for key in _NEEDED if values.get(key) == "0")
     return ()
 

@@ -13,10 +13,10 @@ _READS = ("<", "<<", "<<-", "<<<", "<>")
 _WRITES = (">", ">>", ">|", "&>", "&>>")
 
 
-class Streams(object):
-    """C(stdin): what a command reads, and the span of the pipeline it comes through, if it does. C(capture): what is printed, or None.
+class Streams:
+    """`stdin`: what a command reads, and the span of the pipeline it comes through, if it does. `capture`: what is printed, or None.
 
-    C(files): what the script itself wrote: {path: text}. C(budget): how many characters may still be printed, written or read as scripts.
+    `files`: what the script itself wrote: {path: text}. `budget`: how many characters may still be printed, written or read as scripts.
     """
 
     def __init__(self, findings, values, budget):

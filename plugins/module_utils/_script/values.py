@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values that words of a script stand for, as far as the text tells. PRIVATE to the collection.
 
-What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds: C(\\0IPTABLES\\0) is a variable
-nobody has set here, C(\\0=rules\\0) what iptables-save prints, C(\\0</etc/x\\0) what a file holds. A variable may have several values.
+What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds: `\\0IPTABLES\\0` is a variable
+nobody has set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a file holds. A variable may have several values.
 """
 
 import itertools
@@ -31,10 +31,10 @@ def unknown(name):
     return MARK + name + MARK
 
 
-class Values(object):
-    """C(substitute(substitution)) gives what a command substitution prints. C(guessed): a default stood in for a value since it was reset.
+class Values:
+    """`substitute(substitution)` gives what a command substitution prints. `guessed`: a default stood in for a value since it was reset.
 
-    C(arguments): what C($1) and so on are, None where that is not known. C(constants): variables that can have only one value.
+    `arguments`: what `$1` and so on are, None where that is not known. `constants`: variables that can have only one value.
     """
 
     def __init__(self, substitute, budget, arguments):
@@ -146,7 +146,7 @@ class Values(object):
         return self.values[name][0] if name in self.values else None
 
     def assign(self, name, texts, appends=False, maybe=False, constant=False):
-        """C(maybe): the command may not be run, so that the values so far stay possible."""
+        """`maybe`: the command may not be run, so that the values so far stay possible."""
         before = self.values.get(name, ())
         texts = [_named(text, name) for text in texts]
         if appends:
@@ -198,7 +198,7 @@ def _named(text, name):
 
 
 def braces_expanded(text):
-    """C(ip{,6}tables) is C(iptables) and C(ip6tables)."""
+    """`ip{,6}tables` is `iptables` and `ip6tables`."""
     waiting, done = [text], []
     while waiting:
         one = waiting.pop()

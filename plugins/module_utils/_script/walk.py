@@ -64,11 +64,11 @@ class Walker(Streams):
     def reading(self):
         """What was found: a Reading."""
         found = self.findings
-        called = set(name for name, _arguments in self._calls)
+        called = {name for name, _arguments in self._calls}
         return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit), tuple(sorted(set(self.functions) - called)))
 
     def nested(self, node, text, offset=None, arguments=None, span=None):
-        """Walk a script inside of this one: at C(offset), else somewhere in C(node) or C(span)."""
+        """Walk a script inside of this one: at `offset`, else somewhere in `node` or `span`."""
         self.budget -= len(text)
         if self.budget < 0 or self._depth >= WALK_LIMIT:
             self.findings.end(_TOO_LONG if self.budget < 0 else _TOO_DEEP % WALK_LIMIT)
@@ -230,7 +230,7 @@ class Walker(Streams):
         self.functions[node.name] = (self.functions.get(node.name, []) if self.maybe else []) + [body]
 
     def call(self, name, arguments):
-        """Walk a function of the script; C(arguments) is None where nobody knows them."""
+        """Walk a function of the script; `arguments` is None where nobody knows them."""
         if name in self._stack or name not in self.functions:
             return None
         if len(self._stack) >= CALLS_LIMIT:
@@ -323,7 +323,7 @@ class Walker(Streams):
         return next((self.findings.offset_of(word) for word in node.words if word.text is text), None)
 
     def effect(self, node, sort, piped=False, confidence=CERTAIN, **fields):
-        """Tell an effect; C(piped): what comes through the pipeline is what makes it one, so the whole pipeline would have to go."""
+        """Tell an effect; `piped`: what comes through the pipeline is what makes it one, so the whole pipeline would have to go."""
         piped = piped or self.piped
         if self.values.guessed and confidence == CERTAIN:
             confidence = LIKELY

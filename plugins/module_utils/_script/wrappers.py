@@ -34,7 +34,7 @@ _MAY_CHANGE = re.compile(r"--privileged(?:=true)?\Z|(?:--cap-add=)?(?:CAP_)?(?:N
 
 
 def unwrapped(name, arguments):
-    """The command behind a wrapper, C([]) where nothing is run on this node; None where C(name) is none."""
+    """The command behind a wrapper, `[]` where nothing is run on this node; None where `name` is none."""
     if name == "ip":
         return _ip(arguments)
     if name in CONTAINERS:
@@ -74,7 +74,7 @@ def unwrapped(name, arguments):
 
 
 def _ip(arguments):
-    """C(ip vrf exec NAME command) stays in the namespace, C(ip netns exec) does not."""
+    """`ip vrf exec NAME command` stays in the namespace, `ip netns exec` does not."""
     rest = [word for word in arguments if not word.startswith("-")]
     if rest[:2] == ["vrf", "exec"]:
         return arguments[arguments.index("exec") + 2:]
@@ -99,7 +99,7 @@ def _container(name, arguments):
 
 
 def _daemon(arguments):
-    """start-stop-daemon runs what C(--exec) or C(--startas) name, with what stands behind C(--)."""
+    """start-stop-daemon runs what `--exec` or `--startas` name, with what stands behind `--`."""
     program = [word for option, word in zip(arguments, arguments[1:]) if option in ("--exec", "-x", "--startas", "-a")]
     return program[-1:] + (arguments[arguments.index("--") + 1:] if "--" in arguments else []) if "--start" in arguments or "-S" in arguments else []
 

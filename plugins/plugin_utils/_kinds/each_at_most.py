@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge each_at_most: the C(value) of no selected row may be above the wanted one. PRIVATE to the collection."""
+"""Judge each_at_most: the `value` of no selected row may be above the wanted one. PRIVATE to the collection."""
 
 WANT = (int, float)
 
 
 def judge_each_at_most(selected, want):
-    """The rows whose value is too high. A row with a C(doubt) may be higher than its value says: within the limit it tells nothing."""
+    """The rows whose value is too high. A row with a `doubt` may be higher than its value says: within the limit it tells nothing."""
     if not isinstance(selected, list):
         raise ValueError("select must yield a list, not %s" % type(selected).__name__)
     for row in selected:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge none_outside: every selected row must be in a C(place) of the wanted list. PRIVATE to the collection."""
+"""Judge none_outside: every selected row must be in a `place` of the wanted list. PRIVATE to the collection."""
 
 WANT = (list,)
 

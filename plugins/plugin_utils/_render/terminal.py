@@ -137,7 +137,7 @@ def _problems(rows):
 
 
 def _of_subjects(word, rows, key):
-    """The texts under C(key), each once, with the first subject it is said of where the texts differ."""
+    """The texts under `key`, each once, with the first subject it is said of where the texts differ."""
     subjects = {}
     for row in rows:
         if row[key]:

@@ -7,7 +7,7 @@ import unicodedata
 
 
 def escaped(text):
-    """C(text) in one line, written out whatever moves the cursor, changes the direction of writing or is no character at all."""
+    """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at all."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
@@ -27,19 +27,19 @@ def some(names, limit=5):
 
 
 def width_of(text):
-    """Columns a terminal needs for C(text)."""
+    """Columns a terminal needs for `text`."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def padded(text, width):
-    """C(text) with blanks up to C(width) columns."""
+    """`text` with blanks up to `width` columns."""
     return text + " " * max(0, width - width_of(text))
 
 
 def wrapped(text, width):
-    """C(text) as lines of at most C(width) columns, broken at blanks, inside a word only where it alone is wider."""
+    """`text` as lines of at most `width` columns, broken at blanks, inside a word only where it alone is wider."""
     lines, line = [], ""
     for word in text.split():
         pieces = _pieces(word, width)

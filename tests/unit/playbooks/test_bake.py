@@ -30,7 +30,7 @@ IMAGE = merged(
     node("6.1.0-49-amd64", modules=[name for name in _policy.default_policy().module_names if name != "ip_tables"]),
     {"etc/cron.d/firewall": CRON, "etc/modprobe.d/site.conf": BLOCK, "etc/sysctl.d/90-site.conf": SYSCTLS,
      "usr/sbin/xtables-nft-multi": node_tree.executable()},
-    dict(("usr/sbin/%s%s" % (name, what), node_tree.link("xtables-nft-multi")) for name in ("iptables", "ip6tables") for what in ("", "-save", "-restore")))
+    {"usr/sbin/%s%s" % (name, what): node_tree.link("xtables-nft-multi") for name in ("iptables", "ip6tables") for what in ("", "-save", "-restore")})
 BUILDER = ("/" + OWN, "/etc/cron.d/firewall", "/var/lib/kubenode-netfilter")
 
 
@@ -80,7 +80,7 @@ def test_the_tree_of_an_image(tree, tmp_path):
     code, said, report = bake(tmp_path, node_assess_root=tree)
     assert (code, failing(report)) == (0, set()), said
     after = files(tree)
-    assert set(path for path in after if after[path] != before.get(path)) == {OWN, "etc/cron.d/firewall", "etc/modprobe.d/site.conf"}
+    assert {path for path in after if after[path] != before.get(path)} == {OWN, "etc/cron.d/firewall", "etc/modprobe.d/site.conf"}
     assert "nf_conntrack" in after[OWN].decode().split()
     assert b"-F" not in re.sub(b"#.*", b"", after["etc/cron.d/firewall"]) and b"/usr/bin/true" in after["etc/cron.d/firewall"]
     assert not re.search(b"^install", after["etc/modprobe.d/site.conf"], re.M) and b"max_loop=8" in after["etc/modprobe.d/site.conf"]
@@ -102,7 +102,7 @@ def test_what_is_not_to_be_judged_is_not_fixed(tree, tmp_path):
     code, said, report = bake(tmp_path, "-i", str(sections), node_assess_root=tree)
     assert (code, {row["check"][:4] for row in report["findings"]}) == (0, {"HOOK"}), said
     after = files(tree)
-    assert set(path for path in after if after[path] != before.get(path)) == {"etc/cron.d/firewall"}
+    assert {path for path in after if after[path] != before.get(path)} == {"etc/cron.d/firewall"}
 
 
 def test_checks_that_are_not_chosen_are_not_fixed(tree, tmp_path):
@@ -110,7 +110,7 @@ def test_checks_that_are_not_chosen_are_not_fixed(tree, tmp_path):
     code, said, report = bake(tmp_path, node_assess_root=tree, node_assess_checks=["HOOK*", "KMOD00?"], node_assess_skip=["KMOD*"])
     assert (code, {row["check"][:4] for row in report["findings"]}) == (0, {"HOOK"}), said
     after = files(tree)
-    assert set(path for path in after if after[path] != before.get(path)) == {"etc/cron.d/firewall"}
+    assert {path for path in after if after[path] != before.get(path)} == {"etc/cron.d/firewall"}
 
 
 def test_a_disabled_check_is_shown_and_not_fixed(tree, tmp_path):

@@ -28,7 +28,7 @@ _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
 
 
 def clean(plan, params, check_mode):
-    """Look, and unless C(check_mode) or refused, clean; returns the result of the module."""
+    """Look, and unless `check_mode` or refused, clean; returns the result of the module."""
     diff = []
     try:
         _must_be_live(plan)
@@ -105,7 +105,7 @@ def _in_use(evidence, asked):
 
 
 def _twice_the_same(plan, backend, seconds):
-    """[Cleaning] out of two readings of a backend that C(seconds) passed between."""
+    """[Cleaning] out of two readings of a backend that `seconds` passed between."""
     sources = [(family, plan.rules.commands["%s_%s" % (backend, family)]) for family in sorted(_PROGRAMS)
                if "%s_%s" % (backend, family) in plan.rules.commands]
     early = [_read(plan.host, argv) for _family, argv in sources]
@@ -122,7 +122,7 @@ def _twice_the_same(plan, backend, seconds):
     return work
 
 
-class _Reading(object):
+class _Reading:
     def __init__(self, text):
         self.text = text
         self.tables = read_dump(text)

@@ -16,10 +16,10 @@ TOOL_SECONDS = 60.0
 _TOOLS = {UPDATE: ("update-alternatives",), RED_HAT: ("alternatives", "update-alternatives")}
 
 
-class GroupChange(object):
-    """One group: C(before) and C(after) are its states, C({"mode": auto, manual or None, "links": {path: target or None}}).
+class GroupChange:
+    """One group: `before` and `after` are its states, `{"mode": auto, manual or None, "links": {path: target or None}}`.
 
-    C(mode_first) is false for what goes back. So a killed run never leaves the former mode with the new links, which only somebody else chooses.
+    `mode_first` is false for what goes back. So a killed run never leaves the former mode with the new links, which only somebody else chooses.
     """
 
     def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
@@ -80,7 +80,7 @@ class GroupChange(object):
         mode = None
         if self.state_file is not None:
             mode = (write.read_exactly(host, self.state_file) or "").partition("\n")[0]
-        return {"mode": mode, "links": dict((path, host.read_link(path)) for path in self.before["links"])}
+        return {"mode": mode, "links": {path: host.read_link(path) for path in self.before["links"]}}
 
     def paths(self):
         """What is written, on this node or by the tool."""

@@ -24,8 +24,8 @@ from .wanted import BACKENDS, wanted_backend
 _BOUNDS = {"seconds": (10, 3600), "sample_seconds": (1, 300)}
 
 
-class Plan(object):
-    """C(changes) of groups, C(saves) {path: argv}, the C(groups) and C(pending) of the record afterwards, and what is C(told)."""
+class Plan:
+    """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and what is `told`."""
 
     def __init__(self, host, node):
         self.host = host
@@ -104,10 +104,10 @@ def plan_absent(plan, params):
     _tell_groups(plan, plan.changes)
     if plan.changes:
         _must_be_changeable(plan)
-    groups = dict((group.name, group) for group in plan.found)
+    groups = {group.name: group for group in plan.found}
     leaving = [(backend, family) for change in plan.changes if change.name in groups for family in family_of(groups[change.name])
                for backend in BACKENDS if backend != _backend_after(groups[change.name], change)]
-    plan.told["left"] = left_in(plan.rules, sorted(set(backend for backend, _family in leaving)))
+    plan.told["left"] = left_in(plan.rules, sorted({backend for backend, _family in leaving}))
     if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
         _see_to_live_rules(plan, params, leaving, None)
 
@@ -136,7 +136,7 @@ def _see_to_live_rules(plan, params, leaving, backend):
     plan.pending = {"boot_id": plan.record.boot_id, "backend": backend, "saved": sorted(plan.saves)}
 
 
-class _Able(object):
+class _Able:
     """Whether this system has a backend: its programs, and its kernel, which is asked at most once for each."""
 
     def __init__(self, plan):
@@ -163,7 +163,7 @@ def _users(plan, evidence):
 
 
 def _present(groups):
-    backends = set(group.backend for group in groups if group.name in NEEDED)
+    backends = {group.backend for group in groups if group.name in NEEDED}
     return backends.pop() if len(backends) == 1 else "mixed"
 
 
@@ -188,8 +188,8 @@ def _must_be_changeable(plan):
 
 
 def _tell_groups(plan, changes, backend=None):
-    """The row of each group; C(after) is what it will be."""
-    by_name = dict((change.name, change) for change in changes)
+    """The row of each group; `after` is what it will be."""
+    by_name = {change.name: change for change in changes}
     plan.told["groups"] = []
     for group in plan.found:
         change = by_name.get(group.name)
@@ -233,7 +233,7 @@ def _refuse_unwritable(plan):
 
 
 def run(params, check_mode):
-    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.iptables_backend."""
+    """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.iptables_backend."""
     for name, (least, most) in sorted(_BOUNDS.items()):
         if not least <= params[name] <= most:
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, params[name], least, most))
@@ -253,7 +253,7 @@ def run(params, check_mode):
 
 
 def finish(plan, check_mode):
-    """The result of a plan, which is carried out unless C(check_mode)."""
+    """The result of a plan, which is carried out unless `check_mode`."""
     changed = plan.changed()
     record = [plan.record.path] if plan.record.file_change(plan.contents()) else []
     if changed:

@@ -21,8 +21,8 @@ _CHAIN = re.compile(r":(\S+) (\S+) \[\d+:\d+\]\Z")
 _RULE = re.compile(r"\[(\d{1,20}):(\d{1,20})\] (-A (\S+)(?: .*)?)\Z")
 
 
-class RawTable(object):
-    """C(built_in) and C(chains): names in their order; C(rules) {chain: [(text from C(-A) on, packets, bytes)]}."""
+class RawTable:
+    """`built_in` and `chains`: names in their order; `rules` {chain: [(text from `-A` on, packets, bytes)]}."""
 
     def __init__(self):
         self.built_in = []
@@ -38,7 +38,7 @@ class DumpError(Exception):
 
 
 def read_dump(text):
-    """C({table: RawTable}) of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not read as it is meant."""
+    """`{table: RawTable}` of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not read as it is meant."""
     tables, table = {}, None
     for line in text.split("\n"):
         line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
@@ -69,7 +69,7 @@ def _taken(table, line):
 
 
 def changed_between(early, late):
-    """What differs between two readings of the same tables, as a sentence, or None. C(early), C(late): what read_dump() gives.
+    """What differs between two readings of the same tables, as a sentence, or None. `early`, `late`: what read_dump() gives.
 
     Packets still pass rules that nobody maintains any more, so counters may rise. One that fell was written anew.
     """

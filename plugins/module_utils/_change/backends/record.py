@@ -20,7 +20,7 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 class Record(record.Record):
-    """Entries are {name of a group: what was switched}; C(pending) is None, or what waits for a reboot: C({"boot_id", "backend", "saved"})."""
+    """Entries are {name of a group: what was switched}; `pending` is None, or what waits for a reboot: `{"boot_id", "backend", "saved"}`."""
 
     folder = FOLDER
 
@@ -76,7 +76,7 @@ class Record(record.Record):
 
 def saves_of(rules, boot_id):
     """{path: argv}: what would be saved of both backends, both families, under the name of this boot."""
-    return dict(("%s/%s/%s.rules" % (SAVED, boot_id or "unknown", source.replace("_", "-")), argv + ["-c"]) for source, argv in rules.commands.items())
+    return {"%s/%s/%s.rules" % (SAVED, boot_id or "unknown", source.replace("_", "-")): argv + ["-c"] for source, argv in rules.commands.items()}
 
 
 def save(host, saves):

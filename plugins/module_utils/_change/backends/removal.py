@@ -18,16 +18,16 @@ _NEW_ONLY = (("conntrack", "--ctstate"), ("state", "--state"))
 _TARGET = re.compile(r" -[jg] (\S+)")
 
 
-class Removal(object):
-    """C(chains) that go, with their rules, and the C(jumps) to them: [(built-in chain, number in it, text, packets, bytes)].
+class Removal:
+    """`chains` that go, with their rules, and the `jumps` to them: [(built-in chain, number in it, text, packets, bytes)].
 
-    C(foreign): rules of somebody else that lead to one of these chains, so that it cannot be deleted.
+    `foreign`: rules of somebody else that lead to one of these chains, so that it cannot be deleted.
     """
 
     def __init__(self, table, raw):
         self.table = table
         self.chains = [chain for chain in raw.chains if is_own(table, chain)]
-        self.rules = dict((chain, raw.rules.get(chain, [])) for chain in self.chains)
+        self.rules = {chain: raw.rules.get(chain, []) for chain in self.chains}
         self.jumps, self.foreign = [], []
         own = frozenset(self.chains)
         for chain in sorted(raw.rules) if own else ():
@@ -58,15 +58,15 @@ class Removal(object):
     def back(self, raw):
         """What iptables-restore --noflush --counters is given so that all of it is there again; None where nothing is missing.
 
-        C(raw): the table as it is now, None where there is none. A chain that exists was not removed, or somebody made it anew: it stays
+        `raw`: the table as it is now, None where there is none. A chain that exists was not removed, or somebody made it anew: it stays
         as it is.
         """
         there = set(raw.chains) if raw else set()
         gone = [chain for chain in self.chains if chain not in there]
         lines = [":%s - [0:0]" % chain for chain in gone]
         lines += ["[%d:%d] %s" % (packets, size, text) for chain in gone for text, packets, size in self.rules[chain]]
-        now = dict((chain, raw.texts(chain)) for chain in raw.built_in) if raw else {}
-        left = dict((chain, list(texts)) for chain, texts in now.items())
+        now = {chain: raw.texts(chain) for chain in raw.built_in} if raw else {}
+        left = {chain: list(texts) for chain, texts in now.items()}
         for chain, number, text, packets, size in self.jumps:
             if text in left.get(chain, ()):
                 left[chain].remove(text)

@@ -23,8 +23,8 @@ RESTORE_SECONDS = 60.0
 _ATTEMPTS, _PAUSE_SECONDS = 30, 10.0
 
 
-class Cleaning(object):
-    """One table: its C(removal), and the programs that print and restore it; C(text) is the dump before."""
+class Cleaning:
+    """One table: its `removal`, and the programs that print and restore it; `text` is the dump before."""
 
     def __init__(self, backend, family, removal, save, restore, text):
         self.backend = backend
@@ -67,8 +67,8 @@ class Cleaning(object):
         return feed.feed(host, argv, text, LOCK_SECONDS + RESTORE_SECONDS)
 
 
-class Rollback(object):
-    """C(work) [Cleaning] under one token."""
+class Rollback:
+    """`work` [Cleaning] under one token."""
 
     def __init__(self, host, boot_id, work, seconds):
         self.work = work

@@ -15,7 +15,7 @@ def nothing_told():
 
 
 class Refused(Exception):
-    """Nothing is done; the text is one sentence. C(live): because rules of Kubernetes would be left behind, which C(live=true) allows."""
+    """Nothing is done; the text is one sentence. `live`: because rules of Kubernetes would be left behind, which `live=true` allows."""
 
     def __init__(self, sentence, live=False):
         super(Refused, self).__init__(sentence)

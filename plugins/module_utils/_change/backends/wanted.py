@@ -10,12 +10,12 @@ AUTO = "auto"
 def wanted_backend(asked, users, programs, able):
     """(nft, legacy or None, one sentence why).
 
-    C(users): [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; C(programs): nft, legacy or mixed, what
-    the node's own programs are; C(able(backend)): whether this system has it.
+    `users`: [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; `programs`: nft, legacy or mixed, what
+    the node's own programs are; `able(backend)`: whether this system has it.
     """
     if asked != AUTO:
         return asked, "it was asked for"
-    using = dict((backend, ["%s (%s)" % (who, family) for who, family, used in users if used == backend]) for backend in BACKENDS + ("both", None))
+    using = {backend: ["%s (%s)" % (who, family) for who, family, used in users if used == backend] for backend in BACKENDS + ("both", None)}
     certain = [backend for backend in BACKENDS if using[backend]]
     if len(certain) > 1:
         return None, "%s in the nft backend and %s in the legacy backend: say which one is meant" % (

@@ -56,11 +56,11 @@ def check_memory(asked, section):
 
 
 def targets(asked, section, kept, lower):
-    """({key: number to persist and to reach}, {key: why not}); limit and buckets are raised only, unless C(lower).
+    """({key: number to persist and to reach}, {key: why not}); limit and buckets are raised only, unless `lower`.
 
-    C(kept) is what our own file said before; what others say in sysctl.d is not lowered either.
+    `kept` is what our own file said before; what others say in sysctl.d is not lowered either.
     """
-    rows = dict((row["key"], row) for row in section["sysctls"])
+    rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}
     for key, value in asked.items():
         row = rows[dotted(key)]

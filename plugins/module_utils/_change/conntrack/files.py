@@ -19,10 +19,10 @@ MARK = "# kubenode.netfilter yields: "
 _LINE_OF_FILE = re.compile(r"(?:ufw \((?P<ufw>/.+):(?P<ufw_line>\d+)\)|(?P<file>/.+):(?P<line>\d+))\Z")
 # Turning forwarding on resets other keys (Linux net/ipv4/devinet.c inet_forward_change()), so it comes first.
 _ORDER = [FORWARD, FORWARD_6] + [key.key for key in KEYS if key.key not in (FORWARD, FORWARD_6)]
-_MODULE_OF = dict((key.key, key.module) for key in KEYS)
+_MODULE_OF = {key.key: key.module for key in KEYS}
 
 
-class Files(object):
+class Files:
     """Paths of our own files, each of which sorts behind those of others."""
 
     def __init__(self, name):
@@ -37,7 +37,7 @@ class Files(object):
 
 def kept_values(host, files):
     """What our own file says so far: {key: value}, numbers only."""
-    return dict((key, int(value)) for key, value in values_of(host, files.sysctl).items() if re.match(r"[0-9]{1,10}\Z", value))
+    return {key: int(value) for key, value in values_of(host, files.sysctl).items() if re.match(r"[0-9]{1,10}\Z", value)}
 
 
 def kept_modules(host, files):
@@ -51,12 +51,12 @@ def in_order(keys):
 
 
 def own_texts(files, values, modules, builtin, with_option):
-    """{path: text} of our own files for C(values) {key: number} and C(modules) besides those the keys depend on.
+    """{path: text} of our own files for `values` {key: number} and `modules` besides those the keys depend on.
 
-    C(builtin) are modules that need no list and take no option; C(with_option) whether the buckets are told to the module too, which is
+    `builtin` are modules that need no list and take no option; `with_option` whether the buckets are told to the module too, which is
     right only where the line for the limit is sure to count: the option alone makes the limit eight times as much. So it is written last.
     """
-    needed = sorted((set(modules) | set(_MODULE_OF[key] for key in values if _MODULE_OF[key])) - set(builtin))
+    needed = sorted((set(modules) | {_MODULE_OF[key] for key in values if _MODULE_OF[key]}) - set(builtin))
     texts = OrderedDict()
     if values:
         texts[files.sysctl] = HEADER % "Sysctls" + "".join("%s = %d\n" % (dotted(key), values[key]) for key in in_order(values))
@@ -76,7 +76,7 @@ def line_of(by):
 
 
 def yielding(host, path, line, texts):
-    """(path of the file to write, its text) with that line made a comment; C(texts) are files as planned so far.
+    """(path of the file to write, its text) with that line made a comment; `texts` are files as planned so far.
 
     A file below /etc is edited. One of a package in sysctl.d is hidden by an edited copy of its name, as sysctl.d(5) has it. Raises ChangeFailed.
     """

@@ -11,12 +11,12 @@ from ..._look.conntrack.now import lost, read_counters, read_key
 from ..modules import plan as modules_plan
 from .files import in_order
 
-_MODULE_OF = dict((key.key, key.module) for key in KEYS)
+_MODULE_OF = {key.key: key.module for key in KEYS}
 _FOLDER = "/proc/sys/"
 
 
-class Live(object):
-    """C(values) {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of loading these."""
+class Live:
+    """`values` {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of loading these."""
 
     def __init__(self):
         self.values = {}
@@ -27,7 +27,7 @@ class Live(object):
 
     def recorded(self):
         """{dotted key: (before, after)} of what can be put back."""
-        return dict((dotted(key), pair) for key, pair in self.values.items() if pair[0] is not None)
+        return {dotted(key): pair for key, pair in self.values.items() if pair[0] is not None}
 
     def diff(self):
         loads = modules_plan.load_diff(self.loads) if self.loads else []
@@ -39,7 +39,7 @@ class Live(object):
 
 
 def plan_live(host, node, wanted, rows, limit, options):
-    """The Live of C(wanted) {key: value}; C(rows) {key: row} are told what is aimed at, or why nothing is. C(limit) is that of now."""
+    """The Live of `wanted` {key: value}; `rows` {key: row} are told what is aimed at, or why nothing is. `limit` is that of now."""
     live, lacking = Live(), set()
     for key in in_order(wanted):
         row = rows[key]
@@ -76,7 +76,7 @@ def _plan_loads(host, node, live, lacking, rows, options):
     failed = dict.fromkeys(lacking, None if options["load"] else "it is not loaded")
     if options["load"]:
         live.loads = modules_plan.plan_present(host, node, lacking, {"load": True, "persist": False, "unblock": False, "file": ""})
-        failed = dict((row["name"], row["msg"] or "it is not loaded") for row in live.loads.rows if not row["loaded"])
+        failed = {row["name"]: row["msg"] or "it is not loaded" for row in live.loads.rows if not row["loaded"]}
     for key in [key for key in live.values if live.values[key][0] is None and _MODULE_OF[key] in failed]:
         del live.values[key]
         # To hold at boot is what was asked then; that needs no module now.
@@ -85,11 +85,11 @@ def _plan_loads(host, node, live, lacking, rows, options):
 
 
 def set_live(host, live, rows):
-    """Load, set, and look again at each; C(rows) are told what failed."""
+    """Load, set, and look again at each; `rows` are told what failed."""
     lacking = {}
     if live.loads:
         modules_plan.load(host, live.loads)
-        lacking = dict((row["name"], row["msg"]) for row in live.loads.rows if row["failed"])
+        lacking = {row["name"]: row["msg"] for row in live.loads.rows if row["failed"]}
     for key in in_order(live.values):
         wanted, row = live.values[key][1], rows[key]
         if live.values[key][0] is None and _MODULE_OF[key] in lacking:

@@ -21,8 +21,8 @@ from .files import Files, in_order, kept_modules, kept_values, line_of, own_text
 _LINES_LIMIT = 16
 
 
-class Outlook(object):
-    """C(section(texts)) is the section node_conntrack of the tree with C(texts) {path: text or None} in it."""
+class Outlook:
+    """`section(texts)` is the section node_conntrack of the tree with `texts` {path: text or None} in it."""
 
     def __init__(self, host, node):
         self._host, self.node = host, node
@@ -38,10 +38,10 @@ class Outlook(object):
         return self._kubelet["version"]
 
 
-class Persisting(object):
-    """The files that make C(wanted) {key: value} hold at boot: C(texts) {path: text or None}, and the section C(after) they are written.
+class Persisting:
+    """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and the section `after` they are written.
 
-    C(rows) {key: row} are told what holds, and what has the last word where they do not.
+    `rows` {key: row} are told what holds, and what has the last word where they do not.
     """
 
     def __init__(self, host, outlook, wanted, rows, options):

@@ -27,9 +27,9 @@ from .record import BEGUN, DONE, Record, more_of
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
 
-class Plan(object):
-    """C(changes) of files, C(live) values, C(rows) {key: what is told of it}, C(problems), the C(record), and what it holds afterwards: C(entries),
-    C(live_before) and C(lost)."""
+class Plan:
+    """`changes` of files, `live` values, `rows` {key: what is told of it}, `problems`, the `record`, and what it holds afterwards: `entries`,
+    `live_before` and `lost`."""
 
     def __init__(self, host):
         self.record = Record(host)
@@ -53,7 +53,7 @@ class Plan(object):
 
 
 def plan_present(host, node, options):
-    """Plan to have what C(options) ask for, now and at boot."""
+    """Plan to have what `options` ask for, now and at boot."""
     asked = asked_values(options)
     files = Files(checked_file_name(options["file"]))
     if node["place"] == "container":
@@ -64,7 +64,7 @@ def plan_present(host, node, options):
     wanted, refused = targets(asked, section, kept_values(host, files), options["lower"])
     if FORWARD_6 in wanted and node["place"] == "live":
         _keep_default_route(host, section, wanted, refused)
-    fates = dict((row["key"], row) for row in section["sysctls"])
+    fates = {row["key"]: row for row in section["sysctls"]}
     for key in in_order(asked):
         fate = fates[dotted(key)]
         plan.rows[key] = {
@@ -93,7 +93,7 @@ def _keep_default_route(host, section, wanted, refused):
 
 
 def plan_absent(host, node, options):
-    """Plan to put all files back, and the values of now where C(options["lower"]) asks for that."""
+    """Plan to put all files back, and the values of now where `options["lower"]` asks for that."""
     plan = Plan(host)
     plan.undo = True
     plan.changes, plan.entries, plan.problems = plan.record.plan_undo()
@@ -163,11 +163,11 @@ def _keep(plan, change, error):
 
 def _still_live(plan):
     """Values that could not be put back."""
-    return dict((key, pair) for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"])
+    return {key: pair for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"]}
 
 
 def run(params, check_mode):
-    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.conntrack."""
+    """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.conntrack."""
     host, node = open_asked(params)
     plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
     changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
@@ -178,7 +178,7 @@ def run(params, check_mode):
         "changed": changed, "files": [change.path for change in changes], "diff": [change.diff() for change in changes] + live,
         "unfinished": unfinished, "advice": plan.advice,
     }
-    result["settings"] = [dict((name, row[name]) for name in SHOWN) for row in plan.rows.values()]
+    result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
     if problems:
         result.update(failed=True, msg="; ".join(problems))

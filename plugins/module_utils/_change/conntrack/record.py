@@ -52,7 +52,7 @@ class Record(FileRecord):
         return RecordChange(self.path, before, after, mode=0o600)
 
     def live_with(self, values):
-        """What was live before, once C(values) {key: (before, after)} are set as well."""
+        """What was live before, once `values` {key: (before, after)} are set as well."""
         live = dict(self.live)
         for key, (before, after) in values.items():
             former = live.get(key)

@@ -18,7 +18,7 @@ DIVERT_SECONDS = 60.0
 
 
 class Diversion(FileChange):
-    """A packaged file that is put aside, and its edited copy; C(name) is what dpkg calls it."""
+    """A packaged file that is put aside, and its edited copy; `name` is what dpkg calls it."""
 
     name = None
 

@@ -37,8 +37,8 @@ DUPLICATES = "it adds rules afterwards: without the flush each further run adds 
 _NOT_EDITED = "nothing changes it by itself; take the command out by hand"
 
 
-class Plan(object):
-    """C(changes) to make, the C(rows) that are told, C(problems), and the C(entries) that an undo leaves in the record."""
+class Plan:
+    """`changes` to make, the `rows` that are told, `problems`, and the `entries` that an undo leaves in the record."""
 
     def __init__(self, record):
         self.record = record
@@ -60,7 +60,7 @@ class Plan(object):
 
 
 def plan_present(host, node, options):
-    """Plan to neutralise what C(options["only"]) selects."""
+    """Plan to neutralise what `options["only"]` selects."""
     found = collect_flush_hooks(host, node, tuple(options["directories"]))
     wanted = _wanted(options["only"])
     plan = Plan(Record(host))
@@ -82,7 +82,7 @@ def plan_present(host, node, options):
 
 
 def plan_absent(host, options):
-    """Plan to put back what C(options["only"]) selects of all that was changed."""
+    """Plan to put back what `options["only"]` selects of all that was changed."""
     plan = Plan(Record(host))
     plan.undo = True
     wanted = _wanted(options["only"])
@@ -109,7 +109,7 @@ def _wanted(only):
 
 
 def _told(row):
-    told = dict((key, row[key]) for key in ("path", "line", "command", "kind", "unit", "triggers"))
+    told = {key: row[key] for key in ("path", "line", "command", "kind", "unit", "triggers")}
     told.update(action=None, failed=False, msg="")
     return told
 
@@ -142,7 +142,7 @@ def _plan_diverted(host, plan, rows, divert, done):
             before, after, said = edited_script(host, path, those)
             if after != before:
                 plan.changes.append(diversion(host, path, before, after))
-                said = dict((identity, (DIVERTED if action else None, message)) for identity, (action, message) in said.items())
+                said = {identity: (DIVERTED if action else None, message) for identity, (action, message) in said.items()}
             done.update(said)
         except _errors.ChangeFailed as error:
             _fail(plan, those, "%s: %s" % (path, error), done)
@@ -182,7 +182,7 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
             former = done.get(identity)
             # A script that two units run is dealt with only where both are.
             done[identity] = (action, message) if former is None or former[0] else former
-    known = set(row["unit"] for row in plan.rows)
+    known = {row["unit"] for row in plan.rows}
     for fix in fixes:
         if fix.name in before and fix.changes() and fix.name not in known:
             plan.rows.append({
@@ -277,12 +277,12 @@ def _must_reload(host, plan):
         return False
     if any(change.path.startswith(_UNIT_FOLDER) for change in plan.changes):
         return True
-    units = sorted(set(entry["unit"] for entry in plan.record.entries.values() if entry.get("unit")))
+    units = sorted({entry["unit"] for entry in plan.record.entries.values() if entry.get("unit")})
     return bool(units) and "NeedDaemonReload=yes" in host.run(["systemctl", "show", "--property=NeedDaemonReload", "--"] + units).out
 
 
 def run(params, check_mode):
-    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
+    """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
     host, node = open_asked(params)
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
     reload, changes = _must_reload(host, plan), plan.all_changes()

@@ -11,8 +11,8 @@ from .folders import ASIDE, FOLDER
 NULL = "/dev/null"
 
 
-class MaskChange(object):
-    """A unit that is masked: a link to /dev/null at C(path), where nothing was; C(after) false takes it away again."""
+class MaskChange:
+    """A unit that is masked: a link to /dev/null at `path`, where nothing was; `after` false takes it away again."""
 
     def __init__(self, path, unit, after=True):
         self.path = path

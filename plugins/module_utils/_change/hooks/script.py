@@ -27,7 +27,7 @@ def edited_script(host, path, rows):
         raise _errors.ChangeFailed(write.HARD_LINK % path)
     commands, nothing = _commands(path, text)
     if nothing is None and not shell_of(text):
-        return text, text, dict((id(row), (None, "it is no script of a shell; take it out by hand")) for row in rows)
+        return text, text, {id(row): (None, "it is no script of a shell; take it out by hand") for row in rows}
     done, edits = {}, []
     for row in rows:
         try:
@@ -40,7 +40,7 @@ def edited_script(host, path, rows):
 
 
 def _commands(path, text):
-    """([Command], what stands in the place of a command): of a script it is all one, and C(None) as every shell knows nothing."""
+    """([Command], what stands in the place of a command): of a script it is all one, and `None` as every shell knows nothing."""
     place = place_of(path)
     found = place.read(text.encode("utf-8", "surrogateescape"), path) if place else []
     if not found or any(len(command.text) == len(text) and command.line == 1 for command in found):
@@ -49,7 +49,7 @@ def _commands(path, text):
 
 
 def _proved(host, path, text, edits, commands, nothing):
-    """The text after the edits. Where a clean removal does not stand the proof, C(:) does."""
+    """The text after the edits. Where a clean removal does not stand the proof, `:` does."""
     problem = None
     for attempt in (nothing,) if nothing else (None, NOTHING):
         after = applied(text, edits, attempt)

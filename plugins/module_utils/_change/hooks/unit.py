@@ -26,8 +26,8 @@ _BESIDE = "it flushes in its %s, beside what it is for, so its starts are not re
 _ACTIVATED = "its start still flushes, and %s starts it again and again; start: mask keeps it from starting at all"
 
 
-class UnitFix(object):
-    """What is done about one unit: C(changes), and C(done) {id of a row: (action, message)}."""
+class UnitFix:
+    """What is done about one unit: `changes`, and `done` {id of a row: (action, message)}."""
 
     def __init__(self, name, unit, rows):
         self.name = name
@@ -73,7 +73,7 @@ def units_of(row, units):
 
 
 def fix_unit(host, units, name, rows, before, start):
-    """C(UnitFix) for the C(rows) of a unit; C(before) are units it has to be ordered before, C(start) is noflush or mask."""
+    """`UnitFix` for the `rows` of a unit; `before` are units it has to be ordered before, `start` is noflush or mask."""
     unit = units.unit(name)
     fix = UnitFix(name, unit, rows)
     if unit is None or unit.masked:

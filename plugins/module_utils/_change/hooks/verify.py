@@ -22,7 +22,7 @@ _LINES_LIMIT = 3
 
 
 def complaints(host, units, texts, unit_path=""):
-    """What speaks against the drop-ins C({unit: text}): sentences, none where nothing does. C(unit_path): where systemd looks besides ours."""
+    """What speaks against the drop-ins `{unit: text}`: sentences, none where nothing does. `unit_path`: where systemd looks besides ours."""
     if host.commands:
         # Who is ordered is started with it, whether or not a boot starts both.
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
@@ -38,7 +38,7 @@ def complaints(host, units, texts, unit_path=""):
 def _said(host, texts, wanted, unit_path):
     """Lines of systemd-analyze about cycles and about our drop-ins, or None where it could not be asked."""
     target = "[Unit]\n" + "".join("Wants=%s\n" % name for name in ["default.target"] + sorted(wanted))
-    files = dict(("%s.d/%s" % (unit, NAME), text) for unit, text in texts.items())
+    files = {"%s.d/%s" % (unit, NAME): text for unit, text in texts.items()}
     files[_TARGET] = target
     with scratch.scratch(files) as folder:
         # An empty last element stands for systemd's own directories (man systemd.unit, SYSTEMD_UNIT_PATH).

@@ -41,8 +41,8 @@ class Record(change_record.Record):
     places = (LOAD_DIRECTORY,)
 
 
-class Plan(object):
-    """C(files) to write, C(to_load) by name, C(rows): what is said of each module asked for, the C(look) it rests on, and the C(record)."""
+class Plan:
+    """`files` to write, `to_load` by name, `rows`: what is said of each module asked for, the `look` it rests on, and the `record`."""
 
     def __init__(self, host, look=None):
         self.look = look
@@ -73,7 +73,7 @@ class Plan(object):
 
 
 def plan_present(host, node, names, options):
-    """Plan to have C(names) loaded (C(options["load"]), live places only), persisted and, where told, unblocked."""
+    """Plan to have `names` loaded (`options["load"]`, live places only), persisted and, where told, unblocked."""
     plan = Plan(host, Look(host, node))
     look = _lift(host, node, plan, names) if options["unblock"] else plan.look
     rows = [_row(look.module(name)) for name in names]
@@ -216,7 +216,7 @@ def _lift(host, node, plan, names):
         lines = _liftable(look, names)
         if not lines:
             break
-        for path in sorted(set(path for path, _number in lines)):
+        for path in sorted({path for path, _number in lines}):
             target = path if path.startswith("/etc/") else "/etc/modprobe.d/" + os.path.basename(path)
             texts[target] = _commented(write.read_exactly(look.host, path), [number for found, number in lines if found == path])
         look = Look(PlannedHost(host, texts), node)
@@ -233,11 +233,11 @@ def _liftable(look, names):
     """{(file, line)} of lines that block one of the modules and may be made comments."""
     blocks = [block for name in names for block in look.module(name)["blocks"] if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
     # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
-    return set((block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None)
+    return {(block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None}
 
 
 def _commented(text, numbers):
-    """The text with the directives that begin at C(numbers) turned into comments, line endings kept."""
+    """The text with the directives that begin at `numbers` turned into comments, line endings kept."""
     result, inside = [], False
     for number, line in enumerate(text.split("\n"), 1):
         inside = inside or number in numbers
@@ -255,7 +255,7 @@ def checked_file_name(name):
 
 
 def run(params, check_mode, names):
-    """Plan and, unless C(check_mode), carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
+    """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
     checked_file_name(params["file"])
     host, node = open_asked(params)
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
@@ -268,7 +268,7 @@ def run(params, check_mode, names):
         "changed": changed,
         "diff": [change.diff() for change in files] + loads,
         "files": [change.path for change in files],
-        "modules": [dict((key, row[key]) for key in SHOWN) for row in plan.rows],
+        "modules": [{key: row[key] for key in SHOWN} for row in plan.rows],
     }
     if problems:
         result.update(failed=True, msg="; ".join(problems))

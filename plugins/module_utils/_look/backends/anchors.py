@@ -12,13 +12,13 @@ from ..rules.setting import situation_of
 
 
 def own_chains(rules, backend):
-    """C([(family, table, chain)]) of kube-proxy's and kubelet's chains in one backend."""
+    """`[(family, table, chain)]` of kube-proxy's and kubelet's chains in one backend."""
     return [(found.family, table, chain) for found in rules.rule_sets if found.backend == backend
             for table in sorted(found.tables) for chain in sorted(found.tables[table].chains) if is_own(table, chain)]
 
 
 def not_carried(host, node, rules, backend, options):
-    """Why C(backend) cannot be said to carry what the other one still holds, as a sentence, or None.
+    """Why `backend` cannot be said to carry what the other one still holds, as a sentence, or None.
 
     Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has chains of, and every
     mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use kubelet's marks are all there is. What cannot be

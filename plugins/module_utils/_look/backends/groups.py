@@ -23,12 +23,12 @@ NEEDED = NAMES[:2]
 BACKENDS = ("nft", "legacy")
 
 
-class Group(object):
+class Group:
     """Programs that are switched together.
 
-    C(name), C(mechanism), C(programs) of it that the node has, C(state_file) (None for plain links), C(mode) (None for these), C(links)
-    {path of a link: where it leads now}, C(choices) {backend: {path of a link: where it has to lead}}, C(backend): nft, legacy, mixed or
-    unknown; C(problem): why it cannot be switched, or None.
+    `name`, `mechanism`, `programs` of it that the node has, `state_file` (None for plain links), `mode` (None for these), `links`
+    {path of a link: where it leads now}, `choices` {backend: {path of a link: where it has to lead}}, `backend`: nft, legacy, mixed or
+    unknown; `problem`: why it cannot be switched, or None.
     """
 
     def __init__(self, name, mechanism, programs):
@@ -52,7 +52,7 @@ class Group(object):
 
 
 def groups_of(host):
-    """The groups of a tree, in the order of C(NAMES); none for a program the tree does not have."""
+    """The groups of a tree, in the order of `NAMES`; none for a program the tree does not have."""
     found, covered = [], set()
     for name in NAMES:
         if name in covered:
@@ -94,12 +94,12 @@ def _alternatives(host, name):
 
 def _fill(host, group, told, choices):
     names = [group.name] + sorted(told["slaves"])
-    group.links = dict((_link(name), host.read_link(_link(name))) for name in names)
+    group.links = {_link(name): host.read_link(_link(name)) for name in names}
     for choice in sorted(choices, key=lambda row: row["priority"]):
         backend = backend_of(host, choice["path"])
         if backend in BACKENDS and host.is_file(choice["path"]):
             # Of several of one backend the last one, with the highest priority, stays.
-            group.choices[backend] = dict((_link(name), choice["slaves"].get(name)) for name in names)
+            group.choices[backend] = {_link(name): choice["slaves"].get(name) for name in names}
             group.choices[backend][_link(group.name)] = choice["path"]
     group.backend = _together([backend_of(host, _link(name)) for name in names if name in _PROGRAMS and host.exists(_link(name))])
     for name, place in [(group.name, told["link"])] + sorted(told["slaves"].items()):
@@ -120,7 +120,7 @@ def _plain(host, name):
         return None
     group = Group(name, PLAIN, programs)
     paths = [host.find_binary(program) for program in programs]
-    group.links = dict((path, host.read_link(path)) for path in paths)
+    group.links = {path: host.read_link(path) for path in paths}
     group.backend = _together([backend_of(host, path) for path in paths])
     whole = next((path for path in paths if group.links[path] is None), None)
     if whole:
@@ -136,7 +136,7 @@ def _plain(host, name):
 
 
 def _other(host, path, program, backend):
-    """What the link C(path) of a program would hold for a backend: as it is where it leads there, else the binary beside the present one."""
+    """What the link `path` of a program would hold for a backend: as it is where it leads there, else the binary beside the present one."""
     if backend_of(host, path) == backend:
         return host.read_link(path)
     folder = os.path.dirname(host.tree_path(path) or path)

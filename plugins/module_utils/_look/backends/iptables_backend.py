@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE to the collection.
 
-Of the programs it is told from where their links lead and what their files hold; where that names no version C(iptables-save
---version) is run. C(iptables --version) tells the same and is no harmless look: with the nft backend it loads nfnetlink (seen with
-iptables 1.8.9 on Linux 6.1), as do C(nft --version) and C(conntrack --version); C(ipset --version) and C(ipvsadm --version) load
+Of the programs it is told from where their links lead and what their files hold; where that names no version `iptables-save
+--version` is run. `iptables --version` tells the same and is no harmless look: with the nft backend it loads nfnetlink (seen with
+iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset --version` and `ipvsadm --version` load
 their modules.
 """
 
@@ -35,9 +35,9 @@ _UNREAD = (DENIED, TIMEOUT, UNPARSED)
 
 
 def collect_iptables_backend(host, node, read=None):
-    """The evidence dict. C(backend): nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided).
+    """The evidence dict. `backend`: nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided).
 
-    C(read) are the C(Rules) that _rule_sets read, None where nobody did.
+    `read` are the `Rules` that _rule_sets read, None where nobody did.
     """
     groups, alternatives = _groups(host)
     files = {}
@@ -58,7 +58,7 @@ def collect_iptables_backend(host, node, read=None):
         "version": version,
         "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
         "binaries": binaries,
-        "backend_by_family": dict((family, _together([row["backend"] for row in found if row["name"] in names])) for family, names in FAMILIES.items()),
+        "backend_by_family": {family: _together([row["backend"] for row in found if row["name"] in names]) for family, names in FAMILIES.items()},
         "legacy_tables": sorted(tables.text.split()) if tables.ok else None,
         "containers": containers, "containers_left_out": left_out,
     }
@@ -78,7 +78,7 @@ def _containers(host, backend, version):
 
 
 def _groups(host):
-    """({program: what C(alternative) says but for its link}, status) of what update-alternatives knows."""
+    """({program: what `alternative` says but for its link}, status) of what update-alternatives knows."""
     groups, statuses = {}, []
     for folder in ALTERNATIVES:
         for name in ("iptables", "ip6tables", "arptables", "ebtables"):
@@ -147,7 +147,7 @@ def _rules_status(read):
 def _evidence(read):
     if read is None or read.source is None:
         evidence = backend_evidence([])
-        families = dict((family, None) for family in FAMILIES)
+        families = dict.fromkeys(FAMILIES)
         return dict(evidence, kubelet_backend=families, kube_proxy_backend=dict(families),
                     mixing={"verdict": "unknown", "because": "the rules were not read" if read is None else "only a live node has rules"})
     unread = []

@@ -4,7 +4,7 @@
 """iptables builds inside the containers of those who write rules of the node. PRIVATE to the collection.
 
 Their files are read and never run: a build tells its backend and version in its own bytes. What a file of a container is asked for,
-and how long, see C(_host_container).
+and how long, see `_host_container`.
 """
 
 import time
@@ -86,7 +86,7 @@ def _distinct(rows):
 
 
 def judge_stripping(rows, backend, version):
-    """Sets C(strips) and C(because) of the rows; C(backend) and C(version) are those of the node's own iptables, None where not known.
+    """Sets `strips` and `because` of the rows; `backend` and `version` are those of the node's own iptables, None where not known.
 
     Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the node's own when it
     lists what the container wrote, or the container's when it lists what the node or another container wrote.

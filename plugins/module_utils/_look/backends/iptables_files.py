@@ -10,11 +10,11 @@ from ..._host.host import OK
 from ..._parse.iptables.program import parse_iptables_program
 
 MULTI = {"nft": ("xtables-nft-multi",), "legacy": ("xtables-legacy-multi", "xtables-multi")}
-_BY_NAME = dict((name, backend) for backend, names in MULTI.items() for name in names)
+_BY_NAME = {name: backend for backend, names in MULTI.items() for name in names}
 
 
 def backend_of(host, path):
-    """C(nft), C(legacy), C(wrapper) or C(unknown) of the program at C(path), whose links are followed."""
+    """`nft`, `legacy`, `wrapper` or `unknown` of the program at `path`, whose links are followed."""
     target = host.tree_path(path) or path
     return _BY_NAME.get(target.rsplit("/", 1)[-1]) or build_of(host, target)[0]
 

@@ -14,7 +14,7 @@ _BACKENDS = ("nft", "legacy")
 
 
 def proxy_backend(host, kube_proxy):
-    """nft or legacy; None where that is not known, as behind a wrapper that was not run. C(kube_proxy) is its section."""
+    """nft or legacy; None where that is not known, as behind a wrapper that was not run. `kube_proxy` is its section."""
     backend, root = None, kube_proxy["tools_root"]
     if kube_proxy["runs_in"] == "host":
         path = host.find_binary("iptables-restore")

@@ -32,8 +32,8 @@ NOT_ASKED = {"window_seconds": 0, "top": False, "kernel_log": False}
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, asked=None):
     """The evidence dict.
 
-    C(kube_proxy) is the section node_kube_proxy, C(kubelet_version()) is asked where kube-proxy does not tell its own, C(modules) the
-    section node_kernel_modules where there is one, C(asked) is NOT_ASKED or more. Raises BadInput.
+    `kube_proxy` is the section node_kube_proxy, `kubelet_version()` is asked where kube-proxy does not tell its own, `modules` the
+    section node_kernel_modules where there is one, `asked` is NOT_ASKED or more. Raises BadInput.
     """
     asked = dict(NOT_ASKED, **(asked or {}))
     if not 0 <= asked["window_seconds"] <= WINDOW_SECONDS_MAX:
@@ -42,7 +42,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
     if node["place"] == LIVE:
         first_counters(host)
     modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if asked["top"] else ()))
-    rows = dict((row["name"], row) for row in modules["modules"])
+    rows = {row["name"]: row for row in modules["modules"]}
     section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None, "cpus": read_cpus(host) if live else None}
     bundle = node["place"] == BUNDLE
     _fill_table(host, live, section, bundle)
@@ -57,7 +57,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
     section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == ABSENT else None
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT], hashsize=setting.hashsize,
                    kube_proxy=setting.described, rp_filter=_rp_filter(host) if live else None)
-    section["timeouts"] = dict((row["key"], row["now"]) for row in keys.rows if row["key"] in TIMEOUTS and isinstance(row["now"], int))
+    section["timeouts"] = {row["key"]: row["now"] for row in keys.rows if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)
     section["growth"] = growth(host) if node["place"] == LIVE and section["max"] is not None else None
     return section
@@ -65,7 +65,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
 
 def _with_rows(host, node, modules, names):
     """A section node_kernel_modules that has a row for each of the names."""
-    known = set(row["name"] for row in (modules or {}).get("modules", ()))
+    known = {row["name"] for row in (modules or {}).get("modules", ())}
     return modules if known.issuperset(names) else collect_kernel_modules(host, node, list(names))
 
 
@@ -100,7 +100,7 @@ def _fill_asked(host, live, section, asked, rows, bundle):
 
 
 def _of_kube_proxy(section, kubelet_version, cpus):
-    """The fields of C(Setting) that speak of kube-proxy, and C(described), what the evidence says of them."""
+    """The fields of `Setting` that speak of kube-proxy, and `described`, what the evidence says of them."""
     if not section["running"]:
         unknown = section["running"] is None
         wish = proxy.Wish(None, proxy.UNKNOWN, False) if unknown else proxy.NOTHING
@@ -109,8 +109,8 @@ def _of_kube_proxy(section, kubelet_version, cpus):
     own = section["version"]
     versions = proxy.versions_of(own, None if own else kubelet_version(), section["runs_in"] == "embedded")
     limit = proxy.limit_wish(versions, cpus, settings, by)
-    numbers = dict((key.proxy_field, proxy.number_wish(versions, settings.get(key.proxy_field, key.proxy_default), by))
-                   for key in KEYS if key.proxy_field not in (None, "maxPerCore")) if settings is not None else {}
+    numbers = {key.proxy_field: proxy.number_wish(versions, settings.get(key.proxy_field, key.proxy_default), by)
+               for key in KEYS if key.proxy_field not in (None, "maxPerCore")} if settings is not None else {}
     described = {"versions": versions, "by": by, "max_per_core": (settings or {}).get("maxPerCore"), "min": (settings or {}).get("min"),
                  "settings_known": settings is not None, "writes": limit.way, "value": limit.value, "capped": limit.capped}
     return {"limit": limit, "numbers": numbers, "by": by, "forwards": section["mode"] == "ipvs", "described": described}

@@ -17,17 +17,17 @@ _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False,
 _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
-class Setting(object):
-    """What the fates of the keys rest on: C(live), C(modules) ({name: row of node_kernel_modules}), C(loader), C(memory_bytes), C(release),
-    C(hashsize) and, of kube-proxy, C(limit) (a Wish), C(numbers) ({field: Wish}), C(by) and C(forwards) (whether it turns on forwarding)."""
+class Setting:
+    """What the fates of the keys rest on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`, `memory_bytes`, `release`,
+    `hashsize` and, of kube-proxy, `limit` (a Wish), `numbers` ({field: Wish}), `by` and `forwards` (whether it turns on forwarding)."""
 
     def __init__(self, **fields):
         for name, value in fields.items():
             setattr(self, name, value)
 
 
-class Keys(object):
-    """C(rows) of all keys, C(missing) ones, C(status) and C(unread) of sysctl.d, and C(fresh_limit), the limit of a table that is made now."""
+class Keys:
+    """`rows` of all keys, `missing` ones, `status` and `unread` of sysctl.d, and `fresh_limit`, the limit of a table that is made now."""
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting

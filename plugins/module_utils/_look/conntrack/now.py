@@ -33,7 +33,7 @@ def read_key(host, key):
 
 
 def read_table(host):
-    """C({"status", "max", "count", "buckets"}); None for what cannot be read."""
+    """`{"status", "max", "count", "buckets"}`; None for what cannot be read."""
     (status, most), (_count_status, count), (_buckets_status, buckets) = (read_key(host, key) for key in (MAX, COUNT, BUCKETS))
     # An unsigned number of the kernel, which it prints as one with a sign.
     most = most + (1 << 32) if isinstance(most, int) and most < 0 else most
@@ -54,7 +54,7 @@ def read_counters(host):
     else:
         status, sums = text.status, parse_nf_conntrack_stat(text.text) if text.ok else {}
         status, sums = (status, sums) if sums is not None else (UNPARSED, {})
-    return status, dict((name, sums[name]) for name in COUNTERS if name in sums)
+    return status, {name: sums[name] for name in COUNTERS if name in sums}
 
 
 def first_counters(host):
@@ -65,7 +65,7 @@ def first_counters(host):
 
 
 def growth(host):
-    """C({"seconds", "drop", "insert_failed"}) since first_counters(); None where the kernel does not tell. A sum since the boot says nothing
+    """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel does not tell. A sum since the boot says nothing
     of today, and a processor that was taken out takes its counters along."""
     started, before = first_counters(host)
     after = read_counters(host)[1]
@@ -75,7 +75,7 @@ def growth(host):
 
 
 def lost(host, counters, since_boot=False):
-    """C({"dropped", "evicted", "since", "since_uptime_seconds"}) for want of room, since the boot or, unless C(since_boot), since the limit
+    """`{"dropped", "evicted", "since", "since_uptime_seconds"}` for want of room, since the boot or, unless `since_boot`, since the limit
     was raised on this boot; None where the counters do not tell."""
     if "drop" not in counters or "early_drop" not in counters:
         return None
@@ -93,7 +93,7 @@ def _recorded(host):
     try:
         before = json.loads(text.text)["lost"] if text.ok else None
         same = before is not None and before["boot_id"] == host.read_text("/proc/sys/kernel/random/boot_id").text.strip()
-        return dict((name, int(before[name])) for name in ("dropped", "evicted", "uptime_seconds")) if same else None
+        return {name: int(before[name]) for name in ("dropped", "evicted", "uptime_seconds")} if same else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -111,7 +111,7 @@ def entry_bytes(host):
 
 
 def memory_of(table, entry, memory_bytes):
-    """What the table takes when it is full: C({"entry_bytes", "entry_bytes_from", "total_bytes", "memory_percent"})."""
+    """What the table takes when it is full: `{"entry_bytes", "entry_bytes_from", "total_bytes", "memory_percent"}`."""
     size = entry or ENTRY_BYTES
     total = None if not table["max"] else table["max"] * size + (table["buckets"] or 0) * BUCKET_BYTES
     return {"entry_bytes": size, "entry_bytes_from": "the kernel" if entry else "estimate", "total_bytes": total,

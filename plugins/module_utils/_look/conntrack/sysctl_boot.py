@@ -4,7 +4,7 @@
 """What systemd-sysctl sets at boot. PRIVATE to the collection.
 
 Files of all directories in the order of their base names, the last assignment of a key wins. A pattern counts only for keys that no line
-names outright, also not one that is only C(-key), and a line that says again what an earlier one said stays in the earlier one's place
+names outright, also not one that is only `-key`, and a line that says again what an earlier one said stays in the earlier one's place
 (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a link in sysctl.d leads to it, and with other inits (procps sysctl --system).
 """
 
@@ -30,8 +30,8 @@ def values_of(host, path):
     return OrderedDict((row.key, row.value) for row in parse_sysctl_conf(host.read_text(path).text) if row.value and not is_pattern(row.key))
 
 
-class SysctlBoot(object):
-    """C(status) as of effective_files, or of a file that could not be read; C(masked): whether nobody reads them at boot."""
+class SysctlBoot:
+    """`status` as of effective_files, or of a file that could not be read; `masked`: whether nobody reads them at boot."""
 
     def __init__(self, host, loader):
         self.status, paths = effective_files(host, "sysctl.d")
@@ -60,7 +60,7 @@ class SysctlBoot(object):
         self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
 
     def assignment(self, key):
-        """The C(Assignment) of a key (C(net/netfilter/nf_conntrack_max)), or None; to set nothing is to set none."""
+        """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; to set nothing is to set none."""
         held = self._held.get(key)
         if held is None:
             # To write nothing changes no number: what an earlier pattern set stays.

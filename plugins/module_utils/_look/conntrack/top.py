@@ -20,7 +20,7 @@ _MARKS = ((b"[UNREPLIED]", "UNREPLIED"), (b"[ASSURED]", "ASSURED"))
 
 
 def consumers(host, loaded):
-    """(status, [{"protocol", "state", "count"}] of the most frequent); C(loaded) is whether the kernel has what the program needs."""
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded` is whether the kernel has what the program needs."""
     if not loaded:
         return ABSENT, None
     counts, rest = {}, [b""]
@@ -42,7 +42,7 @@ def consumers(host, loaded):
 
 
 def kind_of(line):
-    """(protocol, state or an empty text) of a line of C(conntrack -L), None for other lines."""
+    """(protocol, state or an empty text) of a line of `conntrack -L`, None for other lines."""
     words = line.split(None, 4)
     if len(words) < 4 or not words[1].isdigit():
         return None

@@ -12,7 +12,7 @@ _LOOKS = 10
 
 
 def watched(host, seconds, before):
-    """C({"window_seconds", "highest_count", "per_second"}); C(before) are the counters at the beginning."""
+    """`{"window_seconds", "highest_count", "per_second"}`; `before` are the counters at the beginning."""
     started, highest = time.monotonic(), None
     for _look in range(_LOOKS):
         time.sleep(seconds / float(_LOOKS))
@@ -22,4 +22,4 @@ def watched(host, seconds, before):
     after = read_counters(host)[1]
     window = time.monotonic() - started
     return {"window_seconds": round(window, 1), "highest_count": highest,
-            "per_second": dict((name, round((after[name] - before[name]) / window, 3)) for name in sorted(after) if name in before)}
+            "per_second": {name: round((after[name] - before[name]) / window, 3) for name in sorted(after) if name in before}}

@@ -16,7 +16,7 @@ _STARTERS = {
 
 
 def by_file(rows, units):
-    """[row] of C(rows), in their order: those of one file are one, where they run for the same unit and are live, or not, alike."""
+    """[row] of `rows`, in their order: those of one file are one, where they run for the same unit and are live, or not, alike."""
     groups, order = {}, []
     for row in rows:
         early = _before_kubelet(row, units) if BOOT in row["triggers"] else None
@@ -32,7 +32,7 @@ def by_file(rows, units):
 
 def _together(rows, early, automatic):
     first = rows[0]
-    triggers = ordered(set(trigger for row in rows for trigger in row["triggers"]))
+    triggers = ordered({trigger for row in rows for trigger in row["triggers"]})
     families, tables, _chains, back, sure = summary(rows)
     saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
     restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]

@@ -14,7 +14,7 @@ _SKIPPED_LIMIT = 5
 
 
 def fitted_hooks(section, limit):
-    """The section with at most C(limit) bytes of JSON, as far as counts alone fit into that."""
+    """The section with at most `limit` bytes of JSON, as far as counts alone fit into that."""
     section = dict(section)
     for key in ("hooks", "files"):
         _keep(section, key, ROWS_LIMIT)

@@ -40,14 +40,14 @@ _WORST = (DENIED, UNPARSED, TIMEOUT, OK, UNCOLLECTED, ABSENT)
 
 
 def collect_flush_hooks(host, node, directories=DIRECTORIES):
-    """The evidence dict; C(directories) are searched for scripts that people run. Raises BadInput."""
+    """The evidence dict; `directories` are searched for scripts that people run. Raises BadInput."""
     look = _Look(host, node, checked_directories(directories))
     look.search()
     return look.section()
 
 
-class _Look(object):
-    """One search of a tree. What _hook_live asks for: C(host), C(node), C(units), C(is_debian())."""
+class _Look:
+    """One search of a tree. What _hook_live asks for: `host`, `node`, `units`, `is_debian()`."""
 
     def __init__(self, host, node, directories):
         self.host = host
@@ -77,7 +77,7 @@ class _Look(object):
 
     @contextlib.contextmanager
     def _reading(self, source):
-        """What cannot be seen in the block is missed of C(source): a file of it, a script that is started there, a folder on the way."""
+        """What cannot be seen in the block is missed of `source`: a file of it, a script that is started there, a folder on the way."""
         with self.host.noting() as notes:
             yield
         if notes:
@@ -127,8 +127,8 @@ class _Look(object):
         if files is None:
             files = [found for folder in self.units.folders() for found in self._below("systemd", folder, 1, is_kept)]
             self._unit_files = files if size[0] <= _KEPT_LIMIT else None
-        texts = set(found.data for found in files)
-        wanted = set(data for data in texts if self._scripts.is_wanted(data))
+        texts = {found.data for found in files}
+        wanted = {data for data in texts if self._scripts.is_wanted(data)}
         return [found.path for found in files if found.data in wanted]
 
     def _tracing(self):

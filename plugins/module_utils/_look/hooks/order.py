@@ -11,7 +11,7 @@ _NOT_YET = ("inactive", "failed")
 
 def _starting(rows, units):
     """Names of the units that flush when they start; what systemd makes of a script in init.d has no file to speak of."""
-    return sorted(name for name in set(row["unit"] for row in rows if START in row["triggers"]) if name and units.known(name))
+    return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]} if name and units.known(name))
 
 
 def unordered(rows, units):
@@ -31,7 +31,7 @@ def _ordered(units, name, kubelet):
 
 
 def waiting(rows, units):
-    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet; C(active) is None where the
+    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet; `active` is None where the
     systemd of a live node did not tell."""
     found = []
     for name in _starting(rows, units):

@@ -18,7 +18,7 @@ _BY_NAME = ("/etc/systemd/scripts/iptables", "/etc/systemd/scripts/iptables.stop
 _LISTS_LIMIT = 4 * 1024 * 1024
 
 
-class Owners(object):
+class Owners:
     """Asks about hits only, so the lists are read when the first file below /etc is asked about."""
 
     def __init__(self, host):

@@ -15,10 +15,10 @@ from . import live
 WHOLE, STOP, START = "whole", "stop", "start"
 
 
-# C(source) is its name in C(collected); C(files) and C(folders) are paths; C(depth) levels below the folders belong to it; C(read(data,
-# path)) gives its [Command]; C(runs(look, path, mode, when)) gives (whether it is live, why).
+# `source` is its name in `collected`; `files` and `folders` are paths; `depth` levels below the folders belong to it;
+# `read(data, path)` gives its [Command]; `runs(look, path, mode, when)` gives (whether it is live, why).
 class Place(collections.namedtuple("Place", "source kind files folders depth read runs")):
-    """C(whole): commands may be packed in it, so no word of it tells whether it is worth parsing."""
+    """`whole`: commands may be packed in it, so no word of it tells whether it is worth parsing."""
 
     @property
     def whole(self):
@@ -160,7 +160,7 @@ PLACES = (
         "/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d", "/etc/kernel/install.d",
         "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0, _script(embedded.PACKAGE_UPGRADE), live.executable),
 )
-SOURCES = tuple(sorted(set(place.source for place in PLACES)))
+SOURCES = tuple(sorted({place.source for place in PLACES}))
 
 
 def place_of(path):

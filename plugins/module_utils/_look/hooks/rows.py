@@ -26,8 +26,8 @@ _BACK_RANK = ("no", "unknown", "replaced", "saved")
 # Data of an instance is fetched anew; a program's settings are for their owner to decide.
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
-# On which way a command is reached: C(kind) of the file that starts it, C(triggers), C(live) and C(because), the C(unit) it runs for, C(through)
-# (C(path:line) of the callers), C(chain) (paths of the scripts on the way). C(purpose): TEARDOWN, LIBRARY or None. C(after): what the callers
+# On which way a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it runs for, `through`
+# (`path:line` of the callers), `chain` (paths of the scripts on the way). `purpose`: TEARDOWN, LIBRARY or None. `after`: what the callers
 # do when the command is done, as of a Run.
 Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose after")
 Way.__new__.__defaults__ = (None, ())
@@ -37,8 +37,8 @@ TEARDOWN, LIBRARY = "teardown", "library"
 SETTINGS = "settings"
 
 
-class Rows(object):
-    """Rows by place and command; C(all()) in the order in which they matter. C(full): there were more than are kept."""
+class Rows:
+    """Rows by place and command; `all()` in the order in which they matter. `full`: there were more than are kept."""
 
     def __init__(self, owners):
         self.full = False
@@ -49,7 +49,7 @@ class Rows(object):
         return len(self._rows)
 
     def take(self, way, path, line, effect, kind=None, service=None):
-        """Note that C(effect), which stands at C(path), is reached on C(way). C(kind) of the file, where it is another than that of the way."""
+        """Note that `effect`, which stands at `path`, is reached on `way`. `kind` of the file, where it is another than that of the way."""
         saved_to, restarted, appends = told(way.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted, appends=effect.appends or appends)
@@ -89,7 +89,7 @@ class Rows(object):
         return dict(row, file=effect.file) if effect.sort == SETTINGS else row
 
     def may_run(self, path):
-        """Whether one of the ways that lead to what stands at C(path) is not known to be dead."""
+        """Whether one of the ways that lead to what stands at `path` is not known to be dead."""
         return any(row["live"] is not False for row in self._rows.values() if row["path"] == path)
 
     def of_unit(self, unit, phases):
@@ -98,7 +98,7 @@ class Rows(object):
 
     def units(self):
         """Names of the units that run through any of them."""
-        return set(row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS)
+        return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS}
 
     def all(self):
         """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked for."""
@@ -131,9 +131,9 @@ def _fix(kind, owner, path, way):
 
 def summary(effects):
     """(families, tables, chains, comes_back, confidence) of several rows together."""
-    families = sorted(set(family for row in effects for family in row["families"]))
-    tables = sorted(set(table for row in effects for table in row["tables"]))
-    chains = sorted(set(chain for row in effects for chain in row["chains"]))
+    families = sorted({family for row in effects for family in row["families"]})
+    tables = sorted({table for row in effects for table in row["tables"]})
+    chains = sorted({chain for row in effects for chain in row["chains"]})
     back = min((row["comes_back"] for row in effects), key=_BACK_RANK.index)
     sure = max((row["confidence"] for row in effects), key=CONFIDENCES.index)
     return families, list(EVERY) if "*" in tables else tables, list(EVERY) if "*" in chains else chains, back, sure

@@ -21,8 +21,8 @@ _FILES = (
 _STORES = (("iptables-store.service", "/var/lib/iptables/rules-save"), ("ip6tables-store.service", "/var/lib/ip6tables/rules-save"))
 
 
-class SavedSets(object):
-    """Files that hold rules, each read once. C(text(path)) is None where there is nothing to be read."""
+class SavedSets:
+    """Files that hold rules, each read once. `text(path)` is None where there is nothing to be read."""
 
     def __init__(self, host):
         self._host = host
@@ -44,7 +44,7 @@ class SavedSets(object):
         return self._texts[path]
 
     def of(self, path):
-        """C(Saved) of a file, None where it holds no rules."""
+        """`Saved` of a file, None where it holds no rules."""
         text = self.text(path)
         if path not in self._sets:
             self._sets[path] = read_saved(text, family_of(path)) if text else None
@@ -64,7 +64,7 @@ class SavedSets(object):
 
     def _row(self, path, replays, writers):
         saved = self.of(path)
-        who = sorted(set(name for name, _live, _triggers in replays))
+        who = sorted({name for name, _live, _triggers in replays})
         at_boot = [live for _name, live, triggers in replays if BOOT in triggers]
         return {
             "path": path, "format": saved.format if saved else None, "family": saved.family if saved else family_of(path),

@@ -37,8 +37,8 @@ _FOLDERS_LIMIT = 8
 _NAME_LENGTH = 4
 
 
-class Script(object):
-    """C(path) in the tree with all links followed, C(text), C(mode) bits, C(language), C(is_nft) where nft reads it."""
+class Script:
+    """`path` in the tree with all links followed, `text`, `mode` bits, `language`, `is_nft` where nft reads it."""
 
     def __init__(self, path, found):
         self.path = path
@@ -48,9 +48,9 @@ class Script(object):
         self.is_nft = _NFT.match(self.text) is not None
 
 
-class Scripts(object):
-    """Reads through one C(Walk); every file is judged once. C(other_languages) are paths of hits in a language that is not read here,
-    C(names) are names that make a file worth reading.
+class Scripts:
+    """Reads through one `Walk`; every file is judged once. `other_languages` are paths of hits in a language that is not read here,
+    `names` are names that make a file worth reading.
     """
 
     def __init__(self, host, walk, is_debian):
@@ -67,12 +67,12 @@ class Scripts(object):
 
     def know(self, names):
         """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word of the firewall anyway."""
-        coded = set(name.encode("utf-8", "surrogateescape") for name in names)
-        coded = set(name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name))
+        coded = {name.encode("utf-8", "surrogateescape") for name in names}
+        coded = {name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name)}
         if not coded.issubset(self.names):
             self.names = sorted(coded.union(self.names))
             # What was of no interest may say one of them.
-            self._wanted = dict((path, True) for path, wanted in self._wanted.items() if wanted)
+            self._wanted = {path: True for path, wanted in self._wanted.items() if wanted}
 
     def names_a_hit(self, data):
         """Whether the bytes hold a word of the firewall or one of those names."""
@@ -99,7 +99,7 @@ class Scripts(object):
             return True
         if b"/" not in data or depth == 0:
             return False
-        paths = set(_text(path) for path in _PATHS.findall(data)[:_PATHS_LIMIT])
+        paths = {_text(path) for path in _PATHS.findall(data)[:_PATHS_LIMIT]}
         for started_folder in started:
             paths.update(self._in(_text(started_folder)))
         beside = [_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]] if any(sign in data for sign in _BESIDE_SIGNS) else ()
@@ -136,7 +136,7 @@ class Scripts(object):
         return [folder.rstrip("/") + "/" + name for name in self._host.list_dir(folder)[1][:_FOLDER_LIMIT]]
 
     def of(self, path):
-        """C(Script) at a path, None where there is no text to be read."""
+        """`Script` at a path, None where there is no text to be read."""
         if path not in self._scripts:
             with self._host.noting() as unseen:
                 real = self._host.tree_path(path)
@@ -148,7 +148,7 @@ class Scripts(object):
         return self._scripts[path]
 
     def find(self, name, folders):
-        """Path of the tree that a script means by C(name), or None; C(folders) are those in which it may look for what lies beside it."""
+        """Path of the tree that a script means by `name`, or None; `folders` are those in which it may look for what lies beside it."""
         name = _BESIDE_UNKNOWN.sub("./", name) if name.startswith("\0") else name
         if "\0" in name:
             return None

@@ -20,7 +20,7 @@ _FLUSHING = ("iptables.service", "ip6tables.service", "nftables.service", "netfi
 
 
 def serve(told, units, rows, read):
-    """Rows for C(told) [(way, path, line, effect)]. A unit's own script may restart another unit, so it takes turns."""
+    """Rows for `told` [(way, path, line, effect)]. A unit's own script may restart another unit, so it takes turns."""
     for _pass in range(_PASSES):
         before = len(rows)
         for way, path, line, effect in told:
@@ -49,7 +49,7 @@ def _serve(units, rows, read, way, path, line, effect):
 
 
 def _done_by(units, rows, read, way, unit, verb):
-    """What a unit does when it is told C(verb), as rows."""
+    """What a unit does when it is told `verb`, as rows."""
     acts = asked(unit, verb, read) if units.known(unit) else None
     if acts is not None:
         return [act.effect._asdict() for act in acts if act.effect.tables]

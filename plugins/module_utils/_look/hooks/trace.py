@@ -24,11 +24,11 @@ _NFT_SORTS = ("ruleset", "table", "flush", "delete")
 _ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh", "rke2-uninstall.sh")
 
 
-class Tracer(object):
-    """C(rows) is filled by C(shell), C(program) and, in the end, C(finish).
+class Tracer:
+    """`rows` is filled by `shell`, `program` and, in the end, `finish`.
 
-    C(replays) is {path of a saved rule set: [(who, live, triggers)]}; C(reached) are paths of scripts that something runs, or may;
-    C(cut) is true where there was more than could be followed; C(read(path)) is the text of a file of settings or rules, or None. A script that is
+    `replays` is {path of a saved rule set: [(who, live, triggers)]}; `reached` are paths of scripts that something runs, or may;
+    `cut` is true where there was more than could be followed; `read(path)` is the text of a file of settings or rules, or None. A script that is
     not followed to its end is noted (Host.note).
     """
 
@@ -47,7 +47,7 @@ class Tracer(object):
         self._services = []
 
     def shell(self, way, path, text, line_of, arguments=None, called=(), folders=()):
-        """Follow a shell text that stands in the file C(path); C(line_of(line)) is the line of the file, C(folders) are those it runs in."""
+        """Follow a shell text that stands in the file `path`; `line_of(line)` is the line of the file, `folders` are those it runs in."""
         reading = self._reading(text, arguments, called)
         if reading is None:
             return
@@ -100,8 +100,8 @@ class Tracer(object):
         return self._readings[key]
 
     def program(self, way, path, line, program, arguments, called=None, environment=None):
-        """Follow a program that the file C(path) starts, one of a known service or a script. C(called): names its caller uses, if it sources it;
-        C(environment): what a unit sets.
+        """Follow a program that the file `path` starts, one of a known service or a script. `called`: names its caller uses, if it sources it;
+        `environment`: what a unit sets.
         """
         acts = services.known_program(program)
         if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
@@ -197,7 +197,7 @@ class Tracer(object):
             self._rows.take(way, path, line, effect)
 
     def _applied(self, way, path, line, effect):
-        """C(nft -f): what the file says. In a script the command that loads it is a hook as well; of a unit (nftables.service) the file is."""
+        """`nft -f`: what the file says. In a script the command that loads it is a hook as well; of a unit (nftables.service) the file is."""
         self._reach(way, effect.file)
         found = self.nft(way._replace(through=("%s:%d" % (path, line),) + tuple(way.through), chain=way.chain + (effect.file,)), effect.file)
         if found and way.kind != "unit":

@@ -60,7 +60,7 @@ def _words(line, variables):
 
 def _variables(unit):
     pairs = [word.partition("=") for value in unit.values("Service", "Environment") for word in split_arguments(value.text)]
-    return dict((name, value) for name, equals, value in pairs if equals)
+    return {name: value for name, equals, value in pairs if equals}
 
 
 def _triggers(units, unit, lines):

@@ -16,12 +16,12 @@ KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.
 # Who starts what stands in the other places.
 DAEMONS = ("cron.service", "crond.service", "cronie.service", "dcron.service", "NetworkManager.service", "networkd-dispatcher.service")
 _RUNS = ("active", "activating", "reloading", "deactivating")
-# Conditions of a start that a file decides (man systemd.unit); C(|) and C(!) in front are not judged here.
+# Conditions of a start that a file decides (man systemd.unit); `|` and `!` in front are not judged here.
 _CONDITIONS = tuple(word + what for word in ("Condition", "Assert") for what in ("FileIsExecutable", "PathExists", "FileNotEmpty"))
 
 
-class HookUnits(object):
-    """C(Units) of a tree with the answers remembered."""
+class HookUnits:
+    """`Units` of a tree with the answers remembered."""
 
     def __init__(self, host, node):
         self.all = Units(host, node)
@@ -46,7 +46,7 @@ class HookUnits(object):
             elif name in ("service", "socket"):
                 types.add("." + name)
         names = set(self.all.names(".service") + self.all.names(".socket"))
-        found = set(self.all.paths.canonical(name) for name in wanted)
+        found = {self.all.paths.canonical(name) for name in wanted}
         found.update(name for name in names if any(_is_of(name, each) for each in wanted))
         found.update(name for name in names if name.endswith(tuple(types)) and types)
         return sorted(name for name in found if self.unit(name) is not None)
@@ -68,7 +68,7 @@ class HookUnits(object):
         return unit is not None and unit.masked
 
     def name_of(self, name):
-        """The name systemd knows the unit C(name) (an alias, or without its type) by."""
+        """The name systemd knows the unit `name` (an alias, or without its type) by."""
         return self.all.paths.canonical(name if "." in name else name + ".service")
 
     def active_state(self, name):
@@ -131,7 +131,7 @@ class HookUnits(object):
 
 
 def _is_of(name, other):
-    """Whether a file for C(other) (a template, or a prefix that ends in a dash) counts for the unit C(name)."""
+    """Whether a file for `other` (a template, or a prefix that ends in a dash) counts for the unit `name`."""
     stem, _dot, kind = other.rpartition(".")
     return name.endswith("." + kind) and (stem.endswith(("@", "-")) and name.startswith(stem))
 
@@ -147,5 +147,5 @@ def distinct(host, folders):
 
 
 def told(answer):
-    """C(ok) where a directory of units could be listed."""
+    """`ok` where a directory of units could be listed."""
     return answer if answer in (OK, ABSENT, DENIED, TIMEOUT) else UNPARSED

@@ -30,7 +30,7 @@ _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd"
 
 
 def collect_host(host, identity):
-    """The evidence dict. C(identity) is what _identity.identify() told of the same tree."""
+    """The evidence dict. `identity` is what _identity.identify() told of the same tree."""
     live = identity["place"] in WITH_KERNEL
     immutable_by = _immutable_by(host, identity["os"])
     return dict(
@@ -52,8 +52,8 @@ def collect_host(host, identity):
 
 def _tools(host):
     """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left out."""
-    found = dict((tool, host.binary(tool)) for tool in TOOLS)
-    return dict((tool, path) for tool, (status, path) in found.items() if status in (OK, ABSENT))
+    found = {tool: host.binary(tool) for tool in TOOLS}
+    return {tool: path for tool, (status, path) in found.items() if status in (OK, ABSENT)}
 
 
 def _bundle(host):
@@ -103,6 +103,6 @@ def _ipv6(host):
 
 
 def _runtimes(host):
-    found = set(name for path, name in _RUNTIME_SOCKETS if host.exists(path))
+    found = {name for path, name in _RUNTIME_SOCKETS if host.exists(path)}
     found.update(name for binary, name in _RUNTIME_BINARIES if host.find_binary(binary))
     return sorted(found)

@@ -16,12 +16,12 @@ _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
 def identify(host, place=None):
-    """The part of the section node_host that other sections rest on. C(place) forces one of _place.PLACES; the default finds it out."""
+    """The part of the section node_host that other sections rest on. `place` forces one of _place.PLACES; the default finds it out."""
     found, reason = (place, "given by the caller") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:
         os_release = host.read_text("/usr/lib/os-release")
-    system = dict((key, value[:FIELD_LIMIT]) for key, value in parse_os_release(os_release.text).items())
+    system = {key: value[:FIELD_LIMIT] for key, value in parse_os_release(os_release.text).items()}
     release = host.read_text("/proc/sys/kernel/osrelease") if found != "image" else Text(ABSENT)
     return {
         "schema": 1,

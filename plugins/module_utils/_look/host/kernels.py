@@ -31,10 +31,10 @@ CONFIG_FILES = (
 )
 
 
-class Kernel(object):
+class Kernel:
     """One kernel of the tree; its files are read when first asked for.
 
-    C(index): ok, missing, empty, stale, unreadable or no_tree, with C(index_cause) as a sentence.
+    `index`: ok, missing, empty, stale, unreadable or no_tree, with `index_cause` as a sentence.
     """
 
     def __init__(self, host, release, running, configured_aliases=None):
@@ -93,8 +93,8 @@ class Kernel(object):
         if modules and not self._host.exists(self.tree + "/modules.dep.bin") and not _modprobe_is_busybox(self._host):
             return "%s/modules.dep.bin does not exist; kmod reads only that one" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
-        listed = set(path for path, _needs in modules.values())
-        folders = set(path.rpartition("/")[0] for path in listed)
+        listed = {path for path, _needs in modules.values()}
+        folders = {path.rpartition("/")[0] for path in listed}
         for folder in sorted(folders.union(("updates", "extra", "updates/dkms", "weak-updates"))):
             seen = None if folder.startswith("/") else self._host.stat(self.tree + "/" + folder)
             if written is None or seen is None or seen.st_mtime <= written.st_mtime:
@@ -143,7 +143,7 @@ class Kernel(object):
         return None, False, ""
 
     def aliases_of(self, name):
-        """Modules that C(name) stands for: by modprobe.d, else by this kernel's own tables."""
+        """Modules that `name` stands for: by modprobe.d, else by this kernel's own tables."""
         configured = self._configured_aliases(name)
         if configured:
             return configured
@@ -211,7 +211,7 @@ def configured_releases(host):
 
 
 def chosen_releases(releases, must):
-    """(releases to look at, how many were left out): those in C(must) and the newest of the rest."""
+    """(releases to look at, how many were left out): those in `must` and the newest of the rest."""
     first = [release for release in must if release]
     rest = [release for release in releases if release not in first]
     chosen = sorted(set(first + rest[:max(0, KERNELS_LIMIT - len(set(first)))]), key=_versions.order, reverse=True)

@@ -4,7 +4,7 @@
 """Which kernel boots next. PRIVATE to the collection.
 
 GRUB (grub.cfg, grubenv), the Boot Loader Specification (Fedora's GRUB, systemd-boot, ostree), links, or what is left
-when only one kernel is installed. Where it cannot be told, the newest is named and C(certain) is false.
+when only one kernel is installed. Where it cannot be told, the newest is named and `certain` is false.
 """
 
 import fnmatch
@@ -18,7 +18,7 @@ KERNEL_LINKS = ("/boot/vmlinuz", "/vmlinuz")
 
 
 def next_boot_kernel(host, releases, running):
-    """C({"release": str or None, "certain": bool, "because": str}) for a tree in which C(releases) are installed."""
+    """`{"release": str or None, "certain": bool, "because": str}` for a tree in which `releases` are installed."""
     for ask in (_grub, _loader_entries):
         answer = ask(host)
         if answer:
@@ -61,7 +61,7 @@ def _grub(host):
 
 
 def _loader_entries(host, environment=None):
-    """From Boot Loader Specification entries; C(environment) is GRUB's, where GRUB reads them."""
+    """From Boot Loader Specification entries; `environment` is GRUB's, where GRUB reads them."""
     for folder in LOADER_DIRECTORIES:
         entries = {}
         for name in host.list_dir(folder + "/entries")[1]:

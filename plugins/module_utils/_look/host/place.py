@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which kind of place a tree is: live, image or container. PRIVATE to the collection.
 
-Only a live place has a running kernel that is its own; over a chroot connection an image looks like C(/), so the
+Only a live place has a running kernel that is its own; over a chroot connection an image looks like `/`, so the
 place is found out and not believed. In doubt it is an image, where nothing is loaded and nothing is started.
 """
 
@@ -94,7 +94,7 @@ def _root_filesystem(host):
 
 
 def system_tree_problem(host):
-    """Why C(root) cannot be a system to look at (one sentence for the user), or None."""
+    """Why `root` cannot be a system to look at (one sentence for the user), or None."""
     if not host.is_dir("/"):
         return "root %s is no directory on this node; give the directory that holds the image's /etc and /usr" % host.root
     if any(host.is_dir(path) for path in SYSTEM_FOLDERS):

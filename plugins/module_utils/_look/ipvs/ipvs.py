@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_ipvs: what IPVS of the running kernel holds, and whether it is what kube-proxy needs. PRIVATE to the collection.
 
-Files below /proc/net tell nearly all of it. C(ipvsadm) is not run, since it loads ip_vs, and C(ipset) only where ip_set is there
-already, since it loads that. C(ip addr show) asks over rtnetlink and loads nothing. Most nodes have nothing of IPVS, so its parsers
+Files below /proc/net tell nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set is there
+already, since it loads that. `ip addr show` asks over rtnetlink and loads nothing. Most nodes have nothing of IPVS, so its parsers
 are imported where there is something to parse.
 """
 
@@ -28,7 +28,7 @@ EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 
 
 def collect_ipvs(host, node, kube_proxy=None):
-    """The evidence dict; C(kube_proxy) is the section node_kube_proxy. Nothing but a live place has a kernel to ask."""
+    """The evidence dict; `kube_proxy` is the section node_kube_proxy. Nothing but a live place has a kernel to ask."""
     section = {
         "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT}, "in_kernel": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
@@ -51,7 +51,7 @@ def _configured(kube_proxy):
 
 
 def _virtual_servers(host, section):
-    """The virtual servers of this network namespace, None where they cannot be told; C(section) is told what they amount to."""
+    """The virtual servers of this network namespace, None where they cannot be told; `section` is told what they amount to."""
     text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
     section["collected"]["ip_vs"] = text.status
     # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
@@ -93,7 +93,7 @@ def _addresses(host, servers, section):
         dummy["present"] = any(line.strip().startswith(DUMMY + ":") for line in devices.text.splitlines())
         dummy["addresses"] = _addresses_of_dummy(host) if dummy["present"] else 0
     if devices.ok and servers is not None:
-        wanted = set(server.address for server in servers if server.address)
+        wanted = {server.address for server in servers if server.address}
         dummy["missing_addresses"] = _count_missing(host, wanted, section) if wanted else 0
 
 
@@ -113,7 +113,7 @@ def _count_missing(host, wanted, section):
 
 
 def _within(address, networks):
-    """Whether C(address) is in a network that is local as a whole."""
+    """Whether `address` is in a network that is local as a whole."""
     return ":" not in address and any(_number(address) & int(network.netmask) == int(network.network_address) for network in networks)
 
 

@@ -35,7 +35,7 @@ def collect_kube_proxy(host, node):
         "running": None if node["place"] == "bundle" or (live and status != OK) else bool(processes),
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
         "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
-        "tools": dict((tool, "unknown") for tool in TOOLS), "tools_root": None, "started_seconds_ago": None, "starting": None,
+        "tools": dict.fromkeys(TOOLS, "unknown"), "tools_root": None, "started_seconds_ago": None, "starting": None,
     }
     own = next((process for process in processes if process.name == "kube-proxy"), None)
     if own is not None:
@@ -77,7 +77,7 @@ def _own_process(host, process, section):
     path = process.option("config")
     if process.contained is False:
         section["runs_in"], section["tools_root"] = "host", "/"
-        section["tools"] = dict((tool, _TOOL_STATES.get(host.binary(tool)[0], "unknown")) for tool in TOOLS)
+        section["tools"] = {tool: _TOOL_STATES.get(host.binary(tool)[0], "unknown") for tool in TOOLS}
         text = host.read_text(path) if path else Text(ABSENT)
     elif process.contained and host.root == "/":
         found = container.look_into(process.pid, process.start_time, [path] if path else [], TOOLS)

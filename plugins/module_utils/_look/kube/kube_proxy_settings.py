@@ -16,13 +16,13 @@ _CIDR, _OF_K3S = "cluster-cidr", "kube-proxy-arg"
 
 
 def settings_of_process(process, path, config):
-    """C({"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}) of a process of its own; each is None where
+    """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a process of its own; each is None where
     its configuration could not be read."""
     if not path:
         return _settings(_given(process.arguments), "kube-proxy")
     if config is None:
         return {}
-    given = dict((flag, config["conntrack"].get(field)) for flag, field in FLAGS.items())
+    given = {flag: config["conntrack"].get(field) for flag, field in FLAGS.items()}
     given.update({"cluster-cidr": config["cluster_cidr"], "detect-local-mode": config["detect_local_mode"]})
     given["masquerade-all"] = config["masquerade_all_nftables" if config["mode"] == "nftables" else "masquerade_all"]
     return _settings(given, "kube-proxy")
@@ -52,7 +52,7 @@ def settings_of_embedded(arguments, by):
 
 
 def _given(arguments):
-    given = dict((name, option_of(arguments, name)) for name in list(FLAGS) + [_CIDR, "detect-local-mode"] if name not in _SWITCHES)
+    given = {name: option_of(arguments, name) for name in list(FLAGS) + [_CIDR, "detect-local-mode"] if name not in _SWITCHES}
     given.update((name, _switched(arguments, name)) for name in _SWITCHES)
     return given
 
@@ -61,10 +61,10 @@ def _settings(given, by):
     return {"cluster_cidr": [block for block in (given.get("cluster-cidr") or "").split(",") if block],
             "detect_local_mode": given.get("detect-local-mode") or None,
             "masquerade_all": (given.get("masquerade-all") or "false").lower() == "true",
-            "conntrack": parse_kube_proxy_conntrack(dict((FLAGS[name], text) for name, text in given.items() if name in FLAGS)), "conntrack_by": by}
+            "conntrack": parse_kube_proxy_conntrack({FLAGS[name]: text for name, text in given.items() if name in FLAGS}), "conntrack_by": by}
 
 
 def _switched(arguments, name):
-    """Value of a bool flag, which it has behind C(=) only: alone it means true (pflag, NoOptDefVal); None where it is not given."""
+    """Value of a bool flag, which it has behind `=` only: alone it means true (pflag, NoOptDefVal); None where it is not given."""
     values = [argument.partition("=")[2] or "true" for argument in arguments if re.match(r"--?%s(=|\Z)" % name, argument)]
     return values[-1] if values else None

@@ -18,7 +18,7 @@ _NEVER = re.compile(br" 0$", re.M)
 
 
 def starting(age, ask):
-    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; C(age) in seconds, C(ask(pattern)) is (status, match) of its
+    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `ask(pattern)` is (status, match) of its
     metrics."""
     if age is None or age >= SETTLED_SECONDS:
         return None

@@ -24,7 +24,7 @@ _REFUSED = re.compile(r"insufficient permissions|not seeing messages|Permission 
 
 
 def initialisation_of(host, node, process, age, version, settings, unit, distribution="kubelet"):
-    """(evidence, statuses): C({"expected", "because", "failed", "families"}) and those of the sources rules and journal."""
+    """(evidence, statuses): `{"expected", "because", "failed", "families"}` and those of the sources rules and journal."""
     expected, because = _expected(_versions.numbers(version)[:2], settings["make_iptables_util_chains"])
     if expected is False:
         return {"expected": False, "because": because, "failed": [], "families": []}, {"rules": ABSENT, "journal": ABSENT}
@@ -52,7 +52,7 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
 
 
 def _has_iptables(host, family):
-    save = dict((known, program) for known, program, _names in PROGRAMS)[family]
+    save = {known: program for known, program, _names in PROGRAMS}[family]
     return host.find_binary(save[:-len("-save")]) is not None or any(save_command(host, save, backend) for backend in ("nft", "legacy"))
 
 
@@ -67,7 +67,7 @@ def _expected(version, make_chains):
 
 
 def judge_marks(marks, hints, failed, age):
-    """(state, why) of one family; C(failed) is what kubelet logged (None: nothing was found), C(age) its own, C(hints) whether it makes one.
+    """(state, why) of one family; `failed` is what kubelet logged (None: nothing was found), `age` its own, `hints` whether it makes one.
 
     States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and nobody looks after them: the
     same remedy), flushed (kubelet makes them anew by itself), hint_deleted (it will not notice), starting, unused, unknown.

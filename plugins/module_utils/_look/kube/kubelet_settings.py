@@ -21,7 +21,7 @@ _ALONE = "--make-iptables-util-chains"
 
 
 def settings_of(host, process, distribution):
-    """C({"status", "file", "directory", "drop_ins", "settings"}) of the process that is, or contains, the kubelet; a setting is None where
+    """`{"status", "file", "directory", "drop_ins", "settings"}` of the process that is, or contains, the kubelet; a setting is None where
     what may say it could not be read."""
     arguments, status = _arguments(host, process, distribution)
     file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
@@ -45,7 +45,7 @@ def settings_of(host, process, distribution):
         defaults = dict(DEFAULTS, read_only_port=READ_ONLY_PORT_OF_FLAGS) if by_flags_alone else DEFAULTS
         found = dict(defaults, **found)
     return {"status": wrong or (OK if any(statuses) else ABSENT), "file": file, "directory": folder, "drop_ins": names[:SHOWN_LIMIT],
-            "settings": dict((name, found.get(name)) for name in FIELDS)}
+            "settings": {name: found.get(name) for name in FIELDS}}
 
 
 def _arguments(host, process, distribution):
@@ -63,11 +63,11 @@ def _arguments(host, process, distribution):
 
 
 def _of_flags(arguments):
-    # A bool flag has its value behind C(=) only: alone it means true, whatever comes next (pflag, NoOptDefVal).
+    # A bool flag has its value behind `=` only: alone it means true, whatever comes next (pflag, NoOptDefVal).
     plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
-    texts = dict((name, option_of(plain, name.replace("_", "-"))) for name in FIELDS)
-    values = dict((name, flag_value(name, text)) for name, text in texts.items() if text is not None)
-    return dict((name, value) for name, value in values.items() if value is not None)
+    texts = {name: option_of(plain, name.replace("_", "-")) for name in FIELDS}
+    values = {name: flag_value(name, text) for name, text in texts.items() if text is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _read(host, process, path):

@@ -34,14 +34,14 @@ _ANEW = "kubelet admits its pods anew: one that no longer fits this node is ende
 
 
 def unit_of(host, process, distribution):
-    """(status, row) of the unit that runs C(process); the row is None where no service of systemd does."""
+    """(status, row) of the unit that runs `process`; the row is None where no service of systemd does."""
     text = host.read_text("/proc/%d/cgroup" % process.pid)
     name = parse_cgroup_unit(text.text)
     if name is None:
         return text.status if not text.ok else ABSENT, None
     status, told = _show(host, name)
     stops, containers = _parts(distribution, name, process.name, told.get("KillMode"))
-    units = sorted(set(unit for key in _DEPENDANTS for unit in told.get(key, "").split() if unit.endswith(_RUNS_SOMETHING)))[:UNITS_LIMIT]
+    units = sorted({unit for key in _DEPENDANTS for unit in told.get(key, "").split() if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
     row = {
         "name": name, "active_seconds": _active_seconds(told), "restarts": int(told["NRestarts"]) if told.get("NRestarts", "").isdigit() else None,
         "kill_mode": told.get("KillMode") or None, "stops": stops, "units": units, "containers": containers,
@@ -54,7 +54,7 @@ def _show(host, name):
     if not done.ok:
         return done.status if done.status != OK else UNPARSED, {}
     pairs = [line.partition("=") for line in done.out.splitlines()]
-    return OK, dict((key, value) for key, equals, value in pairs if equals and key in PROPERTIES)
+    return OK, {key: value for key, equals, value in pairs if equals and key in PROPERTIES}
 
 
 def _active_seconds(told):

@@ -16,8 +16,8 @@ DEFAULT_PATH = "/run/xtables.lock"
 # The inode of the first pid namespace (include/linux/proc_ns.h PROC_PID_INIT_INO).
 
 
-class LockFile(object):
-    """C(path), C(status) of looking at it, C(kind) (file, absent, directory, other; None = not to be seen), C(device) and C(inode)."""
+class LockFile:
+    """`path`, `status` of looking at it, `kind` (file, absent, directory, other; None = not to be seen), `device` and `inode`."""
 
     def __init__(self, host, path):
         self.path = path
@@ -34,8 +34,8 @@ class LockFile(object):
         self.kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
 
 
-class Locks(object):
-    """One reading of /proc/locks: C(status), C(holders) and C(waiters) of C(file) (each a Lock), C(doubt) whether they are of that file."""
+class Locks:
+    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt` whether they are of that file."""
 
     def __init__(self, host, lock_file, mounted):
         self.file = lock_file
@@ -66,7 +66,7 @@ def mounted_devices(host):
     """Numbers of all devices that file systems are mounted from (man 5 proc, mountinfo: third field, in decimal)."""
     fields = [line.split()[2:3] for line in host.read_text("/proc/self/mountinfo").text.splitlines()]
     pairs = [field[0].split(":") for field in fields if field]
-    return set((int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2 and pair[0].isdigit() and pair[1].isdigit())
+    return {(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2 and pair[0].isdigit() and pair[1].isdigit()}
 
 
 def sees_every_lock(host):

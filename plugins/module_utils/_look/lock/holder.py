@@ -28,14 +28,14 @@ _WATCH_SECONDS = 0.25
 _WATCH_INTERVAL = 0.05
 
 
-class Rows(object):
-    """Describes processes as rows of the evidence; C(containers) and C(uptime) as their own modules give them."""
+class Rows:
+    """Describes processes as rows of the evidence; `containers` and `uptime` as their own modules give them."""
 
     def __init__(self, host, containers, uptime):
         self._host, self._containers, self._uptime = host, containers, uptime
 
     def of(self, pid):
-        """The row of a process; with nulls for C(None), where it is gone, or where it became another one while it was looked at."""
+        """The row of a process; with nulls for `None`, where it is gone, or where it became another one while it was looked at."""
         if pid is None:
             return dict.fromkeys(_FIELDS)
         process = Process(self._host, pid, name_of(self._host, pid))
@@ -47,13 +47,13 @@ class Rows(object):
 
 
 def has_lock(fdinfo, inode):
-    """Whether a descriptor holds a flock of that file (fs/locks.c show_fd_locks prints C(lock:) before the line of /proc/locks)."""
+    """Whether a descriptor holds a flock of that file (fs/locks.c show_fd_locks prints `lock:` before the line of /proc/locks)."""
     lines = [line.partition("lock:")[2].strip() for line in fdinfo.splitlines() if line.startswith("lock:")]
     return any(lock.kind == "FLOCK" for lock in parse_proc_locks("\n".join(lines), inode)[0])
 
 
 def find_holder(host, read_locks, rows):
-    """(Locks, row of the holder or None); C(read_locks()) gives a fresh reading each time."""
+    """(Locks, row of the holder or None); `read_locks()` gives a fresh reading each time."""
     owner = None
     for _time in range(_TRIES):
         locks = read_locks()
@@ -88,7 +88,7 @@ def waiting(locks, rows):
 
 
 def hold_time(holder, waiters, read_locks):
-    """(seconds, word) for how long the lock is held: C(at_most), C(at_least), or C(over) where it was let go while being watched.
+    """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was let go while being watched.
 
     The kernel keeps no time of it. A program that lives for one change tells it by its own age; an agent that runs for days
     does not, and is watched; what waits for the lock has waited about as long as it runs.

@@ -23,7 +23,7 @@ def is_restore(process):
 
 
 def hung_restores(host, processes, seconds, uptime, locks, containers):
-    """(rows of the oldest, how many) of the restores among C(processes) that run for more than C(seconds)."""
+    """(rows of the oldest, how many) of the restores among `processes` that run for more than `seconds`."""
     ages = [(process.age_seconds(uptime), process) for process in processes if is_restore(process)]
     old = sorted([pair for pair in ages if pair[0] is not None and pair[0] > seconds], key=lambda pair: -pair[0])
     rows = []
@@ -39,7 +39,7 @@ def hung_restores(host, processes, seconds, uptime, locks, containers):
 
 
 def _waits(host, pid, locks):
-    """True, False, or None where it cannot be told. Before 1.8.8 a restore with C(-w) asks once a second and sleeps in between."""
+    """True, False, or None where it cannot be told. Before 1.8.8 a restore with `-w` asks once a second and sleeps in between."""
     if pid in [lock.pid for lock in locks.waiters] or _WAITS_IN.search(host.read_text("/proc/%d/wchan" % pid).text):
         return True
     descriptors = host_descriptors.Descriptors(host)

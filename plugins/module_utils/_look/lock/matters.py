@@ -19,7 +19,7 @@ def lock_matters(host):
     tables = sorted(set(" ".join(text.text for text in lists).split()))
     if tables:
         return True, "legacy tables exist (%s): every legacy iptables that touches them takes the lock" % ", ".join(tables)
-    kinds = set(_kind(host, program) for program in PROGRAMS) - set([None])
+    kinds = {_kind(host, program) for program in PROGRAMS} - {None}
     if "legacy" in kinds:
         return True, "iptables of the node is legacy: its next command takes the lock"
     if any(text.status not in (OK, ABSENT) for text in lists):

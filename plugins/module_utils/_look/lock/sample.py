@@ -12,7 +12,7 @@ _HOLDERS_LIMIT = 5
 
 
 def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep):
-    """Read the lock every 0.05 s for C(seconds).
+    """Read the lock every 0.05 s for `seconds`.
 
     A hold lasts from the first reading that shows its pid to the first one that no longer does. None where a reading failed.
     """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What stops a module: from being loaded by name, by the kernel itself (autoload), at boot. PRIVATE to the collection.
 
-Decided from configuration and never from modprobe's exit status, which is 0 for C(install X /bin/true). Effects are
+Decided from configuration and never from modprobe's exit status, which is 0 for `install X /bin/true`. Effects are
 those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/module-util.c) and the kernel
 (kernel/module/main.c).
 """
@@ -25,8 +25,8 @@ _SIG_ENFORCE, _LOCKDOWN = "/sys/module/module/parameters/sig_enforce", "/sys/ker
 _SIGNATURE = b"~Module signature appended~\n"
 
 
-class Block(object):
-    """One reason: the ways it stops (C(ways)), C(by) what, C(effect), the C(module) it is about, and where it stands."""
+class Block:
+    """One reason: the ways it stops (`ways`), `by` what, `effect`, the `module` it is about, and where it stands."""
 
     def __init__(self, ways, by, effect, module, path, line, text):
         self.ways = ways
@@ -43,8 +43,8 @@ class Block(object):
                 "file": self.path, "line": self.line, "text": self.text[:TEXT_LIMIT]}
 
 
-class Policy(object):
-    """Everything on the node that may stop modules; C(kernel_wide) holds the blocks that hit all of them alike, C(unknown_ways) the ways that
+class Policy:
+    """Everything on the node that may stop modules; `kernel_wide` holds the blocks that hit all of them alike, `unknown_ways` the ways that
     a switch of the kernel may stop which could not be read."""
 
     def __init__(self, host, cmdline, live):
@@ -58,7 +58,7 @@ class Policy(object):
         self._signed = {}
 
     def blocks_of(self, host, kernel, name, builtin_or_loaded):
-        """[Block] for the module C(name) on C(kernel); C(builtin_or_loaded(name)) tells of a dependency that needs no load."""
+        """[Block] for the module `name` on `kernel`; `builtin_or_loaded(name)` tells of a dependency that needs no load."""
         found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
         for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
@@ -119,7 +119,7 @@ def _is_signed(host, path):
 
 
 def install_effect(name, command):
-    """C(blocks) for a command that loads nothing, None for one that passes the load on, C(unclear) for any other."""
+    """`blocks` for a command that loads nothing, None for one that passes the load on, `unclear` for any other."""
     if _NO_OPERATION.match(command.strip().strip("\"'")):
         return BLOCKS
     if re.search(r"\|\||#|\s(?:-n|--dry-run|--show)\s", command):

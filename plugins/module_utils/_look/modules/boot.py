@@ -16,7 +16,7 @@ UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 
 
 def boot_loader_of(host, init):
-    """Who reads the lists: C(systemd), C(openrc), C(sysvinit) or C(unknown). C(init) is what runs, None in an image."""
+    """Who reads the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init` is what runs, None in an image."""
     if init in ("systemd", "openrc", "sysvinit"):
         return init
     if any(host.is_file(path) for path in SYSTEMD_BINARIES):
@@ -26,8 +26,8 @@ def boot_loader_of(host, init):
     return "sysvinit" if host.exists("/etc/init.d/kmod") else "unknown"
 
 
-class BootList(object):
-    """Names that are loaded at boot: C(names) is {name: [{"file", "line"}]}; C(service) is enabled, masked or unknown."""
+class BootList:
+    """Names that are loaded at boot: `names` is {name: [{"file", "line"}]}; `service` is enabled, masked or unknown."""
 
     def __init__(self, host, loader, cmdline):
         self.loader = loader

@@ -14,8 +14,8 @@ UNREAD_LIMIT = 20
 def collect_kernel_modules(host, node, names=None, kernel=None):
     """The evidence dict.
 
-    C(node) is the section node_host of the same look; C(names) are module names (BadInput where one is malformed or
-    there are more than _names.NAMES_LIMIT); C(kernel) is a release to judge for (BadInput where it is not installed).
+    `node` is the section node_host of the same look; `names` are module names (BadInput where one is malformed or
+    there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput where it is not installed).
     """
     asked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(asked) > _names.NAMES_LIMIT:

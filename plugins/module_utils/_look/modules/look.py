@@ -16,7 +16,7 @@ from . import boot, state as modules_state
 from .blocks import BLOCKS, Policy, UNCLEAR, WAYS
 
 
-class Look(object):
+class Look:
     """One look at a tree: what is the same for all modules is read once, here."""
 
     def __init__(self, host, node, kernel=None):
@@ -40,7 +40,7 @@ class Look(object):
         self.policy = Policy(host, cmdline, self.live)
         self.collected["modprobe_conf"] = self.policy.status
         self.kernels = [Kernel(host, release, release == running, self.policy.conf.targets_of) for release in chosen]
-        self.by_release = dict((each.release, each) for each in self.kernels)
+        self.by_release = {each.release: each for each in self.kernels}
         self.running = None
         self.see_what_is_loaded()
         if status == UNCOLLECTED and (self.collected.get("proc_modules") == OK or any(kernel.config[0] for kernel in self.kernels)):
@@ -71,7 +71,7 @@ class Look(object):
     def module(self, name):
         """The evidence row of one module."""
         verdicts = [(kernel, self._verdict(kernel, name)) for kernel in self.kernels]
-        by_release = dict((kernel.release, verdict) for kernel, verdict in verdicts)
+        by_release = {kernel.release: verdict for kernel, verdict in verdicts}
         nothing = modules_state.Verdict(None, modules_state.UNKNOWN, "no_tree", "no kernel was found to judge for")
         own = by_release.get(self.judged, nothing)
         judged_kernel = self.by_release.get(self.judged)
@@ -141,7 +141,7 @@ class Look(object):
         return "on_demand", "not listed in modules-load.d"
 
     def _pulled_by(self, kernel, module):
-        """A module that is listed for the boot and hard-depends on C(module), or None."""
+        """A module that is listed for the boot and hard-depends on `module`, or None."""
         if kernel.release not in self.boot_closures:
             pulled = {}
             for listed in sorted(self.boot.names):

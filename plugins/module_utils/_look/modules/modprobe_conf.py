@@ -21,8 +21,8 @@ TEXT_LIMIT = 160
 _OFF = ("off", "null")
 
 
-class ModprobeConf(object):
-    """C(status) as of effective_files, C(unread) lines, and C(unseen): files and directories that may not be read, so may say anything."""
+class ModprobeConf:
+    """`status` as of effective_files, `unread` lines, and `unseen`: files and directories that may not be read, so may say anything."""
 
     def __init__(self, host):
         self.status, paths = effective_files(host, "modprobe.d", (".conf", ".alias"))
@@ -49,7 +49,7 @@ class ModprobeConf(object):
                     self._exact.setdefault(directive.name, []).append((count, path, directive))
 
     def about(self, name):
-        """[(path, Directive)] that speak of C(name), in the order in which kmod reads them."""
+        """[(path, Directive)] that speak of `name`, in the order in which kmod reads them."""
         if name not in self._found:
             found = self._exact.get(name, []) + [row for pattern, row in self._patterns if pattern.match(name)]
             found.sort(key=lambda row: row[0])
@@ -57,16 +57,16 @@ class ModprobeConf(object):
         return self._found[name]
 
     def targets_of(self, alias):
-        """Modules that C(alias) stands for; kmod asks this before it looks for a module of that name."""
+        """Modules that `alias` stands for; kmod asks this before it looks for a module of that name."""
         targets = [_names.normalise(re.split("[ \t]", directive.rest)[0]) for _path, directive in self.about(alias) if directive.keyword == "alias"]
         return [target for target in targets if target not in _OFF and _names.is_name(target)]
 
     def leads_to(self, alias, name):
-        """False where an alias line leads C(alias) to anything but C(name)."""
+        """False where an alias line leads `alias` to anything but `name`."""
         return name in self.targets_of(alias) or not any(directive.keyword == "alias" for _path, directive in self.about(alias))
 
     def has_softdep(self, kernel, name):
-        """Whether one of the soft dependencies of C(name), of modprobe.d or of the module's own, is there to be loaded."""
+        """Whether one of the soft dependencies of `name`, of modprobe.d or of the module's own, is there to be loaded."""
         directives = [directive for _path, directive in self.about(name)] + [
             directive for directive in kernel.softdeps() if directive.name == name]
         return any(

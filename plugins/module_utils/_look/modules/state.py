@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In which form a kernel has a module. PRIVATE to the collection.
 
-C(loaded | builtin | loadable | installable | absent | unknown), the cause as a word and the evidence as a sentence.
-What could not be looked at is C(unknown), never C(absent); a configuration alone never proves that a file was shipped.
+`loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence.
+What could not be looked at is `unknown`, never `absent`; a configuration alone never proves that a file was shipped.
 """
 
 from ... import _module_data, _versions
@@ -17,8 +17,8 @@ AVAILABLE = (LOADED, BUILTIN, LOADABLE)
 _NOT_BUILT = ("config_off", "netfilter_off", "legacy_off", "modules_off")
 
 
-class Verdict(object):
-    """C(state), C(cause), C(evidence), the name it is known by to this kernel (C(module)) and the package that has it."""
+class Verdict:
+    """`state`, `cause`, `evidence`, the name it is known by to this kernel (`module`) and the package that has it."""
 
     def __init__(self, module, state, cause, evidence, package=None):
         self.module = module
@@ -33,10 +33,10 @@ class Verdict(object):
 
 
 def resolve(kernel, name, running, system):
-    """C(Verdict) for C(name) on C(kernel).
+    """`Verdict` for `name` on `kernel`.
 
-    C(running) is the running kernel's own evidence (C(RunningKernel)) or None where only the tree counts, as for the
-    next boot; C(system) is C({"id", "id_like", "version_id"}) of the distribution, for the package that has it.
+    `running` is the running kernel's own evidence (`RunningKernel`) or None where only the tree counts, as for the
+    next boot; `system` is `{"id", "id_like", "version_id"}` of the distribution, for the package that has it.
     """
     names = [name] + [alias for alias in kernel.aliases_of(name) if alias != name] if _needs_alias(kernel, name, running) else [name]
     renamed, gone_by = _module_data.RENAMES.get(name, (None, None))
@@ -153,7 +153,7 @@ def _from_config(kernel, name):
 
 
 def _option_off(kernel, options):
-    """The first of C(options) that the configuration says is not set, as a sentence, else None; what it does not name says nothing."""
+    """The first of `options` that the configuration says is not set, as a sentence, else None; what it does not name says nothing."""
     off = next((option for option in options if kernel.config_symbols.get(option) == "n"), None)
     return "CONFIG_%s is not set in %s" % (off, kernel.config[0]) if off else None
 
@@ -202,10 +202,10 @@ def _package(kernel, name, system):
     return None
 
 
-class RunningKernel(object):
+class RunningKernel:
     """What the running kernel says of itself; for a live place only.
 
-    C(loaded): {module: Live | Loading | Unloading}, C(listed): whether that list could be read; C(supports_modules): False
+    `loaded`: {module: Live | Loading | Unloading}, `listed`: whether that list could be read; `supports_modules`: False
     for a kernel without CONFIG_MODULES, None where it cannot be told.
     """
 
@@ -223,13 +223,13 @@ class RunningKernel(object):
         self._targets = set(host.read_text("/proc/net/ip_tables_targets").text.split())
 
     def dependant_of(self, name):
-        """A module that is loaded and does not load without C(name), or None."""
+        """A module that is loaded and does not load without `name`, or None."""
         if name in self.loaded:
             return None
         return next((other for other in sorted(self.loaded) if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
 
     def builtin_proof(self, name):
-        """(cause, evidence) where the running kernel has C(name) and does not list it as a loaded module, else None."""
+        """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, else None."""
         if name in self.loaded:
             return None
         folder = "/sys/module/" + name

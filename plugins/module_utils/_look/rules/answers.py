@@ -23,7 +23,7 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 
 def answer(host, rules, situation, options):
-    """The part of the section node_iptables_chains that rests on what the rules say; C(situation) and C(options) as in iptables_chains.py."""
+    """The part of the section node_iptables_chains that rests on what the rules say; `situation` and `options` as in iptables_chains.py."""
     elsewhere = _elsewhere(host, rules, situation.mode)
     observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
     if rules.source == "live":
@@ -43,7 +43,7 @@ def answer(host, rules, situation, options):
     if examples:
         from ..._rules.services.service_names import with_names
         examples = with_names(examples, rules.rule_sets)
-    left_out = dict((kind, told[kind] - options["max_offenders"]) for kind in told if told[kind] > options["max_offenders"])
+    left_out = {kind: told[kind] - options["max_offenders"] for kind in told if told[kind] > options["max_offenders"]}
     for place, count in more.items():
         observed[place[0]] = observed.get(place[0], 0) + count
         left_out[place[0]] = left_out.get(place[0], 0) + count
@@ -78,8 +78,8 @@ def _services(rules, situation, options, services):
         service.family or "", service.address, service.port, service.protocol))
     return {
         "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services) if situation.mode == "iptables" else None,
-        "service_rows": [dict(family=service.family, address=service.address, port=service.port, protocol=service.protocol, name=service.name,
-                              endpoints=None if service.endpoints is None else len(service.endpoints)) for service in shown],
+        "service_rows": [{"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol, "name": service.name,
+                          "endpoints": None if service.endpoints is None else len(service.endpoints)} for service in shown],
         "service_rows_left_out": len(services or []) - len(shown), "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
     }
 

@@ -14,7 +14,7 @@ _LINE_LIMIT = 64 * 1024
 
 
 def sample_counters(host, rules, seconds):
-    """C({"seconds", "moved", "packets"}) between two readings of all sets of C(rules), or None where one of them failed."""
+    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one of them failed."""
     commands = [rules.commands[source] + ["-c"] for source in sorted(rules.commands)]
     if not commands:
         return None
@@ -35,7 +35,7 @@ def _packets(host, command):
     return total.close() if done.ok else None
 
 
-class _Total(object):
+class _Total:
     """Adds counters up, line by line."""
 
     def __init__(self):

@@ -23,7 +23,7 @@ def size_limit(options):
 
 
 def fitted_chains(section, limit):
-    """The section with at most C(limit) bytes of JSON."""
+    """The section with at most `limit` bytes of JSON."""
     section = presentable(section)
     for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_few_networks, _with_one_example, _with_few_rows,
                    _with_tiny_texts):
@@ -59,7 +59,7 @@ def _with_few_notices(section):
 
 def _keep_of_each_kind(section, number):
     kept = _first_of_each_kind(section["observations"], number)
-    for kind in set(row["kind"] for row in section["observations"]):
+    for kind in {row["kind"] for row in section["observations"]}:
         cut = sum(row["kind"] == kind for row in section["observations"]) - sum(row["kind"] == kind for row in kept)
         if cut:
             section["left_out"][kind] = section["left_out"].get(kind, 0) + cut

@@ -17,7 +17,7 @@ _FILES_LIMIT = 20
 
 
 def collect_iptables_chains(host, node, options=None, kube_proxy=None, kubelet=None):
-    """The evidence dict. C(options) as those of the module; C(kube_proxy) and C(kubelet) are their sections where they were collected
+    """The evidence dict. `options` as those of the module; `kube_proxy` and `kubelet` are their sections where they were collected
     already. Raises BadInput."""
     options = dict(DEFAULTS, **(options or {}))
     _check(options)

@@ -29,7 +29,7 @@ _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 
 def confirmed(host, rules, observations, more):
-    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into C(rules.unread).
+    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into `rules.unread`.
 
     Of a chain with so many that not all were kept, those that were kept speak for the others.
     """
@@ -50,7 +50,7 @@ def confirmed(host, rules, observations, more):
         else:
             refuted.add(place_of(row))
     refuted.difference_update(place_of(row) for row in kept)
-    return kept, dict((place, count) for place, count in more.items() if place not in refuted)
+    return kept, {place: count for place, count in more.items() if place not in refuted}
 
 
 def _to_ask(row):

@@ -23,7 +23,7 @@ _RULE = re.compile(r"^\t\t((tcp|udp|sctp) dport (\d{1,5}) dnat (?:ip6? )?to [0-9
 
 
 def nft_hostports(host, rules, ports):
-    """[hostport_capture] of both families; C(ports) as in Setting. What could not be read goes into C(rules.unread)."""
+    """[hostport_capture] of both families; `ports` as in Setting. What could not be read goes into `rules.unread`."""
     found = []
     if rules.nf_tables != OK or not ports or host.find_binary("nft") is None:
         return found

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Native nft tables that iptables-save does not print and that are not kube-proxy's, of a live node and of dumps. PRIVATE to the collection.
 
-Of a live node their names come over netlink within a millisecond, where C(nft list tables) reads every rule of every table; nft is run for
-each table that may be judged, and for none on most nodes. Dumps hold them where they hold what C(nft list ruleset) printed.
+Of a live node their names come over netlink within a millisecond, where `nft list tables` reads every rule of every table; nft is run for
+each table that may be judged, and for none on most nodes. Dumps hold them where they hold what `nft list ruleset` printed.
 """
 
 import functools
@@ -32,7 +32,7 @@ _OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|fla
 
 
 def native_rows(host, rules, services):
-    """[observation] of these tables; C(services()) gives ([Service], whether these are all)."""
+    """[observation] of these tables; `services()` gives ([Service], whether these are all)."""
     services = functools.lru_cache(maxsize=1)(services)
     if rules.source == "files":
         return _of_dumps(host, rules, services) if rules.native else []
@@ -49,7 +49,7 @@ def native_rows(host, rules, services):
 
 
 def _within_bounds(names, judge):
-    """What C(judge(family, name)) tells of as many tables as are judged."""
+    """What `judge(family, name)` tells of as many tables as are judged."""
     wanted, found = sorted(names), []
     for family, name in wanted[:TABLES_LIMIT]:
         found += judge(family, name)
@@ -63,7 +63,7 @@ def _of_dumps(host, rules, services):
 
 
 def _judged_text(family, name, texts, services, own):
-    """C(texts): the listings of this table, of which the first whole one counts."""
+    """`texts`: the listings of this table, of which the first whole one counts."""
     for text in texts:
         if len(text) > LIST_LIMIT:
             continue
@@ -122,7 +122,7 @@ def _own_addresses(host):
 def _own_of(tables):
     """Addresses that kube-proxy's nftables mode takes NodePorts at: the node's own (kubernetes pkg/proxy/nftables/proxier.go nodeport-ips)."""
     held = [table.sets["nodeport-ips"] for table in tables if "nodeport-ips" in table.sets]
-    return set(element.key[0] for found in held for element in found.elements)
+    return {element.key[0] for found in held for element in found.elements}
 
 
 def _unjudged(family, name, why):

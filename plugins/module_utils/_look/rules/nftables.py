@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of kube-proxy's nftables mode, as nft lists them. PRIVATE to the collection.
 
-C(nft list chains) and single maps take a tenth of a second on a big node, where C(nft list ruleset) takes ten and a gigabyte.
+`nft list chains` and single maps take a tenth of a second on a big node, where `nft list ruleset` takes ten and a gigabyte.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
@@ -15,9 +15,9 @@ FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
 
 
 def read_nftables(host, rules, deep, expected):
-    """Put C(rules.nftables) and what could not be read of them into C(rules).
+    """Put `rules.nftables` and what could not be read of them into `rules`.
 
-    Where they are not C(expected), because kube-proxy is known to use another mode, one map of each family is asked for first, which
+    Where they are not `expected`, because kube-proxy is known to use another mode, one map of each family is asked for first, which
     takes milliseconds; who has left no such map has left nothing.
     """
     there = rules.nf_tables
@@ -42,7 +42,7 @@ def _left_over(host):
 
 
 def _asked_of_kernel(reader, arguments):
-    """Whether the kernel gave the rules of a chain without nft, which C(reader) has then."""
+    """Whether the kernel gave the rules of a chain without nft, which `reader` has then."""
     from ..._host import netlink
     from ..._parse.nft.expressions import rule_text
     family, table, chain = arguments[2:5]
@@ -55,7 +55,7 @@ def _asked_of_kernel(reader, arguments):
     return status == OK
 
 
-class _Early(object):
+class _Early:
     """The second of two large tables, listed while nft still collects the first: most of the time of either is the kernel's."""
 
     def __init__(self, host, reader):

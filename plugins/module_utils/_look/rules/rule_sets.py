@@ -29,12 +29,12 @@ TEXT_LIMIT, NAME_LIMIT = 200, 64
 _DENIED = re.compile(r"Permission denied|Operation not permitted|you must be root", re.I)
 
 
-class Rules(object):
-    """What was read. C(source): live, files or None (nothing runs here); C(collected) {source: status}; C(rule_sets) [RuleSet];
-    C(unread) [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell; C(notices) [{source, kind,
-    count, line, text}]; C(nf_tables): status of nf_tables in the kernel, None where nobody asked; C(nftables): KubeTables of kube-proxy's nftables mode once
-    they were read (_nftables), else None; C(native) {(family, name): [text]} of listed native nft tables (_nft_native); C(listings)
-    [source] without a table of iptables or kube-proxy; C(of_tree): True where the files around the dumps are of the same node; C(commands) {source: argv}
+class Rules:
+    """What was read. `source`: live, files or None (nothing runs here); `collected` {source: status}; `rule_sets` [RuleSet];
+    `unread` [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell; `notices` [{source, kind,
+    count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None where nobody asked; `nftables`: KubeTables of kube-proxy's nftables mode once
+    they were read (_nftables), else None; `native` {(family, name): [text]} of listed native nft tables (_nft_native); `listings`
+    [source] without a table of iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source: argv}
     that gave rules."""
 
     def __init__(self, source):
@@ -75,7 +75,7 @@ class Rules(object):
 
 
 def _lacking(table, passed_over):
-    """Why not every rule of a table is known; C(passed_over): how many lines of its dump nobody read."""
+    """Why not every rule of a table is known; `passed_over`: how many lines of its dump nobody read."""
     if table.name == NAMELESS:
         return "of which table some of the rules are cannot be told"
     if not table.committed and passed_over:
@@ -99,7 +99,7 @@ def many_objects():
             gc.enable()
 
 
-class _Dump(object):
+class _Dump:
     """What is printed by a save or stands in a file. The parser is imported when there is something to parse: many machines have no rule."""
 
     def __init__(self, *arguments):
@@ -124,7 +124,7 @@ def compile_rest():
 
 
 def rules_of(host, node):
-    """C(Rules) of a live node; whoever asks second gets what was read for the first."""
+    """`Rules` of a live node; whoever asks second gets what was read for the first."""
     if "rules" not in host.kept:
         with many_objects():
             host.kept["rules"] = read_live(host, node)
@@ -132,12 +132,12 @@ def rules_of(host, node):
 
 
 def read_live(host, node):
-    """C(Rules) that the kernel of a live node holds in this network namespace. Outside of a live place nothing is asked."""
+    """`Rules` that the kernel of a live node holds in this network namespace. Outside of a live place nothing is asked."""
     if node["place"] == "bundle":
         return _read_bundle(host)
     if node["place"] != "live":
         rules = Rules(None)
-        rules.collected = dict((source, ABSENT) for source in SOURCES)
+        rules.collected = dict.fromkeys(SOURCES, ABSENT)
         return rules
     rules = Rules("live")
     rules.nf_tables = nf_tables_status(host, node)
@@ -151,7 +151,7 @@ def read_live(host, node):
 
 
 def _read_bundle(host):
-    """C(Rules) of the dumps that a bundle holds, in whatever form."""
+    """`Rules` of the dumps that a bundle holds, in whatever form."""
     from ..._names import BUNDLE_RULES, UNCOLLECTED
     from .dump_forms import without_repeats
     rules = Rules("files")
@@ -160,12 +160,12 @@ def _read_bundle(host):
         _read_file(host, rules, "%s/%s" % (BUNDLE_RULES, name), name)
     _miss_tables(rules)
     rules.rule_sets, doubts = without_repeats(rules.rule_sets)
-    left = set((found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable)
+    left = {(found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable}
     rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
     for source, table, doubt in doubts:
         rules.miss(source, None, doubt, table)
     if not rules.collected:
-        rules.collected = dict((source, UNCOLLECTED) for source in SOURCES)
+        rules.collected = dict.fromkeys(SOURCES, UNCOLLECTED)
     return rules
 
 
@@ -196,7 +196,7 @@ def _read_legacy(host, rules, family, program, names):
 
 
 def _save(host, rules, source, family, program, backend):
-    """Read one backend of one family into C(rules); returns its C(RuleSet), or None where nothing could be read."""
+    """Read one backend of one family into `rules`; returns its `RuleSet`, or None where nothing could be read."""
     command = save_command(host, program, backend)
     if command is None:
         rules.miss(source, UNPARSED, "no %s of the %s backend on this node, so its rules cannot be read here" % (program, backend))
@@ -292,7 +292,7 @@ def save_command(host, program, backend):
 
 
 def read_files(host, paths):
-    """C(Rules) that dumps hold, plain or gzip. Raises BadInput for what is no file to be read."""
+    """`Rules` that dumps hold, plain or gzip. Raises BadInput for what is no file to be read."""
     rules = Rules("files")
     names = [path.rsplit("/", 1)[-1] for path in paths]
     for path, name in zip(paths, names):

@@ -23,7 +23,7 @@ _NOTHING = {
 
 
 def section_of(host, node, rules, options, kube_proxy, kubelet):
-    """The evidence dict of C(rules) (Rules), but for its footprint; C(options), C(kube_proxy) and C(kubelet) as in collect_iptables_chains()."""
+    """The evidence dict of `rules` (Rules), but for its footprint; `options`, `kube_proxy` and `kubelet` as in collect_iptables_chains()."""
     if rules.source == "files":
         # Of a bundle the configuration of kube-proxy may be known; nothing tells what ran.
         kube_proxy, kubelet = (kube_proxy if node["place"] == "bundle" else None), None
@@ -43,12 +43,12 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
 
 
 def _put_off(section, starting):
-    """C(starting), why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then; else None."""
+    """`starting`, why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then; else None."""
     if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
         return None
     section["observations"] = [row for row in section["observations"] if row["kind"] not in _OF_FIRST_SYNC]
     for key in ("observed", "left_out"):
-        section[key] = dict((kind, count) for kind, count in section[key].items() if kind not in _OF_FIRST_SYNC)
+        section[key] = {kind: count for kind, count in section[key].items() if kind not in _OF_FIRST_SYNC}
     return starting
 
 
@@ -76,13 +76,13 @@ def _answers(host, rules, situation, options):
 
 
 def _row(found):
-    counts = dict((name, table.rule_counts()) for name, table in found.tables.items())
-    kube = dict((cut(name, NAME_LIMIT), sum([count for chain, count in counts[name].items() if chain[:5] == "KUBE-"])) for name in counts)
-    policies = dict((cut("%s/%s" % (name, chain), NAME_LIMIT), cut(held.policy, NAME_LIMIT)) for name, table in found.tables.items()
-                    for chain, held in table.chains.items() if held.policy)
+    counts = {name: table.rule_counts() for name, table in found.tables.items()}
+    kube = {cut(name, NAME_LIMIT): sum([count for chain, count in counts[name].items() if chain[:5] == "KUBE-"]) for name in counts}
+    policies = {cut("%s/%s" % (name, chain), NAME_LIMIT): cut(held.policy, NAME_LIMIT) for name, table in found.tables.items()
+                for chain, held in table.chains.items() if held.policy}
     return {
         "family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
         "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables), "rules": sum(sum(chains.values()) for chains in counts.values()),
         "chains": sum(len(chains) for chains in counts.values()), "kube_rules": sum(kube.values()),
-        "kube_rules_by_table": dict((name, count) for name, count in kube.items() if count), "policies": policies, "unreadable": sorted(found.unreadable),
+        "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies, "unreadable": sorted(found.unreadable),
     }

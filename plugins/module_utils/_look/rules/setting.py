@@ -31,9 +31,9 @@ _SKEW = 3
 _OLDEST = (1, 10)
 
 
-class Situation(object):
-    """C(mode) and C(kubernetes) ((1, 30)) with where they come from, or None and why; C(kubelet): whether it runs and has had the time to
-    make its chains, False where it makes none; C(kubelet_version), C(ports), C(ipv6) and C(liberal) as in Setting; C(used): the backend of
+class Situation:
+    """`mode` and `kubernetes` ((1, 30)) with where they come from, or None and why; `kubelet`: whether it runs and has had the time to
+    make its chains, False where it makes none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in Setting; `used`: the backend of
     the iptables that kube-proxy runs, where both hold rules of it."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
@@ -47,13 +47,13 @@ class Situation(object):
         self.used = used
 
     def of(self, rule_set):
-        """C(Setting) for one rule set."""
+        """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest,
                        self.kubelet_version, self.ipv6, self.liberal)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
-    """C(Situation) of what was read; C(kube_proxy) and C(kubelet) are their sections, None where dumps are judged. Raises BadInput."""
+    """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises BadInput."""
     asked = options["kubernetes_version"]
     if asked is not None and len(_versions.numbers(asked)) < 2:
         raise _errors.BadInput("kubernetes_version %r is no version; give one such as 1.30" % asked)
@@ -129,12 +129,12 @@ def _told(rules):
 
 
 def _ports(host, rules, kubelet):
-    """C(Setting.ports); in dumps those that most nodes have."""
+    """`Setting.ports`; in dumps those that most nodes have."""
     if rules.source != "live":
         return {("tcp", _KUBELET_PORT): "kubelet", ("tcp", _API_SERVERS[0][1]): "the API server"}
     ports = {}
     servers = of_this_network(host, find_processes(host, [row[0] for row in _API_SERVERS])[1])
-    running = dict((process.name, process) for process in servers)
+    running = {process.name: process for process in servers}
     for name, port, flag in _API_SERVERS:
         if name in running:
             given = running[name].option(flag) or ""

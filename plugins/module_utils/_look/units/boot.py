@@ -19,8 +19,8 @@ STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
 LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
 
 Activation = collections.namedtuple("Activation", "name kind when")
-Activation.__doc__ = ("A timer, path or socket C(name) that starts a unit, or a unit that does so where it ends; C(when) is what it waits for, as "
-                      "C(OnCalendar=daily).")
+Activation.__doc__ = ("A timer, path or socket `name` that starts a unit, or a unit that does so where it ends; `when` is what it waits for, as "
+                      "`OnCalendar=daily`.")
 
 # What a unit starts where it ends (man systemd.unit).
 _ENDINGS = ("OnFailure", "OnSuccess")
@@ -41,20 +41,20 @@ def starts_at_boot(units, name):
 
 
 class Started(dict):
-    """{name: the unit that pulls it in, None for the first} of units that are started together; C(sound) is false where not all could be read."""
+    """{name: the unit that pulls it in, None for the first} of units that are started together; `sound` is false where not all could be read."""
 
     sound = True
 
 
 def started_units(units):
-    """C(Started) of a boot, worked out once."""
+    """`Started` of a boot, worked out once."""
     if units.started is None:
         units.started = pulled_in(units, [DEFAULT_TARGET])
     return units.started
 
 
 def pulled_in(units, names):
-    """C(Started) of starting C(names): those that exist, and all they pull in."""
+    """`Started` of starting `names`: those that exist, and all they pull in."""
     started = Started()
     ahead = [(name, None) for name in names]
     while ahead:
@@ -74,7 +74,7 @@ def pulled_in(units, names):
 
 
 def dependencies(units, unit, kind):
-    """Names a unit depends on by C(kind) (C(Wants), C(After)): of directives and, where there are such, of directories of links."""
+    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and, where there are such, of directories of links."""
     parts = parse_unit_name(unit.name)
     # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c resolve_template()).
     instance = parts.instance or parts.prefix

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In which order systemd starts units, and whether it can. PRIVATE to the collection.
 
-An order only holds between units that are started together: C(Before=network-pre.target) orders nothing as long as
+An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as
 nobody wants that target (man systemd.special).
 """
 
@@ -19,7 +19,7 @@ _WAITED_FOR = ("Requires", "Requisite", "Wants", "BindsTo", "Upholds")
 
 
 def ordered_before(units, first, second):
-    """Whether C(second) starts only after C(first) where a boot starts both, be it through other units that it starts as well."""
+    """Whether `second` starts only after `first` where a boot starts both, be it through other units that it starts as well."""
     first, second = units.paths.canonical(first), units.paths.canonical(second)
     after = _order_with(units, [first, second])
     seen, ahead = set(), list(after.get(second, ()))
@@ -32,7 +32,7 @@ def ordered_before(units, first, second):
 
 
 def cycle_with(units, drop_ins):
-    """[name] of a cycle, each before the next and the first one last again, once C({name: text of a drop-in}) are added; [] where there is none."""
+    """[name] of a cycle, each before the next and the first one last again, once `{name: text of a drop-in}` are added; [] where there is none."""
     changed = units.with_drop_ins(drop_ins)
     names = [changed.paths.canonical(name) for name in drop_ins]
     after = _order_with(changed, [name for name in names if parse_unit_name(name).instance != ""])
@@ -48,7 +48,7 @@ def cycle_with(units, drop_ins):
 
 
 def _order_with(units, names):
-    """{name: set of those that start right before it} among what a boot starts and what starting C(names) adds."""
+    """{name: set of those that start right before it} among what a boot starts and what starting `names` adds."""
     started = set(started_units(units))
     if not started.issuperset(names):
         started.update(pulled_in(units, names))
@@ -56,14 +56,14 @@ def _order_with(units, names):
 
 
 def start_order(units, started):
-    """{name: set of those that start right before it} among the names C(started)."""
-    after = dict((name, set()) for name in started)
+    """{name: set of those that start right before it} among the names `started`."""
+    after = {name: set() for name in started}
     for name in started:
         for earlier, later in _said(units, units.unit(name)):
             earlier, later = units.paths.canonical(earlier), units.paths.canonical(later)
             if earlier in after and later in after and earlier != later:
                 after[later].add(earlier)
-    members = dict((name, _members(units, name, after)) for name in started if name.endswith(".target"))
+    members = {name: _members(units, name, after) for name in started if name.endswith(".target")}
     for name, others in members.items():
         # Of two targets that want each other systemd puts one first, and which one is chance.
         after[name].update(other for other in others if name not in members.get(other, ()))

@@ -26,8 +26,8 @@ _ALIASES_LIMIT = 8
 _FOLDERS = (".d", ".wants", ".requires", ".upholds")
 
 
-class UnitPaths(object):
-    """The directories of one tree. C(status) is ok, absent (no systemd here) or what kept one of them from being listed."""
+class UnitPaths:
+    """The directories of one tree. `status` is ok, absent (no systemd here) or what kept one of them from being listed."""
 
     def __init__(self, host):
         self._host = host
@@ -65,7 +65,7 @@ class UnitPaths(object):
                 self.folders.setdefault(name, []).append(directory + "/" + name)
 
     def fragment(self, name):
-        """Path of the file that is the unit C(name), through aliases and templates. None where there is none."""
+        """Path of the file that is the unit `name`, through aliases and templates. None where there is none."""
         if name not in self._fragments:
             path = self._followed(name)
             if path is None:
@@ -85,7 +85,7 @@ class UnitPaths(object):
         return ""
 
     def canonical(self, name):
-        """The name systemd calls the unit C(name) by; C(name) itself where there is no such unit, or another one is called so."""
+        """The name systemd calls the unit `name` by; `name` itself where there is no such unit, or another one is called so."""
         path = self.fragment(name)
         if path is None or path.endswith("/" + name):
             return name
@@ -114,7 +114,7 @@ class UnitPaths(object):
         return self._host.read_link(path) is not None
 
     def destination(self, path):
-        """Where a linked unit file lies; C(path) itself of others and of masks."""
+        """Where a linked unit file lies; `path` itself of others and of masks."""
         target = self._host.read_link(path)
         if target in (None, "/dev/null"):
             return path
@@ -127,7 +127,7 @@ class UnitPaths(object):
         return self._searched[folder]
 
     def aliases(self, name):
-        """The other names of the unit that is called C(name) (see C(canonical))."""
+        """The other names of the unit that is called `name` (see `canonical`)."""
         if self._aliases is None:
             self._aliases = {}
             for other in sorted(self.candidates):
@@ -150,7 +150,7 @@ class UnitPaths(object):
         return [found[base] for base in sorted(found)]
 
     def wanted(self):
-        """[path] of all links in C(.wants), C(.requires) and C(.upholds) directories of this tree."""
+        """[path] of all links in `.wants`, `.requires` and `.upholds` directories of this tree."""
         return [folder + "/" + base for name in sorted(self.folders) if not name.endswith(".d")
                 for folder in self.folders[name] for base in self._names_in(folder)]
 
@@ -168,7 +168,7 @@ class UnitPaths(object):
         return self._listed[folder]
 
     def folders_of(self, names, ending):
-        """Directories with this C(ending) (C(.d), C(.wants)) that count for a unit called C(names), the one that counts most first."""
+        """Directories with this `ending` (`.d`, `.wants`) that count for a unit called `names`, the one that counts most first."""
         folders = []
         for name in names:
             levels = [level + ending for level in names_for_drop_ins(name)]

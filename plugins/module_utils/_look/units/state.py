@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether units are enabled, as C(systemctl is-enabled) says. PRIVATE to the collection.
+"""Whether units are enabled, as `systemctl is-enabled` says. PRIVATE to the collection.
 
 Follows systemd src/shared/install.c unit_file_lookup_state(), find_symlinks_in_scope() and what that calls.
 """
@@ -17,12 +17,12 @@ _CONFIG = "/etc/systemd/system"
 _GENERATED = ("/run/systemd/generator", "/run/systemd/generator.early", "/run/systemd/generator.late")
 _TRANSIENT = "/run/systemd/transient"
 
-# A link in C(directory) or in a .wants or .requires directory of it (not C(top)), with the base name of its target.
+# A link in `directory` or in a .wants or .requires directory of it (not `top`), with the base name of its target.
 _Link = collections.namedtuple("_Link", "directory top entry target")
 
 
 def unit_state(units, name):
-    """C(enabled), C(disabled), C(static), C(masked) and so on; None where there is no such unit."""
+    """`enabled`, `disabled`, `static`, `masked` and so on; None where there is no such unit."""
     unit = units.unit(name)
     if unit is None:
         return None
@@ -61,14 +61,14 @@ def _as_installed(units, unit):
 
 
 def _known_names(unit):
-    """Names of links that C(systemctl enable) would make for the unit."""
+    """Names of links that `systemctl enable` would make for the unit."""
     known = [unit.name] + [filled_specifiers(word, unit.name) for word in unit.words("Install", "Alias")]
     default = unit.last("Install", "DefaultInstance")
     return known + [filled_in(unit.name, default)] if default else known
 
 
 def _enabled_where(units, unit, path, known):
-    """The state that links called one of C(known) (None: anything) make for a unit that lies at C(path), or None."""
+    """The state that links called one of `known` (None: anything) make for a unit that lies at `path`, or None."""
     links = _links_of(units, unit)
     if not links:
         return None

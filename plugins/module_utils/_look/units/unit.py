@@ -11,11 +11,11 @@ EXEC_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "Exe
 _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f", "off")
 
 
-class Unit(object):
-    """One unit: C(name) (the one systemd uses), C(aliases), C(path), C(drop_ins) (paths, in the order they are read), C(masked).
+class Unit:
+    """One unit: `name` (the one systemd uses), `aliases`, `path`, `drop_ins` (paths, in the order they are read), `masked`.
 
-    C(unread) is C([(path, status)]) of what counts and could not be read, C(broken) C([(path, line)]) of where systemd gives a
-    file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be started (C(refused)).
+    `unread` is `[(path, status)]` of what counts and could not be read, `broken` `[(path, line)]` of where systemd gives a
+    file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be started (`refused`).
     """
 
     def __init__(self, name, path, masked=False):
@@ -29,7 +29,7 @@ class Unit(object):
         self._merged = {}
 
     def take(self, texts):
-        """Merge C([(path, status, UnitText)]), the unit's own file first."""
+        """Merge `[(path, status, UnitText)]`, the unit's own file first."""
         self.unread += [(path, status) for path, status, _text in texts if status not in (OK, ABSENT)]
         self.broken = [(path, text.broken) for path, _status, text in texts if text.broken]
         self._merged = merge_assignments([(path, text.assignments) for path, _status, text in texts])

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The units of systemd in a tree, each with its drop-ins, as systemd itself reads them. PRIVATE to the collection.
 
-Works from files alone, so it answers for an image as for a live node; only C(active) asks the systemd that runs.
+Works from files alone, so it answers for an image as for a live node; only `active` asks the systemd that runs.
 """
 
 import copy
@@ -31,8 +31,8 @@ def _is_empty(found):
     return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
 
 
-class Units(object):
-    """All units of one tree; files are read when a unit is asked for, and once. C(status) says whether all directories could be listed."""
+class Units:
+    """All units of one tree; files are read when a unit is asked for, and once. `status` says whether all directories could be listed."""
 
     def __init__(self, host, node):
         self._host = host
@@ -51,11 +51,11 @@ class Units(object):
         """Names that units go by, sorted: files, templates and the instances that something wants; no aliases."""
         known = set(self.paths.candidates)
         known.update(path.rpartition("/")[2] for path in self.paths.wanted())
-        found = set(self.paths.canonical(name) for name in known if name.endswith(ending) and self.paths.fragment(name))
+        found = {self.paths.canonical(name) for name in known if name.endswith(ending) and self.paths.fragment(name)}
         return sorted(name for name in found if self.paths.fragment(name) not in self.paths.links_out or self.unit(name))
 
     def unit(self, name):
-        """C(Unit) behind a name or an alias; None where no file is found for it."""
+        """`Unit` behind a name or an alias; None where no file is found for it."""
         path = self.paths.fragment(name)
         if path is None:
             return None
@@ -83,12 +83,12 @@ class Units(object):
         return unit
 
     def with_drop_ins(self, texts):
-        """These units with C({name: text}) as drop-ins that are read last (their C(path) is None); no file is read twice."""
+        """These units with `{name: text}` as drop-ins that are read last (their `path` is None); no file is read twice."""
         changed = copy.copy(self)
         changed.started = changed.activations = None
-        changed._added = dict((self.paths.canonical(name), text) for name, text in texts.items())
-        changed._units = dict((name, unit) for name, unit in self._units.items()
-                              if name not in changed._added and parse_unit_name(name).template not in changed._added)
+        changed._added = {self.paths.canonical(name): text for name, text in texts.items()}
+        changed._units = {name: unit for name, unit in self._units.items()
+                          if name not in changed._added and parse_unit_name(name).template not in changed._added}
         return changed
 
     def wants(self, path):
@@ -108,7 +108,7 @@ class Units(object):
         return is_masked(self._host, path) or _is_empty(self._host.stat(path))
 
     def state(self, name):
-        """What C(systemctl is-enabled) says of a name; None where there is no such unit."""
+        """What `systemctl is-enabled` says of a name; None where there is no such unit."""
         from .state import unit_state
         return unit_state(self, name)
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands that apt runs around its work. PRIVATE to the collection.
 
-Sample: C(DPkg::Post-Invoke { "systemctl restart iptables || true"; };).
+Sample: `DPkg::Post-Invoke { "systemctl restart iptables || true"; };`.
 Grammar: apt man apt.conf(5), apt-pkg/contrib/configuration.cc ReadConfigFile(): scopes in braces, statements end with a semicolon,
-comments are C(//), C(#) and those of C; a backslash does not save a quote. Names count whatever their case.
+comments are `//`, `#` and those of C; a backslash does not save a quote. Names count whatever their case.
 """
 
 import re

@@ -14,7 +14,7 @@ Sample:
         content: |
           @reboot root /opt/fw.sh
 Grammar: cloud-init cloudinit/config/cc_bootcmd.py, cc_runcmd.py, cc_write_files.py, util.shellify(): the items of a list become one
-script, a text as it is, a list as words in quotes. C(bootcmd) and boothooks run at every boot, C(runcmd) and scripts once.
+script, a text as it is, a list as words in quotes. `bootcmd` and boothooks run at every boot, `runcmd` and scripts once.
 """
 
 import collections
@@ -30,12 +30,12 @@ _SCRIPTS = {"script": FIRST_BOOT, "script_per_boot": BOOT, "boothook": BOOT}
 _BASE64 = ("b64", "base64", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
 _GZIP = ("gz", "gzip", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
 
-# C(exact): line N of the text is line C(line + N - 1) of the file.
+# `exact`: line N of the text is line `line + N - 1` of the file.
 WrittenFile = collections.namedtuple("WrittenFile", "line path text exact")
 
 
 def parse_cloud_config(data, marked=False):
-    """[Command] of C(cloud.cfg), or of user data or vendor data (C(marked): they count only with their mark), as bytes or as text."""
+    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: they count only with their mark), as bytes or as text."""
     found = []
     for part in _all_parts(data, marked):
         if part.sort in _SCRIPTS:
@@ -50,7 +50,7 @@ def parse_cloud_config(data, marked=False):
 
 
 def written_files(data, marked=False):
-    """[WrittenFile] that C(write_files) of the same data writes."""
+    """[WrittenFile] that `write_files` of the same data writes."""
     found = []
     for part in _all_parts(data, marked):
         if part.sort == "config":
@@ -85,7 +85,7 @@ def _all_parts(data, marked):
 
 
 def _of_archive(part):
-    """The parts of a C(#cloud-config-archive): texts, or mappings with a type and a content."""
+    """The parts of a `#cloud-config-archive`: texts, or mappings with a type and a content."""
     found = []
     for entry in _listed(_read(part)):
         content = item(entry, "content") if entry.kind == MAP else entry

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of cloud-init's user data. PRIVATE to the collection.
 
-A C(Part) has C(line), where its text begins in the file, C(sort), C(text) and C(exact) as a C(Command) has it. The sort is told by the
-first line or by the type of a MIME part: C(config), C(archive), C(script) (once in the life of an instance), C(script_per_boot),
-C(boothook); anything else is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py, handlers/__init__.py.
+A `Part` has `line`, where its text begins in the file, `sort`, `text` and `exact` as a `Command` has it. The sort is told by the
+first line or by the type of a MIME part: `config`, `archive`, `script` (once in the life of an instance), `script_per_boot`,
+`boothook`; anything else is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py, handlers/__init__.py.
 """
 
 import base64
@@ -35,7 +35,7 @@ _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^\s;]+))", re.IGNORECASE)
 
 
 def decoded(data, limit=LIMIT):
-    """(text, whether that is the file as it is) of bytes or text; gzip is unpacked, up to C(limit) bytes."""
+    """(text, whether that is the file as it is) of bytes or text; gzip is unpacked, up to `limit` bytes."""
     if not isinstance(data, bytes):
         return data, True
     if not data.startswith(_GZIP):
@@ -44,7 +44,7 @@ def decoded(data, limit=LIMIT):
 
 
 def unpacked(data, limit=LIMIT):
-    """The bytes of a gzip file, as far as they are sound and not more than C(limit)."""
+    """The bytes of a gzip file, as far as they are sound and not more than `limit`."""
     try:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, limit)
     except zlib.error:
@@ -52,7 +52,7 @@ def unpacked(data, limit=LIMIT):
 
 
 def from_base64(text, limit=LIMIT):
-    """The bytes that C(text) stands for; none where it is no base64."""
+    """The bytes that `text` stands for; none where it is no base64."""
     compact = "".join(text[:limit * 2].split())
     try:
         return base64.b64decode((compact + "=" * (-len(compact) % 4)).encode("ascii"))[:limit]
@@ -61,7 +61,7 @@ def from_base64(text, limit=LIMIT):
 
 
 def parse_user_data(data, sort=None):
-    """[Part] of user data, as bytes or as text. C(sort): what a text is that does not say it; cloud-init runs nothing of such."""
+    """[Part] of user data, as bytes or as text. `sort`: what a text is that does not say it; cloud-init runs nothing of such."""
     text, exact = decoded(data)
     if "mime-version:" in text[:4096].lower() or text[:13].lower() == "content-type:":
         return _of_message(text, 1, exact, 0)

@@ -9,7 +9,7 @@ Sample:
     */5 * * * * root /opt/fw.sh
     @reboot     root $IPT -F
 Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A table of the system has a user before the command, a user's
-own has none. There are no continued lines; the first C(%) that has no backslash ends the command, the rest is its input, in which
+own has none. There are no continued lines; the first `%` that has no backslash ends the command, the rest is its input, in which
 every further one begins a line.
 """
 
@@ -18,19 +18,19 @@ import re
 from .embedded import BOOT, TIMER, command
 
 _SETTING = re.compile(r"""\s*(?:"([^"=]+)"|'([^'=]+)'|([A-Za-z_]\w*))\s*=\s*(.*)\Z""")
-# SUSE's and cronie's C(-) in front only keeps the entry out of the log.
+# SUSE's and cronie's `-` in front only keeps the entry out of the log.
 _ENTRY = re.compile(r"-?(?:@(?P<name>\w+)|(?:[\d*~][^\s]*(?:\s+[\w*~/,?#-]+){4}))\s+(?P<rest>\S.*)\Z")
 _ANACRON = re.compile(r"(?:\d+|@\w+)\s+\d+\s+\S+\s+(?P<rest>\S.*)\Z")
 _AT_BOOT = "reboot"
 
 
 def parse_cron_table(text, with_user=False):
-    """[Command] of a crontab; C(with_user) for C(/etc/crontab) and C(/etc/cron.d)."""
+    """[Command] of a crontab; `with_user` for `/etc/crontab` and `/etc/cron.d`."""
     return _entries(text, _ENTRY, with_user)
 
 
 def parse_anacron_table(text):
-    """[Command] of an C(/etc/anacrontab)."""
+    """[Command] of an `/etc/anacrontab`."""
     return _entries(text, _ANACRON, False)
 
 

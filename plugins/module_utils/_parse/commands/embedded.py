@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shell commands that stand in files of other formats. PRIVATE to the collection.
 
-A C(Command) has C(line), where its text begins in the file, C(text), which a shell would read, C(when) it runs, and C(exact):
-whether line N of the text is line C(line + N - 1) of the file. Where it is not, all of the text is at C(line).
+A `Command` has `line`, where its text begins in the file, `text`, which a shell would read, `when` it runs, and `exact`:
+whether line N of the text is line `line + N - 1` of the file. Where it is not, all of the text is at `line`.
 """
 
 import collections
@@ -25,7 +25,7 @@ def command(line, text, when, exact=True):
 
 
 def line_in_file(found, line):
-    """The line of the file that line C(line) of the text of the C(Command) is."""
+    """The line of the file that line `line` of the text of the `Command` is."""
     return found.line + line - 1 if found.exact else found.line
 
 

@@ -1,15 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands in C(/etc/network/interfaces). PRIVATE to the collection.
+"""Commands in `/etc/network/interfaces`. PRIVATE to the collection.
 
 Sample:
     auto eth0
     iface eth0 inet dhcp
         pre-up iptables-restore < /etc/iptables.rules
         down iptables -F
-Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, C(#) begins a comment only at the start of a line,
-C(auto /eth*) takes a pattern.
+Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, `#` begins a comment only at the start of a line,
+`auto /eth*` takes a pattern.
 """
 
 import fnmatch
@@ -22,9 +22,9 @@ _DOWN = ("pre-down", "down", "post-down")
 
 
 def parse_interfaces(text):
-    """[Command] of the interfaces; those of an interface that C(auto) or C(allow-hotplug) brings up run at boot."""
+    """[Command] of the interfaces; those of an interface that `auto` or `allow-hotplug` brings up run at boot."""
     lines = [(number, words) for number, words in ((number, line.split(None, 1)) for number, line in _joined(text)) if len(words) == 2]
-    at_boot = set(name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-") for name in rest.split())
+    at_boot = {name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-") for name in rest.split()}
     found, when, stanza = [], EVENT, ""
     for number, (key, rest) in lines:
         if key in ("iface", "mapping", "source", "source-directory", "auto") or key.startswith("allow-"):
@@ -38,7 +38,7 @@ def parse_interfaces(text):
 
 
 def parse_interfaces_sources(text, path="/etc/network/interfaces"):
-    """[(is a directory, pattern)] of what C(source) and C(source-directory) lines read."""
+    """[(is a directory, pattern)] of what `source` and `source-directory` lines read."""
     folder = posixpath.dirname(path)
     words = [line.split(None, 1) for _number, line in _joined(text)]
     return [(each[0] == "source-directory", posixpath.join(folder, each[1].strip()))

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that udev's rules start. PRIVATE to the collection.
 
-Sample: C(ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'").
+Sample: `ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'"`.
 Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. No shell: the value is cut into words at blanks outside of quotes; a
-program without a folder is one of udev's own; C(%%) and C($$) stand for one.
+program without a folder is one of udev's own; `%%` and `$$` stand for one.
 """
 
 import re

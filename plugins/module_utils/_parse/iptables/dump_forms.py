@@ -33,7 +33,7 @@ _REMARK = re.compile(r"#(?: |\Z)")
 SAVE, PRINT, LIST = "save", "print", "list"
 
 
-class Found(object):
+class Found:
     """`rule_sets` [RuleSet], `nft`: the text of `nft list ruleset` or an empty one, `doubts` [(table, sentence)] of what a form does
     not print, `other_lines`: how many lines are no rules."""
 
@@ -44,7 +44,7 @@ class Found(object):
         self.other_lines = 0
 
 
-class _Part(object):
+class _Part:
     """Lines of one form; `hints`: (family, backend, table) as a command before them tells, None for what it does not; `chains` of a LIST."""
 
     def __init__(self, form, hints):
@@ -86,7 +86,7 @@ def read_forms(text, source):
     return found
 
 
-class _Texts(object):
+class _Texts:
     """Lines of iptables-save of each family and backend; a table that is there twice, in two forms, is taken once."""
 
     def __init__(self):
@@ -115,7 +115,7 @@ class _Texts(object):
         return found
 
 
-class _Splitter(object):
+class _Splitter:
     """Takes one line after the other; `parts` of the forms for iptables, `nft` lines, `last`: the part that the text ends in."""
 
     def __init__(self):
@@ -235,8 +235,8 @@ def _declared(line):
 def _told_by(lines):
     """The table of lines of which none tells it by itself: by the built-in chains that are declared, or filter, which iptables takes for
     itself, where nothing speaks against it."""
-    chains = set(_declared(line) if line.startswith(":") else _COUNTERS.sub("", line).split(" ")[1] for line in lines)
-    table = table_of_chains(set(_declared(line) for line in lines) & ALL_BUILT_IN)
+    chains = {_declared(line) if line.startswith(":") else _COUNTERS.sub("", line).split(" ")[1] for line in lines}
+    table = table_of_chains({_declared(line) for line in lines} & ALL_BUILT_IN)
     return table or ("filter" if chains & BUILT_IN["filter"] and not chains & {"PREROUTING", "POSTROUTING"} else None)
 
 

@@ -104,7 +104,7 @@ _ARGUMENTS = tuple((re.compile(form), put) for form, put in _ARGUMENTS)
 _TO = {"DNAT": "--to-destination %s", "SNAT": "--to-source %s", "NETMAP": "--to %s"}
 
 
-class _Chain(object):
+class _Chain:
     def __init__(self, found):
         self.name, self.policy = found.group(1), found.group(2)
         self.packets, self.bytes = [int(found.group(index) or 0) * _UNITS[found.group(index + 1) or ""] for index in (3, 5)]
@@ -164,7 +164,7 @@ def _without_interfaces(rows, chains):
     return kept, bare
 
 
-class _Row(object):
+class _Row:
     """One rule; raises _Unprinted where not all of it can be put into words."""
 
     def __init__(self, chain, line, columns):

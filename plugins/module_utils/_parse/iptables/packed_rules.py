@@ -10,7 +10,7 @@ from .ruleset import RuleWords
 _GOTO, _MATCH, _TARGET, _ARGUMENTS = 1, 2, 4, 8
 
 
-class PackedTexts(object):
+class PackedTexts:
     """The texts of all packed rules of a dump, one behind the other, and what every question asks of a rule."""
 
     __slots__ = ("texts", "starts", "target_starts", "target_lengths", "flags", "folded")
@@ -49,7 +49,7 @@ class PackedTexts(object):
 
 
 class PackedRule(RuleWords):
-    """A C(Rule) for as long as somebody looks at it; two of the same place are equal."""
+    """A `Rule` for as long as somebody looks at it; two of the same place are equal."""
 
     __slots__ = ("_packed", "_number", "chain")
 
@@ -72,8 +72,8 @@ class PackedRule(RuleWords):
         return self._number
 
 
-class PackedRules(object):
-    """The rules of a chain, to be used like a list of them: the C(first) as they are, those behind them packed."""
+class PackedRules:
+    """The rules of a chain, to be used like a list of them: the `first` as they are, those behind them packed."""
 
     __slots__ = ("_chain", "_first", "_packed", "_numbers")
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bytes of an iptables program: which build it is. PRIVATE to the collection.
 
-A build of 1.8.9 or later holds C(1.8.9 (nf_tables)) or C(1.8.9 (legacy)), which it prints for C(--version); one of 1.8.7 holds
-C(%s v%s (nf_tables)) and, apart from it, C(1.8.7). Either form is taken, whatever the version. Seen in Debian's xtables-nft-multi
+A build of 1.8.9 or later holds `1.8.9 (nf_tables)` or `1.8.9 (legacy)`, which it prints for `--version`; one of 1.8.7 holds
+`%s v%s (nf_tables)` and, apart from it, `1.8.7`. Either form is taken, whatever the version. Seen in Debian's xtables-nft-multi
 and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
 """
 
@@ -27,11 +27,11 @@ def parse_iptables_program(data):
     if not data.startswith(b"\x7fELF"):
         return None, None
     found = [(data[max(0, match.start() - _BEFORE):match.start()], match.group(1)) for match in _SUFFIX.finditer(data)]
-    together = set((_VERSION.search(text).group(1), backend) for text, backend in found if _VERSION.search(text))
+    together = {(_VERSION.search(text).group(1), backend) for text, backend in found if _VERSION.search(text)}
     if len(together) == 1:
         version, backend = together.pop()
         return _BACKENDS[backend], version.decode("ascii")
-    suffixes, alone = set(backend for text, backend in found if _FORMAT.search(text)), set(_ALONE.findall(data))
+    suffixes, alone = {backend for text, backend in found if _FORMAT.search(text)}, set(_ALONE.findall(data))
     if len(suffixes) == 1:
         return _BACKENDS[suffixes.pop()], alone.pop().decode("ascii") if len(alone) == 1 else None
     return ("wrapper", None) if b"Go buildinf:" in data else (None, None)

@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a dump of iptables-save says: rule sets, tables, chains and rules. PRIVATE to the collection.
 
-Most rules of a big node are the same few rules of kube-proxy, thousands of times. C(Services) holds those in short (see
-iptables_save_fold); C(references), C(rule_counts) and C(duplicates) of a table speak of all rules, folded or not.
+Most rules of a big node are the same few rules of kube-proxy, thousands of times. `Services` holds those in short (see
+iptables_save_fold); `references`, `rule_counts` and `duplicates` of a table speak of all rules, folded or not.
 """
 
 import functools
 import itertools
 import sys
 
-# What a table without its C(*name) line is called.
+# What a table without its `*name` line is called.
 NAMELESS = ""
 # Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by their text.
 fingerprint = hash if sys.maxsize > 2 ** 32 else str
@@ -24,18 +24,18 @@ def _read_again(text):
     return read_rule(text)
 
 
-class RuleWords(object):
-    """What a rule with a C(text) says in its words."""
+class RuleWords:
+    """What a rule with a `text` says in its words."""
 
     __slots__ = ()
 
     def words(self):
-        """C(Words), read from the text where they were not kept."""
+        """`Words`, read from the text where they were not kept."""
         return _read_again(self.text)
 
     @property
     def options(self):
-        """C({"-s": (value, negated)}): those of C(-s), C(-d), C(-i), C(-o), C(-p), C(-f) that are present."""
+        """`{"-s": (value, negated)}`: those of `-s`, `-d`, `-i`, `-o`, `-p`, `-f` that are present."""
         return self.words().options
 
     @property
@@ -68,9 +68,9 @@ class RuleWords(object):
 class Rule(RuleWords):
     """One rule of a save dump; of a dump with very many only the first are objects (see packed_rules).
 
-    C(chain), C(text) (from C(-A) on, without counters), C(target) (None without one), C(goto) (True for C(-g)), C(has_match) (any
-    option or match besides the comment), C(has_arguments) (of the target) and C(folded_before): so many rules of its chain that were
-    folded into C(Services) stand before it.
+    `chain`, `text` (from `-A` on, without counters), `target` (None without one), `goto` (True for `-g`), `has_match` (any
+    option or match besides the comment), `has_arguments` (of the target) and `folded_before`: so many rules of its chain that were
+    folded into `Services` stand before it.
     """
 
     __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
@@ -86,12 +86,12 @@ class Rule(RuleWords):
         self._words = words
 
     def words(self):
-        """C(Words) as they were read."""
+        """`Words` as they were read."""
         return self._words
 
 
-class Chain(object):
-    """C(policy) (None for a user chain), C(packets) that met it, C(declared) (it had its C(:) line), C(rules) that were not folded, a list or
+class Chain:
+    """`policy` (None for a user chain), `packets` that met it, `declared` (it had its `:` line), `rules` that were not folded, a list or
     what is used like one."""
 
     __slots__ = ("policy", "packets", "declared", "rules")
@@ -111,17 +111,17 @@ BARE = Chain(None, True)
 BARE.rules = ()
 
 
-class Services(object):
+class Services:
     """Canonical service rules of kube-proxy's iptables mode, in short.
 
-    C(jumps): [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
-    and KUBE-NODEPORTS; of a repeated rule the first, the others count in C(copies) {target: number};
-    C(balancing): {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
-    C(endpoints): {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
-    C(affinity): {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the C(recent --rcheck) rules before the balancing;
-    C(noting): the KUBE-SEP chains of C(endpoints) that note their clients for that (C(recent --set));
-    C(masquerading): {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
-    C(titles): {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
+    `jumps`: [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
+    and KUBE-NODEPORTS; of a repeated rule the first, the others count in `copies` {target: number};
+    `balancing`: {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
+    `endpoints`: {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
+    `affinity`: {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the `recent --rcheck` rules before the balancing;
+    `noting`: the KUBE-SEP chains of `endpoints` that note their clients for that (`recent --set`);
+    `masquerading`: {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
+    `titles`: {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
     """
 
     __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "in_services", "in_nodeports")
@@ -169,7 +169,7 @@ class Services(object):
 
     def targets(self):
         """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller part."""
-        found = set([jump[4] for jump in self.jumps])
+        found = {jump[4] for jump in self.jumps}
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
         if self.endpoints:
@@ -177,7 +177,7 @@ class Services(object):
         return found
 
     def add_references(self, counts, wanted=None):
-        """Adds to C({target: number of rules}), of all or of C(wanted) targets."""
+        """Adds to `{target: number of rules}`, of all or of `wanted` targets."""
         for target in itertools.chain([jump[4] for jump in self.jumps], self.led_to()):
             if wanted is None or target in wanted:
                 counts[target] = counts.get(target, 0) + 1
@@ -187,7 +187,7 @@ class Services(object):
                 counts[target] = counts.get(target, 0) + number
 
     def add_rule_counts(self, counts):
-        """Adds to C({chain: number of rules}); every chain is there already."""
+        """Adds to `{chain: number of rules}`; every chain is there already."""
         for chain in self.endpoints:
             counts[chain] += 2
         for chain, (_chances, endpoints) in self.balancing.items():
@@ -201,10 +201,10 @@ class Services(object):
                 counts[chain] += number
 
 
-class Table(object):
-    """C(name) (C(NAMELESS) where its line is lost), C(chains) {name: Chain}, C(committed) (COMMIT seen), C(unread) (lines in it
-    that could not be read), C(services), C(repeated) {(chain, text of a rule): times} of the first repeated rules,
-    C(repeated_more) {chain: copies too many} of further ones.
+class Table:
+    """`name` (`NAMELESS` where its line is lost), `chains` {name: Chain}, `committed` (COMMIT seen), `unread` (lines in it
+    that could not be read), `services`, `repeated` {(chain, text of a rule): times} of the first repeated rules,
+    `repeated_more` {chain: copies too many} of further ones.
     """
 
     __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "repeated_more", "_counts", "_unfolded")
@@ -224,14 +224,14 @@ class Table(object):
         return self.committed and not self.unread and self.name != NAMELESS
 
     def own_chain(self, name):
-        """The Chain of that name to put something into; made where it is not there or only C(BARE)."""
+        """The Chain of that name to put something into; made where it is not there or only `BARE`."""
         chain = self.chains.get(name)
         if chain is None or chain is BARE:
             chain = self.chains[name] = Chain(None, chain is BARE)
         return chain
 
     def references(self, wanted=None):
-        """C({target: number of rules that jump or go to it}), of all or of C(wanted) targets; extensions such as DNAT are targets too."""
+        """`{target: number of rules that jump or go to it}`, of all or of `wanted` targets; extensions such as DNAT are targets too."""
         counts = {}
         for rule in self._rules():
             target = rule.target
@@ -241,7 +241,7 @@ class Table(object):
         return counts
 
     def targets(self, endpoints=True):
-        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to C(endpoints)."""
+        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to `endpoints`."""
         found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
         if endpoints:
             found.update(self.services.led_to())
@@ -257,7 +257,7 @@ class Table(object):
         return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
-        """C({chain: number of rules}), counted when first asked for: every question asks it of a table that was read to its end."""
+        """`{chain: number of rules}`, counted when first asked for: every question asks it of a table that was read to its end."""
         if self._counts is None:
             self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
@@ -277,9 +277,9 @@ class Table(object):
         return [(chain, text, times) for (chain, text), times in self.repeated.items()]
 
 
-class RuleSet(object):
-    """One dump: C(family) (ipv4, ipv6 or None), C(backend) (nft, legacy or None), C(source), C(version) of the iptables that printed it,
-    C(tables) {name: Table}, C(notices) {kind: count}, C(examples) [(kind, line number, text)], C(unreadable) names of tables
+class RuleSet:
+    """One dump: `family` (ipv4, ipv6 or None), `backend` (nft, legacy or None), `source`, `version` of the iptables that printed it,
+    `tables` {name: Table}, `notices` {kind: count}, `examples` [(kind, line number, text)], `unreadable` names of tables
     whose rules nft can list and iptables cannot: they are unknown, not absent.
     """
 

@@ -30,12 +30,12 @@ _BLANKS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 _INDENTED = re.compile(r"\n(?: |(?<= \n))")
 
 
-class SaveReader(object):
+class SaveReader:
     """Reads dumps piece by piece; how the bytes are divided does not matter, but for where reading ends if they take too much memory.
 
-    C(feed) bytes, then C(close) for [RuleSet], one for each dump. C(lines) counts every line of the text under exactly one of
-    table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are C(continued).
-    C(family) and C(backend) are what the caller knows of a dump without a header.
+    `feed` bytes, then `close` for [RuleSet], one for each dump. `lines` counts every line of the text under exactly one of
+    table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are `continued`.
+    `family` and `backend` are what the caller knows of a dump without a header.
     """
 
     def __init__(self, source="live", family=None, backend=None, folding=True):
@@ -48,7 +48,7 @@ class SaveReader(object):
 
     @property
     def lines(self):
-        """C({kind: number of lines})."""
+        """`{kind: number of lines}`."""
         return self._lines.kinds
 
     def feed(self, data):

@@ -67,7 +67,7 @@ def is_first_half(line):
 
 
 def fold_block(text, lines):
-    """Takes whole lines without counters: chains and rules to fold by themselves, all others through C(lines.line)."""
+    """Takes whole lines without counters: chains and rules to fold by themselves, all others through `lines.line`."""
     _Folder(lines).fold("\n" + text[:-1], _SHAPES)
 
 
@@ -95,10 +95,10 @@ def _commented(comment):
     return "-m comment --comment %s " % comment if comment else ""
 
 
-class _Shape(object):
+class _Shape:
     """Lines of one shape: how they look, and what is done with a run of them.
 
-    C(mark) is in each; C(take(folder, columns)) gets C({group: [text of each row]}), C(lines(row)) writes a row as it was printed.
+    `mark` is in each; `take(folder, columns)` gets `{group: [text of each row]}`, `lines(row)` writes a row as it was printed.
     """
 
     def __init__(self, mark, pattern, take, lines, only_nat=True):
@@ -110,7 +110,7 @@ class _Shape(object):
         self.only_nat = only_nat
 
 
-class _Folder(object):
+class _Folder:
     """Puts runs of like folds into the table that is being read."""
 
     def __init__(self, lines):
@@ -131,7 +131,7 @@ class _Folder(object):
             return
         parts = shape.pattern.split(text)
         width = shape.pattern.groups + 1
-        between, columns = parts[::width], dict((name, parts[group::width]) for name, group in shape.pattern.groupindex.items())
+        between, columns = parts[::width], {name: parts[group::width] for name, group in shape.pattern.groupindex.items()}
         start, last = 0, len(between) - 1
         for index in [index for index, before in enumerate(between) if before or index == last]:
             self._run(shape, columns, start, index)
@@ -148,10 +148,10 @@ class _Folder(object):
             for index in range(start, end):
                 self._refuse(shape, columns, index)
         elif start < end:
-            shape.take(self, dict((name, column[start:end]) for name, column in columns.items()))
+            shape.take(self, {name: column[start:end] for name, column in columns.items()})
 
     def _refuse(self, shape, columns, index):
-        for line in shape.lines(dict((name, column[index]) for name, column in columns.items())):
+        for line in shape.lines({name: column[index] for name, column in columns.items()}):
             self.lines.line(line)
 
     def declared(self, columns):
@@ -256,7 +256,7 @@ class _Folder(object):
             return set(names)
         if noted.isdisjoint(names) and set(map(chains.get, names)) == {BARE}:
             return ()
-        return set(name for name in names if name in noted or chains.get(name) is not BARE)
+        return {name for name in names if name in noted or chains.get(name) is not BARE}
 
     def _write_down(self, name, texts):
         self.table.chains.setdefault(name, Chain())

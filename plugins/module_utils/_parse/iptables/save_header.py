@@ -45,7 +45,7 @@ def header_of(text):
 
 
 def family_of(rule):
-    """C(ipv4) or C(ipv6) as an address or ICMP word of a rule that was read tells, or None."""
+    """`ipv4` or `ipv6` as an address or ICMP word of a rule that was read tells, or None."""
     words = [value for value, _negated in rule.options.values()] + [name for name, _options in rule.matches]
     words += [values[0] for option, values, _negated in rule.arguments if values and option in _TELLING]
     return next((family for family in map(_family, words) if family), None)

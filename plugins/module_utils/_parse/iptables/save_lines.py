@@ -40,8 +40,8 @@ def _uncounted(text):
     return text[counters.end():] if counters else text
 
 
-class Lines(object):
-    """Takes one line after the other; C(kinds) says how many of which kind there were, C(number) how many in all."""
+class Lines:
+    """Takes one line after the other; `kinds` says how many of which kind there were, `number` how many in all."""
 
     def __init__(self, source, family, backend):
         self._given = (source, family, backend)
@@ -132,7 +132,7 @@ class Lines(object):
         return self.rule_sets
 
     def folded(self, number, taken):
-        """Counts rules that were folded, and what they take of C(ROOM)."""
+        """Counts rules that were folded, and what they take of `ROOM`."""
         self.number += number
         self.kinds["rule"] += number
         self.taken += taken
@@ -154,7 +154,7 @@ class Lines(object):
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Writes rules down to find those that are there twice; the table has their chains. Returns C([whether it is the first of its kind])
+        """Writes rules down to find those that are there twice; the table has their chains. Returns `[whether it is the first of its kind]`
         of each, None where all are."""
         keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):

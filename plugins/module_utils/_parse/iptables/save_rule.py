@@ -6,7 +6,7 @@
 Sample:
     -A KUBE-SVC-A ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m comment --comment "a/b:c -> d" -m tcp --dport 80 -j KUBE-MARK-MASQ
 Grammar: iptables/xshared.c save_rule_details() and the save functions of extensions/. A value is quoted unless it is made of safe
-characters; a backslash escapes C("), C(\\) and C(') inside the quotes (libxtables/xtables.c xtables_save_string()).
+characters; a backslash escapes `"`, `\\` and `'` inside the quotes (libxtables/xtables.c xtables_save_string()).
 """
 
 import re
@@ -26,7 +26,7 @@ _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
 _COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent", "statistic"))
 
 
-class Words(object):
+class Words:
     """What a rule consists of; see Rule for the fields."""
 
     __slots__ = ("chain", "options", "matches", "comment", "target", "goto", "arguments")
@@ -65,7 +65,7 @@ def is_open(text):
 
 
 def read_rule(text):
-    """C(Words) of a rule, or None where it cannot be read."""
+    """`Words` of a rule, or None where it cannot be read."""
     words = tokens(text)
     # The name of a chain is printed as it is, and does not look like an option.
     if not words or not 2 <= len(words) <= WORDS_LIMIT or words[0] != "-A" or words[1][0] in '-!"':
@@ -80,11 +80,11 @@ def read_rule(text):
 
 
 def repeats_with_reason(words):
-    """True for a rule (C(Words), None for one that cannot be read) whose second copy is not without effect; without a target it only counts."""
+    """True for a rule (`Words`, None for one that cannot be read) whose second copy is not without effect; without a target it only counts."""
     return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 
-class _Reading(object):
+class _Reading:
     """Takes the words of one rule one option at a time."""
 
     def __init__(self, rule):
@@ -94,7 +94,7 @@ class _Reading(object):
         self.negated = False    # a "!" stands before the next option
 
     def take(self, words, index):
-        """Index behind the option or value at C(index), or None where that cannot be."""
+        """Index behind the option or value at `index`, or None where that cannot be."""
         word = words[index]
         if word == "!":
             self.negated = True

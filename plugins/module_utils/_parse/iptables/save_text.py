@@ -4,7 +4,7 @@
 """A table in the words of iptables-save, made of another listing of it. PRIVATE to the collection."""
 
 
-class SaveText(object):
+class SaveText:
     """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules` lines from `-A`
     on, `unread` lines that are rules and cannot be put into words, `whole`: nothing of the table is missing, `doubts` sentences: what
     the listing does not print of rules it shows, `family`: that of its addresses, None where the rules have to tell,

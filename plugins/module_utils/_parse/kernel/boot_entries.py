@@ -20,7 +20,7 @@ _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 
 def release_of_file(path):
-    """Kernel release in the name of a kernel image (C(/boot/vmlinuz-6.1.0-49-amd64)), or None."""
+    """Kernel release in the name of a kernel image (`/boot/vmlinuz-6.1.0-49-amd64`), or None."""
     found = _KERNEL_FILE.search(path)
     return found.group(1) if found else None
 
@@ -34,9 +34,9 @@ def parse_grubenv(text):
 def parse_grub_cfg(text):
     """The menu of a grub.cfg.
 
-    C({"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...], ...],
-    "release": str or None}]}). C(where) and C(names) have one part for each menu level, as in C(default="1>2") or
-    C(default="Advanced>Debian"); C(once) tells that next_entry of the environment is honoured.
+    `{"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...], ...],
+    "release": str or None}]}`. `where` and `names` have one part for each menu level, as in `default="1>2"` or
+    `default="Advanced>Debian"`; `once` tells that next_entry of the environment is honoured.
     """
     menu = {"default": None, "once": False, "blscfg": False, "entries": []}
     open_blocks, counters, entry = [], [0], None
@@ -72,7 +72,7 @@ def parse_grub_cfg(text):
 
 
 def find_entry(menu, wanted):
-    """The entry that GRUB takes for a C(default) value such as C(0), C(1>2), a title or an id; None if there is none."""
+    """The entry that GRUB takes for a `default` value such as `0`, `1>2`, a title or an id; None if there is none."""
     parts = wanted.split(">")
     for entry in menu["entries"]:
         if len(entry["where"]) == len(parts) and all(

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kernel's command line. PRIVATE to the collection.
 
-Sample: C(root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter)
+Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
 Grammar: kernel lib/cmdline.c next_arg(): blanks divide, double quotes hold together.
 """
 
 
 def parse_kernel_cmdline(text):
-    """[(key, value)] in order; the value is None for a bare word. Words behind C(--) belong to init and are left out."""
+    """[(key, value)] in order; the value is None for a bare word. Words behind `--` belong to init and are left out."""
     pairs = []
     for word in _words(text):
         if word == "--":

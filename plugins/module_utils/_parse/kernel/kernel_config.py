@@ -18,9 +18,9 @@ _WHOLE = re.compile(r"^# Linux/\S+ \S+ Kernel Configuration$", re.M)
 
 
 def parse_kernel_config(text):
-    """(C({symbol: y | m | n | value}), whether this is a whole configuration).
+    """(`{symbol: y | m | n | value}`, whether this is a whole configuration).
 
-    Symbols carry no C(CONFIG_). In a fragment a symbol that is not named says nothing.
+    Symbols carry no `CONFIG_`. In a fragment a symbol that is not named says nothing.
     """
     symbols = {}
     for name, value, unset in _SYMBOL.findall(text):

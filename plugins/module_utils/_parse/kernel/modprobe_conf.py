@@ -22,8 +22,8 @@ _LEAST_WORDS = {"alias": 3, "blacklist": 2, "options": 3, "install": 3, "remove"
 _WITHOUT_EFFECT = ("include", "config")
 
 
-class Directive(object):
-    """One directive: C(keyword), C(name) (kmod's spelling), C(rest) (the words behind, unsplit), C(line) number and C(text)."""
+class Directive:
+    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words behind, unsplit), `line` number and `text`."""
 
     def __init__(self, keyword, name, rest, line, text):
         self.keyword = keyword
@@ -51,7 +51,7 @@ def parse_modprobe_conf(text):
 
 
 def soft_dependencies(rest):
-    """Modules that the words behind C(softdep NAME) name; those before the first C(pre:) or C(post:) are passed over."""
+    """Modules that the words behind `softdep NAME` name; those before the first `pre:` or `post:` are passed over."""
     words = rest.split()
     labels = [index for index, word in enumerate(words) if word in ("pre:", "post:")]
     return [_names.normalise(word) for word in words[labels[0]:] if word not in ("pre:", "post:")] if labels else []

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """modules.alias: further names under which modules are asked for. PRIVATE to the collection.
 
-Sample: C(alias ipt_MASQUERADE xt_MASQUERADE). The file has tens of thousands of lines, nearly all of them
+Sample: `alias ipt_MASQUERADE xt_MASQUERADE`. The file has tens of thousands of lines, nearly all of them
 patterns of hardware buses, so it is searched for one name and not turned into a table.
 """
 
@@ -14,7 +14,7 @@ from ... import _names
 
 
 def find_alias(text, name):
-    """Names of the modules that C(name) stands for, in the order of the file (kmod takes all that match)."""
+    """Names of the modules that `name` stands for, in the order of the file (kmod takes all that match)."""
     wanted = _names.normalise(name)
     # Patterns that could match begin with the same two characters, in either spelling of the underscore.
     start = re.escape(wanted[:2]).replace("_", "[-_]")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """modules.builtin: what is compiled into a kernel although it could be a module. PRIVATE to the collection.
 
-Sample: C(kernel/net/bridge/bridge.ko). The path is a name, no file (kernel Documentation/kbuild/kbuild.rst).
+Sample: `kernel/net/bridge/bridge.ko`. The path is a name, no file (kernel Documentation/kbuild/kbuild.rst).
 """
 
 from ... import _names
@@ -22,7 +22,7 @@ def parse_modules_builtin(text):
 
 
 def parse_modules_builtin_modinfo(text):
-    """{alias: name} out of modules.builtin.modinfo, whose records C(name.alias=text) end with a zero byte."""
+    """{alias: name} out of modules.builtin.modinfo, whose records `name.alias=text` end with a zero byte."""
     aliases = {}
     for record in text.split("\0"):
         key, equals, alias = record.partition("=")

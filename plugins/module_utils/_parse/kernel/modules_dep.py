@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """modules.dep: the index of a modules tree, as depmod writes it. PRIVATE to the collection.
 
-Sample: C(kernel/net/netfilter/nf_nat.ko.xz: kernel/net/netfilter/nf_conntrack.ko.xz kernel/lib/libcrc32c.ko.xz)
+Sample: `kernel/net/netfilter/nf_nat.ko.xz: kernel/net/netfilter/nf_conntrack.ko.xz kernel/lib/libcrc32c.ko.xz`
 Format: kmod tools/depmod.c; paths are relative to the tree, absolute ones lie outside of it (weak-updates).
 """
 
@@ -21,7 +21,7 @@ def parse_modules_dep(text):
     """({name: (path, paths of the hard dependencies in one text, see dependencies_of)}, [lines that could not be read])."""
     found = _LINE.findall(text)
     if len(found) == len(text.splitlines()) and not _NO_PATH.search(text):
-        return dict((_names.normalise(name), (path, needs)) for path, name, needs in found), []
+        return {_names.normalise(name): (path, needs) for path, name, needs in found}, []
     modules, unread = {}, []
     for line in text.splitlines():
         path, colon, needs = line.partition(":")

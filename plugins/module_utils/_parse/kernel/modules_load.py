@@ -7,7 +7,7 @@ Sample:
     # netfilter for the node
     nf_conntrack
     br_netfilter
-Grammar: systemd src/modules-load/modules-load.c; the whole stripped line is one name or alias, C(#) and C(;) start
+Grammar: systemd src/modules-load/modules-load.c; the whole stripped line is one name or alias, `#` and `;` start
 a comment, parameters do not exist. OpenRC (init.d/modules) and Debian's /etc/modules take the first word.
 """
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """CNI network configurations. PRIVATE to the collection.
 
-Sample: C({"name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}). Format: CNI specification, section 1.
+Sample: `{"name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}`. Format: CNI specification, section 1.
 """
 
 import json

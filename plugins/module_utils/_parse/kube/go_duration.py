@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Durations as Go writes them. PRIVATE to the collection.
 
-Sample: C(24h0m0s), C(90s), C(1.5h), C(250ms), C(0). Grammar: Go time.ParseDuration().
+Sample: `24h0m0s`, `90s`, `1.5h`, `250ms`, `0`. Grammar: Go time.ParseDuration().
 """
 
 import re

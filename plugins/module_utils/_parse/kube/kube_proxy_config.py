@@ -30,7 +30,7 @@ def parse_kube_proxy_config(text):
     found = parse_component_config(text, "KubeProxyConfiguration")
     if found.fields is None:
         return found
-    blocks = dict((block, {} if found.fields.get(block) is None else found.fields[block]) for block in ("ipvs", "iptables", "nftables", "conntrack"))
+    blocks = {block: {} if found.fields.get(block) is None else found.fields[block] for block in ("ipvs", "iptables", "nftables", "conntrack")}
     wrong = [block for block in sorted(blocks) if not isinstance(blocks[block], dict)]
     if wrong:
         return ComponentConfig(None, "%s is no mapping" % wrong[0])
@@ -41,7 +41,7 @@ def parse_kube_proxy_config(text):
         values[name] = "" if value is None else _text(value, kind)
         if values[name] is None:
             return ComponentConfig(None, "%s has another type" % ".".join(part for part in (block, key) if part))
-    conntrack = dict((key, _text(value, TYPES[key]) or "") for key, value in blocks["conntrack"].items() if key in TYPES and value is not None)
+    conntrack = {key: _text(value, TYPES[key]) or "" for key, value in blocks["conntrack"].items() if key in TYPES and value is not None}
     return ComponentConfig(dict(values, conntrack=conntrack), None)
 
 

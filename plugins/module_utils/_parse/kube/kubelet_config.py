@@ -38,7 +38,7 @@ def parse_kubelet_config(text):
     found = parse_component_config(text, "KubeletConfiguration")
     if found.fields is None:
         return found
-    values = dict((name, _sensible(kind, found.fields[field])) for name, (field, kind) in FIELDS.items() if found.fields.get(field) is not None)
+    values = {name: _sensible(kind, found.fields[field]) for name, (field, kind) in FIELDS.items() if found.fields.get(field) is not None}
     return ComponentConfig(values, None)
 
 

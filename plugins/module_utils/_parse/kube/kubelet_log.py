@@ -7,7 +7,7 @@ Samples, from kubernetes pkg/kubelet/kubelet_network_linux.go; 1.20, the release
     W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some functionality may be missing.
     I1121 ... kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; some functionality may be missing." protocol=IPv4
     I1121 ... kubelet_network_linux.go:58] "Failed to initialize iptables rules; some functionality may be missing." protocol="IPv4"
-and C(Initialized ... iptables rules.) in the same three forms. k0s wraps the line in one of its own and escapes the quotes.
+and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line in one of its own and escapes the quotes.
 """
 
 import re
@@ -22,7 +22,7 @@ _FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
 
 
 def parse_kubelet_log(text):
-    """C({family: (failed, line)}): what was said last of each family, and the matching part of that line."""
+    """`{family: (failed, line)}`: what was said last of each family, and the matching part of that line."""
     found = {}
     for match in _LINE.finditer(text):
         family = _FAMILIES.get(match.group(2) or match.group(3))

@@ -14,12 +14,12 @@ _CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-
 
 
 def parse_pod_folder(name):
-    """(uid, namespace, pod) of an entry of /var/log/pods, C(namespace_pod_uid), or None."""
+    """(uid, namespace, pod) of an entry of /var/log/pods, `namespace_pod_uid`, or None."""
     match = _POD_FOLDER.match(name)
     return (match.group(3), match.group(1), match.group(2)) if match else None
 
 
 def parse_container_link(name):
-    """(id, namespace, pod, container) of an entry of /var/log/containers, C(pod_namespace_container-id.log), or None."""
+    """(id, namespace, pod, container) of an entry of /var/log/containers, `pod_namespace_container-id.log`, or None."""
     match = _CONTAINER_LINK.match(name)
     return (match.group(4), match.group(2), match.group(1), match.group(3)) if match else None

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Elements of nftables sets and maps as C(nft list) prints them. PRIVATE to the collection.
+"""Elements of nftables sets and maps as `nft list` prints them. PRIVATE to the collection.
 
 Sample:
     elements = { 10.96.0.23 . tcp . 80 comment "default/empty" : goto reject-chain,
@@ -21,7 +21,7 @@ _VERDICT = re.compile(r"^(goto|jump) (\S+)$|^(drop|accept|return|continue)$")
 
 
 def parse_element(text):
-    """The C(Element), or None. The value of a map without verdicts is passed over."""
+    """The `Element`, or None. The value of a map without verdicts is passed over."""
     comment = _COMMENT.search(text)
     if comment:
         text = text[:comment.start()] + text[comment.end():]
@@ -36,8 +36,8 @@ def parse_element(text):
         comment.group(1) if comment else None)
 
 
-class ElementReader(object):
-    """Takes what stands behind C(elements = {) line by line, gives each Element to C(take), and is C(done) at the closing brace."""
+class ElementReader:
+    """Takes what stands behind `elements = {` line by line, gives each Element to `take`, and is `done` at the closing brace."""
 
     def __init__(self, take):
         self.done = False

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which C(nft list) commands show what kube-proxy's nftables mode programmed, and what their output says. PRIVATE to the collection.
+"""Which `nft list` commands show what kube-proxy's nftables mode programmed, and what their output says. PRIVATE to the collection.
 
     reader = KubeTablesReader(deep=False)
     for arguments in reader.commands():
@@ -9,13 +9,13 @@
         reader.end(done.status, done.rc, done.err)
     tables = reader.close()
 
-Each C(arguments) is a list without the program; what comes next depends on what was read before. Only for a node where nf_tables
-is in the kernel already: nft loads it otherwise. C(nft list ruleset) and C(list tables) are not among them: they read everything
-of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of 1.30 or 5000 of 1.36: C(list chains) 0.05 s
-and 20 MB, C(list map) 0.07 s and 13 MB, C(list table) 1.2 s and 120 MB or 0.9 s and 52 MB, with C(-j) 1.8 s and 265 MB or 1.0 s and 102 MB.
-Of C(list table) 0.7 s are the kernel's, which looks for the map of each Service in a list of all maps; it does so for two tables at the
+Each `arguments` is a list without the program; what comes next depends on what was read before. Only for a node where nf_tables
+is in the kernel already: nft loads it otherwise. `nft list ruleset` and `list tables` are not among them: they read everything
+of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of 1.30 or 5000 of 1.36: `list chains` 0.05 s
+and 20 MB, `list map` 0.07 s and 13 MB, `list table` 1.2 s and 120 MB or 0.9 s and 52 MB, with `-j` 1.8 s and 265 MB or 1.0 s and 102 MB.
+Of `list table` 0.7 s are the kernel's, which looks for the map of each Service in a list of all maps; it does so for two tables at the
 same time on two processors (next_table()). Rules of a chain that the caller has over netlink (_host/netlink.py) may
-take the place of C(list chain): feed() the listing without the line of the base chain.
+take the place of `list chain`: feed() the listing without the line of the base chain.
 """
 
 from .listing import ListingReader
@@ -28,10 +28,10 @@ SETS = (("set", "cluster-ips"), ("map", "service-ips"), ("map", "no-endpoint-ser
         ("map", "no-endpoint-nodeports"), ("map", "firewall-ips"), ("set", "nodeport-ips"), ("set", "hairpin-connections"))
 # The first three of them say the same of a ClusterIP.
 LOST_IN = 3
-# Whose rules are looked at without C(deep): everything goes through these two, and C(nft flush table) leaves chains and maps as they are.
-# Where the kernel can be asked for single chains (C(single)), those of all chains that belong to no Service are.
+# Whose rules are looked at without `deep`: everything goes through these two, and `nft flush table` leaves chains and maps as they are.
+# Where the kernel can be asked for single chains (`single`), those of all chains that belong to no Service are.
 PROBES = ("nat-prerouting", "services")
-# Above this number of chains the probes are left to C(deep), or to C(single).
+# Above this number of chains the probes are left to `deep`, or to `single`.
 PROBED_CHAINS = 25000
 # Whole tables are always read up to so many chains, of both families together: 5000 Services of two endpoints in both have 30,000.
 WHOLE_CHAINS = 40000
@@ -46,13 +46,13 @@ NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, whic
 OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "timeout"
 
 
-class KubeTables(object):
-    """What was found. C(tables) {"ipv4": nft_listing.Table, "ipv6": ...}: the tables kube-proxy, those that are there.
+class KubeTables:
+    """What was found. `tables` {"ipv4": nft_listing.Table, "ipv6": ...}: the tables kube-proxy, those that are there.
 
-    C(status): ok, absent (no nft, or neither table), denied, timeout, unparsed. C(looked): True where absence is knowledge.
-    C(unread) {(family, name of a set): status}: not known whether it is there. C(deep) {family: None, or why the rules of all chains
-    are not known}. C(ipv6): whether the node has IPv6, None where that is not known. C(others): (family as nft names
-    it, name) of all other tables. C(notices) {kind: count}, C(examples).
+    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where absence is knowledge.
+    `unread` {(family, name of a set): status}: not known whether it is there. `deep` {family: None, or why the rules of all chains
+    are not known}. `ipv6`: whether the node has IPv6, None where that is not known. `others`: (family as nft names
+    it, name) of all other tables. `notices` {kind: count}, `examples`.
     """
 
     def __init__(self):
@@ -64,10 +64,10 @@ class KubeTables(object):
         self.notices, self.examples = {}, []
 
 
-class KubeTablesReader(object):
-    """See above. One C(feed)* and C(end) for each of C(commands()), then C(close()).
+class KubeTablesReader:
+    """See above. One `feed`* and `end` for each of `commands()`, then `close()`.
 
-    Tables of up to C(whole_chains) chains together are read as with C(deep). C(single): asking for one chain costs next to nothing.
+    Tables of up to `whole_chains` chains together are read as with `deep`. `single`: asking for one chain costs next to nothing.
     """
 
     def __init__(self, deep=False, whole_chains=WHOLE_CHAINS, single=False):
@@ -127,7 +127,7 @@ class KubeTablesReader(object):
         self._listing.feed(chunk)
 
     def end(self, status, rc=0, message=""):
-        """The command came to its end: C(status) as of C(Completed) in _host/host.py, C(message) what it wrote to stderr."""
+        """The command came to its end: `status` as of `Completed` in _host/host.py, `message` what it wrote to stderr."""
         status = _status(status, rc, message)
         tables, listing, arguments = self._listing.close(), self._listing, self._arguments
         if status == OK:
@@ -148,7 +148,7 @@ class KubeTablesReader(object):
             self._found.unread[family, arguments[4]] = UNPARSED if status == OK else status
 
     def close(self):
-        """The C(KubeTables)."""
+        """The `KubeTables`."""
         found = self._found
         if found.status == OK and not found.tables:
             found.status = ABSENT
@@ -181,7 +181,7 @@ class KubeTablesReader(object):
             return
         for (name, _table), table in _kube_only(tables):
             found.tables[FAMILIES[name]] = table
-        found.others = set(tables) - set(key for key, _table in _kube_only(tables))
+        found.others = set(tables) - {key for key, _table in _kube_only(tables)}
 
     @staticmethod
     def _take_rules(known, chains):
@@ -230,12 +230,12 @@ def lost_addresses(table):
     sets = table.sets
     if any(name not in sets or not sets[name].complete for _kind, name in SETS[:LOST_IN]):
         return []
-    known = set(element.key[0] for name in ("service-ips", "no-endpoint-services") for element in sets[name].elements)
+    known = {element.key[0] for name in ("service-ips", "no-endpoint-services") for element in sets[name].elements}
     return sorted(element.key[0] for element in sets["cluster-ips"].elements if element.key[0] not in known)
 
 
 def read_kube_tables(answer, *how):
-    """The C(KubeTables) of outputs at hand: C(answer(arguments)) gives the text of a command, None where nft would find no such thing."""
+    """The `KubeTables` of outputs at hand: `answer(arguments)` gives the text of a command, None where nft would find no such thing."""
     reader = KubeTablesReader(*how)
     for arguments in reader.commands():
         text = answer(arguments)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The output of C(nft list chains), C(list chain), C(list map), C(list set) and C(list table), read as it arrives. PRIVATE to the collection.
+"""The output of `nft list chains`, `list chain`, `list map`, `list set` and `list table`, read as it arrives. PRIVATE to the collection.
 
 Sample:
     table ip kube-proxy {
@@ -16,7 +16,7 @@ Sample:
             jump services
         }
     }
-All five print the same blocks; C(list chains) leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only what it leads to
+All five print the same blocks; `list chains` leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only what it leads to
 is kept, so that a table of 100,000 rules needs little memory.
 """
 
@@ -45,12 +45,12 @@ _OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|s
 _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|last|devices)\b")
 
 
-class Chain(object):
-    """C(type), C(hook), C(priority) (a number), C(policy): None of a regular chain. C(rules): their number, None where they were not listed.
+class Chain:
+    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None where they were not listed.
 
-    C(targets): names its rules jump or go to. C(otherwise): where a rule without any match goes to. C(endpoints): addresses with port
-    its rules translate to. C(share): (modulus, number of elements) of the map that balances, None without one. C(texts): the first rules.
-    C(affinity): names of the sets of clients (sessionAffinity) its rules look into or write to.
+    `targets`: names its rules jump or go to. `otherwise`: where a rule without any match goes to. `endpoints`: addresses with port
+    its rules translate to. `share`: (modulus, number of elements) of the map that balances, None without one. `texts`: the first rules.
+    `affinity`: names of the sets of clients (sessionAffinity) its rules look into or write to.
     """
 
     __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share", "texts", "affinity")
@@ -65,8 +65,8 @@ class Chain(object):
         return self.hook is not None
 
 
-class Set(object):
-    """A set or map (C(kind)) with its C(elements), a list of nft_elements.Element; C(complete) once its end was seen."""
+class Set:
+    """A set or map (`kind`) with its `elements`, a list of nft_elements.Element; `complete` once its end was seen."""
 
     __slots__ = ("kind", "name", "elements", "complete")
 
@@ -77,8 +77,8 @@ class Set(object):
         self.complete = False
 
 
-class Table(object):
-    """C(family) as nft names it (ip, ip6, inet, ...), C(name), C(flags), C(chains) {name: Chain}, C(sets) {name: Set}."""
+class Table:
+    """`family` as nft names it (ip, ip6, inet, ...), `name`, `flags`, `chains` {name: Chain}, `sets` {name: Set}."""
 
     __slots__ = ("family", "name", "flags", "chains", "sets", "complete")
 
@@ -91,11 +91,11 @@ class Table(object):
         self.complete = False
 
 
-class ListingReader(object):
-    """C(feed(bytes)) as often as there is output, then C(close()): {(family, name): Table}.
+class ListingReader:
+    """`feed(bytes)` as often as there is output, then `close()`: {(family, name): Table}.
 
-    C(whole(family, name)) tells which tables are wanted with all they hold; of others only the base chains are kept. C(rules) says
-    whether this listing shows rules, C(texts) how many of a chain are kept and how long. C(notices) {kind: count} and C(examples)
+    `whole(family, name)` tells which tables are wanted with all they hold; of others only the base chains are kept. `rules` says
+    whether this listing shows rules, `texts` how many of a chain are kept and how long. `notices` {kind: count} and `examples`
     [(kind, line number, text)] tell what was not understood.
     """
 
@@ -248,7 +248,7 @@ class ListingReader(object):
 
 
 def _take_common(chain, line):
-    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which C(chain) has all then."""
+    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which `chain` has all then."""
     found = _COMMON.match(line)
     if not found:
         return False
@@ -267,7 +267,7 @@ def _take_common(chain, line):
 
 
 def _extended(some, more):
-    """C(some) and C(more) behind it; a tuple is taken over as it is, a list grows in place."""
+    """`some` and `more` behind it; a tuple is taken over as it is, a list grows in place."""
     if not more or not some:
         return more or some
     some = some if isinstance(some, list) else list(some)
@@ -276,7 +276,7 @@ def _extended(some, more):
 
 
 def parse_listing(text, rules=True):
-    """({(family, name): Table}, {kind of notice: count}) of a listing at hand; C(rules=False) for C(nft list chains)."""
+    """({(family, name): Table}, {kind of notice: count}) of a listing at hand; `rules=False` for `nft list chains`."""
     reader = ListingReader(rules=rules)
     reader.feed(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     return reader.close(), reader.notices

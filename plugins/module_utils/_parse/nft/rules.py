@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single lines of a chain of C(nft list) say: where it is hooked in, where its rules lead. PRIVATE to the collection.
+"""What single lines of a chain of `nft list` say: where it is hooked in, where its rules lead. PRIVATE to the collection.
 
 Samples:
     type filter hook prerouting priority dstnat - 10; policy accept;
     numgen random mod 2 vmap { 0 : goto endpoint-A-ns/web/tcp/__10.244.0.5/80, 1 : goto endpoint-B-ns/web/tcp/__10.244.0.6/80 }
     meta l4proto tcp dnat to [fd00::5]:80
     meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.244.0.5 . 80, 1 : 10.244.0.6 . 80 }
-C(dnat ip addr . port to) is how nftables 1.1 writes the last one. Names of priorities: nftables src/rule.c std_prios.
+`dnat ip addr . port to` is how nftables 1.1 writes the last one. Names of priorities: nftables src/rule.c std_prios.
 """
 
 import re

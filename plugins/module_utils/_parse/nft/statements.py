@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rule of C(nft list table) taken apart: what it looks at, and what it does. PRIVATE to the collection.
+"""A rule of `nft list table` taken apart: what it looks at, and what it does. PRIVATE to the collection.
 
 Samples:
     iifname != "lo" ip daddr 10.96.0.0/12 tcp dport { 80, 443 } counter packets 0 bytes 0 drop

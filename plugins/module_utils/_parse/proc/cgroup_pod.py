@@ -15,7 +15,7 @@ below it after the container:
 import collections
 import re
 
-# C(pod_uid) as the API spells it, C(container_id) all 64 digits; either may be None.
+# `pod_uid` as the API spells it, `container_id` all 64 digits; either may be None.
 Place = collections.namedtuple("Place", "pod_uid container_id")
 
 # A static pod's UID is a hash without hyphens (kubernetes pkg/kubelet/config/common.go).
@@ -26,7 +26,7 @@ _MONITOR = "conmon-"
 
 
 def parse_cgroup(text):
-    """The C(Place) of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7 cgroups)."""
+    """The `Place` of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7 cgroups)."""
     places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
     known = [place for place in places if place != Place(None, None)]
     # With version 1 some hierarchies may stay at the root, or lead no further than to the pod.

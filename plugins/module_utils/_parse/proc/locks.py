@@ -6,7 +6,7 @@
 import collections
 import re
 
-# C(device) is (major, minor), C(inode) a number; both None for a lock without a file. C(waits): it is not held, it is waited for.
+# `device` is (major, minor), `inode` a number; both None for a lock without a file. `waits`: it is not held, it is waited for.
 Lock = collections.namedtuple("Lock", "number waits kind mode pid device inode")
 
 # ID: [-> ]KIND  STATE MODE PID MAJ:MIN:INODE START END, device numbers in hex and the inode in decimal (fs/locks.c
@@ -15,7 +15,7 @@ _LINE = re.compile(r"(\d+): *(-> ?)?(\w+) +(\*?\w+\*?) +(\w+) +(-?\d+) (?:([0-9a
 
 
 def parse_proc_locks(text, inode=None):
-    """([Lock] in the order of the file, [lines that are no lock]); of C(inode) only, where it is given."""
+    """([Lock] in the order of the file, [lines that are no lock]); of `inode` only, where it is given."""
     locks, unread = [], []
     mark = "" if inode is None else ":%d " % inode
     for line in text.splitlines():
@@ -35,5 +35,5 @@ def parse_proc_locks(text, inode=None):
 
 
 def device_of(number):
-    """(major, minor) of a C(st_dev) (glibc sysdeps/unix/sysv/linux/sys/sysmacros.h)."""
+    """(major, minor) of a `st_dev` (glibc sysdeps/unix/sysv/linux/sys/sysmacros.h)."""
     return (number >> 8 & 0xfff) | (number >> 32 & 0xfffff000), (number & 0xff) | (number >> 12 & 0xffffff00)

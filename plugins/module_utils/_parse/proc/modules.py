@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """/proc/modules: the modules that are loaded. PRIVATE to the collection.
 
-Sample: C(nf_conntrack 196608 4 nf_nat,xt_conntrack, Live 0xffffffffc0a4c000 (E))
+Sample: `nf_conntrack 196608 4 nf_nat,xt_conntrack, Live 0xffffffffc0a4c000 (E)`
 Format: kernel/module/procfs.c m_show().
 """
 
@@ -11,7 +11,7 @@ from ... import _names
 
 
 def parse_proc_modules(text):
-    """{name: state} with state C(Live), C(Loading) or C(Unloading), and the list of lines that could not be read.
+    """{name: state} with state `Live`, `Loading` or `Unloading`, and the list of lines that could not be read.
 
     A module that another one is used by is loaded as well, also where the text is a part of the list and has no line of it.
     """

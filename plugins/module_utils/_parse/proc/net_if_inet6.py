@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """/proc/net/if_inet6: the IPv6 addresses of all interfaces. PRIVATE to the collection.
 
-Sample: C(fd000000000000000000000000000009 03 80 00 c0 kube-ipvs0). Format: net/ipv6/addrconf.c if6_seq_show().
+Sample: `fd000000000000000000000000000009 03 80 00 c0 kube-ipvs0`. Format: net/ipv6/addrconf.c if6_seq_show().
 """
 
 import ipaddress
@@ -14,4 +14,4 @@ _LINE = re.compile(r"^([0-9a-f]{32})(?: [0-9a-f]{2,8}){4} +(\S+)$", re.MULTILINE
 
 def parse_proc_net_if_inet6(text):
     """{address: name of its interface}; link-local addresses, of which several interfaces may have the same, keep one."""
-    return dict((str(ipaddress.IPv6Address(int(found.group(1), 16))), found.group(2)) for found in _LINE.finditer(text))
+    return {str(ipaddress.IPv6Address(int(found.group(1), 16))): found.group(2) for found in _LINE.finditer(text)}

@@ -10,7 +10,7 @@ Sample, behind three lines of heading::
     UDP  [fd00:0010:0096:0000:0000:0000:0000:000a]:0035 rr
     FWM  00000001 wlc ops
 
-Addresses, ports and marks are hexadecimal in the order they are written in; the time of C(persistent) is counted in jiffies.
+Addresses, ports and marks are hexadecimal in the order they are written in; the time of `persistent` is counted in jiffies.
 Format: net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show().
 """
 
@@ -33,7 +33,7 @@ _REAL = re.compile(r"  -> " + _PLACE + r" +(\w+) +(-?\d+) +-?\d+ +-?\d+ *\Z")
 
 
 def parse_proc_net_ip_vs(text):
-    """([VirtualServer], lines that could not be read). Protocols are C(tcp), C(udp), C(sctp); a real server needs a virtual one before it."""
+    """([VirtualServer], lines that could not be read). Protocols are `tcp`, `udp`, `sctp`; a real server needs a virtual one before it."""
     servers, unread = [], []
     for row in _ROW.finditer(text):
         line = row.group(0)

@@ -16,7 +16,7 @@ import ipaddress
 import re
 import sys
 
-# C(network) as text, such as 192.168.2.0/24; None for a default route.
+# `network` as text, such as 192.168.2.0/24; None for a default route.
 Route = collections.namedtuple("Route", ("network", "interface"))
 
 _GATEWAY, _REJECT, _OF_THE_MACHINE = 0x2, 0x200, 0x80100000  # The last: its own addresses, local and anycast.

@@ -13,7 +13,7 @@ _TOTAL = "entries"
 
 
 def parse_nf_conntrack_stat(text):
-    """C({column: sum over all CPUs}), C(entries) once; None if it is no such table."""
+    """`{column: sum over all CPUs}`, `entries` once; None if it is no such table."""
     lines = text.splitlines()
     columns = lines[0].split() if lines else []
     if columns[:1] != [_TOTAL] or len(lines) < 2:

@@ -26,7 +26,7 @@ _SET_IN_TEXT = re.compile(r"(?<![\w-])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|\S+
 
 
 def masked_command(arguments, limit=LIMIT):
-    """The arguments as one line of at most C(limit) characters, secrets replaced by C(***), the program without its folder."""
+    """The arguments as one line of at most `limit` characters, secrets replaced by `***`, the program without its folder."""
     words, hide = [], False
     for argument in arguments:
         # A process may hold megabytes of arguments; what is behind the first ones is never shown.

@@ -4,7 +4,7 @@
 """A command as it stands in a script, without its secrets. PRIVATE to the collection.
 
 Any word of a script may be a secret, so only those are shown that cannot be one: a tool of the firewall or of services with its
-arguments, what stands for starting another program, names of programs, and words of the shell. Everything else reads C(...).
+arguments, what stands for starting another program, names of programs, and words of the shell. Everything else reads `...`.
 """
 
 import re
@@ -41,7 +41,7 @@ _COMMENT_OPTION = re.compile(r"(--comment[\s=]+)(?:\"[^\"]*\"?|'[^']*'?|\S+)")
 
 
 def masked_text(command, limit=LIMIT):
-    """The command on one line of at most C(limit) characters, secrets and what might be one left out."""
+    """The command on one line of at most `limit` characters, secrets and what might be one left out."""
     text = " ".join(_QUOTES_IN_TEXT.sub("", _COMMENT.sub("", command[:limit * 20])).split())
     text = _HERE.sub(lambda found: "%s %s" % (found.group(1) or found.group(2), REST), _COMMENT_OPTION.sub(r"\1%s" % MASK, text))
     text = _ONE_WORD.sub(lambda found: _QUOTES[found.group(1) == "'"] + found.group(2) + _QUOTES[found.group(1) == "'"], text)
@@ -61,7 +61,7 @@ def masked_text(command, limit=LIMIT):
 
 
 def _piece(piece, starts, alone=False):
-    """What is shown of the words between two dividers; C(starts): a command begins with them; C(alone): they are the whole command."""
+    """What is shown of the words between two dividers; `starts`: a command begins with them; `alone`: they are the whole command."""
     words = piece.split()
     if not words:
         return piece

@@ -10,7 +10,7 @@ Sample:
     nothing saved
     EOF
 Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh add. What cannot be read is left out up to the end of
-its line, and the tree is not C(whole).
+its line, and the tree is not `whole`.
 """
 
 import functools
@@ -36,7 +36,7 @@ def parse_shell(text):
 
 
 class ShellText(SimpleReader):
-    """C(nodes), what the text consists of; C(whole): all of it could be read."""
+    """`nodes`, what the text consists of; `whole`: all of it could be read."""
 
     def __init__(self, text):
         SimpleReader.__init__(self, text)
@@ -62,7 +62,7 @@ class ShellText(SimpleReader):
         return nodes
 
     def _commands(self, stops, nodes):
-        """Take commands up to one of C(stops), at which C(pos) stays, or to the end of the text."""
+        """Take commands up to one of `stops`, at which `pos` stays, or to the end of the text."""
         text = self.text
         while True:
             self._skip()
@@ -206,7 +206,7 @@ class ShellText(SimpleReader):
         return Compound("if", start, self.pos, clauses)
 
     def _body(self):
-        """C(do ... done), or the braces that bash takes as well."""
+        """`do ... done`, or the braces that bash takes as well."""
         self._skip()
         braces = self.text.startswith("{", self.pos)
         self._expect("{" if braces else "do")

@@ -23,7 +23,7 @@ _DECLARERS = frozenset(("local", "declare", "typeset", "export", "readonly"))
 
 
 class SimpleReader(WordReader):
-    """C(here_documents): Redirects, and where they start; C(assigned): {name of a variable: how often it is set}."""
+    """`here_documents`: Redirects, and where they start; `assigned`: {name of a variable: how often it is set}."""
 
     def __init__(self, text):
         WordReader.__init__(self, text)
@@ -71,7 +71,7 @@ class SimpleReader(WordReader):
         redirect.body, redirect.last = (min(start, self.end), self.end), self.end
 
     def words(self, last):
-        """The words up to one of the characters in C(last); where that is a parenthesis, they may stand on several lines."""
+        """The words up to one of the characters in `last`; where that is a parenthesis, they may stand on several lines."""
         words = []
         while True:
             if last == ")":
@@ -107,7 +107,7 @@ class SimpleReader(WordReader):
         return redirect
 
     def test(self, start):
-        """C([[ ... ]]), in which operators of commands mean something else."""
+        """`[[ ... ]]`, in which operators of commands mean something else."""
         words = [Word(start, start + 2, ["[["], False)]
         while True:
             self.lines()

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a shell script consists of. C(start) and C(end) are places in its text. PRIVATE to the collection."""
+"""What a shell script consists of. `start` and `end` are places in its text. PRIVATE to the collection."""
 
 
-class Word(object):
-    """C(parts): texts, Variables and Substitutions in a row; C(text) is the word where it is only text, else None.
+class Word:
+    """`parts`: texts, Variables and Substitutions in a row; `text` is the word where it is only text, else None.
 
-    C(quoted) is true if any of it was quoted, so that it is no reserved word and no braces in it expand.
+    `quoted` is true if any of it was quoted, so that it is no reserved word and no braces in it expand.
     """
 
     __slots__ = ("start", "end", "parts", "quoted", "text")
@@ -20,8 +20,8 @@ class Word(object):
             self.text = "".join(parts) if all(isinstance(part, str) for part in parts) else None
 
 
-class Variable(object):
-    """C($name), C(${name}), C(${name:-default}): C(operator) and the C(rest) behind it, parts of a word. C(index): that of an array, or None."""
+class Variable:
+    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` behind it, parts of a word. `index`: that of an array, or None."""
 
     __slots__ = ("name", "index", "operator", "rest", "quoted")
 
@@ -29,8 +29,8 @@ class Variable(object):
         self.name, self.quoted, self.index, self.operator, self.rest = name, quoted, index, operator, rest
 
 
-class Substitution(object):
-    """What C(nodes), or the commands of C(text) where they had to be unescaped, print. C(process): C(<(...)), which is a file's name."""
+class Substitution:
+    """What `nodes`, or the commands of `text` where they had to be unescaped, print. `process`: `<(...)`, which is a file's name."""
 
     __slots__ = ("nodes", "text", "quoted", "process")
 
@@ -38,8 +38,8 @@ class Substitution(object):
         self.nodes, self.text, self.quoted, self.process = nodes, text, quoted, process
 
 
-class Assignment(object):
-    """C(name=word), C(name+=word), C(name=(words)). Of C(word) and C(words) one is None."""
+class Assignment:
+    """`name=word`, `name+=word`, `name=(words)`. Of `word` and `words` one is None."""
 
     __slots__ = ("name", "appends", "word", "words")
 
@@ -47,8 +47,8 @@ class Assignment(object):
         self.name, self.appends, self.word, self.words = name, appends, word, words
 
 
-class Redirect(object):
-    """C(operator) and C(word); of a here-document C(word) is what ends it, C(body) its (start, end), C(last) the end of the line behind it."""
+class Redirect:
+    """`operator` and `word`; of a here-document `word` is what ends it, `body` its (start, end), `last` the end of the line behind it."""
 
     __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
 
@@ -57,8 +57,8 @@ class Redirect(object):
         self.body = self.last = None
 
 
-class Simple(object):
-    """A command with its words. C([[ ... ]]) is one too, with its brackets and operators as words."""
+class Simple:
+    """A command with its words. `[[ ... ]]` is one too, with its brackets and operators as words."""
 
     __slots__ = ("start", "end", "words", "assignments", "redirects")
 
@@ -66,8 +66,8 @@ class Simple(object):
         self.start, self.end, self.words, self.assignments, self.redirects = start, end, words, assignments, redirects
 
 
-class Compound(object):
-    """Everything that holds other commands. C(kind) says what is where:
+class Compound:
+    """Everything that holds other commands. `kind` says what is where:
 
     pipeline            clauses [(None, [node])]; name "!" where it is negated
     and_or              clauses [(None, && or ||, [node])]

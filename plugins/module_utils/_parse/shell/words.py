@@ -6,7 +6,7 @@
 Sample:
     "$DIR"/iptables${V:-6} -t 'nat' $(which x) `which \\`echo y\\`` $'a\\tb' <(echo z)
 Grammar: POSIX.1-2017 Shell Command Language 2.2 to 2.6, and what bash adds. Everything is read once from left to right, so the time
-grows with the text; what is never closed ends with the text and makes it not C(whole).
+grows with the text; what is never closed ends with the text and makes it not `whole`.
 """
 
 import re
@@ -37,8 +37,8 @@ class Unreadable(ValueError):
     """Not the grammar of a shell, or too deep."""
 
 
-class WordReader(object):
-    """Reads words at C(pos); the grammar of commands is its heir's."""
+class WordReader:
+    """Reads words at `pos`; the grammar of commands is its heir's."""
 
     def __init__(self, text):
         self.text, self.pos, self.end = text, 0, len(text)
@@ -51,7 +51,7 @@ class WordReader(object):
             raise Unreadable("too deep")
 
     def word(self):
-        """The word at C(pos), an empty one where there is none."""
+        """The word at `pos`, an empty one where there is none."""
         text, start = self.text, self.pos
         plain = _PLAIN.match(text, start, self.end)
         if plain:
@@ -88,7 +88,7 @@ class WordReader(object):
         return Word(start, self.pos, parts, quoted)
 
     def parts_between(self, start, end):
-        """The parts of a here-document: only C($), backquotes and backslashes count in it."""
+        """The parts of a here-document: only `$`, backquotes and backslashes count in it."""
         self.pos, self.end, self.depth, parts = start, end, 0, []
         try:
             self._until(parts, _STRAIGHT, None, True)
@@ -104,7 +104,7 @@ class WordReader(object):
         self.pos = min(end + 1, self.end)
 
     def _until(self, parts, plain, closing, quoted):
-        """Take parts up to C(closing), which is passed over."""
+        """Take parts up to `closing`, which is passed over."""
         text = self.text
         while self.pos < self.end:
             found = plain.match(text, self.pos, self.end)
@@ -199,7 +199,7 @@ class WordReader(object):
         raise NotImplementedError
 
     def _closing(self, quote, start):
-        """Where the quote that was opened before C(start) is closed; a backslash hides the character behind it."""
+        """Where the quote that was opened before `start` is closed; a backslash hides the character behind it."""
         stop, pos = _STOPS[quote], start
         while True:
             found = stop.search(self.text, pos, self.end)
@@ -211,7 +211,7 @@ class WordReader(object):
             pos = found.end() + 1
 
     def arithmetic(self, start):
-        """Pass over C(((...))) at C(start), true if it is one; commands in it are not looked for."""
+        """Pass over `((...))` at `start`, true if it is one; commands in it are not looked for."""
         end = self._balanced(start, 1)
         if not self.text.startswith(")", end):
             return False
@@ -219,13 +219,13 @@ class WordReader(object):
         return True
 
     def _pattern(self, parts):
-        """An extended pattern of bash, C(@(a|b)), as the text it is."""
+        """An extended pattern of bash, `@(a|b)`, as the text it is."""
         end = self._balanced(self.pos, 0)
         parts.append(self.text[self.pos:end])
         self.pos = end
 
     def _balanced(self, start, wanted):
-        """Behind the parenthesis that closes so many that C(wanted) are still open."""
+        """Behind the parenthesis that closes so many that `wanted` are still open."""
         depth = 0
         if self.vain < VAIN_LIMIT:
             for found in _PARENTHESES.finditer(self.text, start, self.end):

@@ -6,7 +6,7 @@
 Sample:
     1:name=systemd:/system.slice/kubelet.service
     0::/system.slice/k3s.service
-systemd keeps its units in the hierarchy of its name, or in the unified one where there is no other (man 7 cgroups). Below C(.slice)
+systemd keeps its units in the hierarchy of its name, or in the unified one where there is no other (man 7 cgroups). Below `.slice`
 folders the first folder is the unit; what a unit with Delegate= puts below is its own.
 """
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Command lines of unit files (ExecStart= and its relatives). PRIVATE to the collection.
 
-Sample: C(-/bin/sh -c 'iptables -F; iptables -X' ; /bin/true "a b")
+Sample: `-/bin/sh -c 'iptables -F; iptables -X' ; /bin/true "a b"`
 Grammar: systemd src/core/load-fragment.c config_parse_exec(), src/basic/extract-word.c extract_first_word(), man systemd.service
-"Command lines". It is no shell: no pipes, no redirection; C(;) as a word of its own divides commands.
+"Command lines". It is no shell: no pipes, no redirection; `;` as a word of its own divides commands.
 """
 
 import re
@@ -22,8 +22,8 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 _PREFIXES = re.compile(r"[-@:+!]*")
 
 
-class ExecLine(object):
-    """One command: C(key) (ExecStart), C(prefixes) of its program (C(-@:+!)), C(text) as written behind them, C(path) and C(line) of its value."""
+class ExecLine:
+    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written behind them, `path` and `line` of its value."""
 
     def __init__(self, key, prefixes, text, path, line, unit):
         self.key = key
@@ -34,21 +34,21 @@ class ExecLine(object):
         self._unit = unit
 
     def argv(self):
-        """The words without quotes, specifiers of the unit's name filled in, C($$) made C($) as systemd does before it starts the program.
+        """The words without quotes, specifiers of the unit's name filled in, `$$` made `$` as systemd does before it starts the program.
 
-        With the prefix C(@) the second word is what the program is told as its own name. Variables (C(${NAME})) stay.
+        With the prefix `@` the second word is what the program is told as its own name. Variables (`${NAME}`) stay.
         """
         words = [filled_specifiers(word, self._unit) for word in split_arguments(self.text)]
         return words if ":" in self.prefixes else [word.replace("$$", "$") for word in words]
 
 
 def parse_exec(key, value, unit):
-    """[ExecLine] of one value of a unit called C(unit); C( ; ) divides commands."""
+    """[ExecLine] of one value of a unit called `unit`; ` ; ` divides commands."""
     return [ExecLine(key, prefixes, text, value.path, value.line, unit) for prefixes, text in split_commands(value.text)]
 
 
 def filled_specifiers(text, unit):
-    """C(text) with those specifiers filled in that the unit's name decides, or that are the same on every system (man systemd.unit)."""
+    """`text` with those specifiers filled in that the unit's name decides, or that are the same on every system (man systemd.unit)."""
     if "%" not in text:
         return text
     parts = parse_unit_name(unit)
@@ -62,7 +62,7 @@ def filled_specifiers(text, unit):
 
 
 def unescaped_name(text):
-    """A part of a unit's name as the path it was made from: C(-) is a slash, C(\\x2d) a dash (systemd-escape)."""
+    """A part of a unit's name as the path it was made from: `-` is a slash, `\\x2d` a dash (systemd-escape)."""
     return re.sub(r"\\x([0-9a-fA-F]{2})|-", lambda found: chr(int(found.group(1), 16)) if found.group(1) else "/", text)
 
 

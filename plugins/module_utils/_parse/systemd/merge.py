@@ -10,7 +10,7 @@ taken back together (systemd src/core/load-fragment.c).
 import collections
 
 Value = collections.namedtuple("Value", "text path line")
-Value.__doc__ = "What one line of C(path) gives a key."
+Value.__doc__ = "What one line of `path` gives a key."
 
 # Dependencies, these lists, and switches, of which the last that says yes or no counts.
 _DEPENDENCIES = (
@@ -25,11 +25,11 @@ _ONE_LIST = (
     ("Path", ("PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty")),
     ("Socket", ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial",
                 "ListenMessageQueue", "ListenUSBFunction")))
-_LIST_OF = dict(((section, key), (section, keys)) for section, keys in _ONE_LIST for key in keys)
+_LIST_OF = {(section, key): (section, keys) for section, keys in _ONE_LIST for key in keys}
 
 
 def merge_assignments(files):
-    """{(section, key): [Value]} of C([(path, [Assignment])]) in the order they are read."""
+    """{(section, key): [Value]} of `[(path, [Assignment])]` in the order they are read."""
     merged, lists = {}, {}
     for path, assignments in files:
         for section, key, text, line in assignments:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names of systemd units. PRIVATE to the collection.
 
-Samples: C(iptables.service), C(getty@tty1.service) (an instance), C(getty@.service) (its template), C(dev-disk-by\\x2duuid.device).
+Samples: `iptables.service`, `getty@tty1.service` (an instance), `getty@.service` (its template), `dev-disk-by\\x2duuid.device`.
 Grammar: systemd src/basic/unit-name.c unit_name_is_valid(), man systemd.unit.
 """
 
@@ -16,8 +16,8 @@ _NAME = re.compile(r"([A-Za-z0-9:_.\\-]+)(@[A-Za-z0-9:_.\\@-]*)?\.(%s)\Z" % "|".
 _LONGEST = 255
 
 
-class UnitName(object):
-    """C(prefix), C(instance) (None of a plain name, empty of a template) and C(kind) (the type) of a unit's name."""
+class UnitName:
+    """`prefix`, `instance` (None of a plain name, empty of a template) and `kind` (the type) of a unit's name."""
 
     def __init__(self, prefix, instance, kind):
         self.prefix = prefix
@@ -35,7 +35,7 @@ class UnitName(object):
 
 @functools.lru_cache(maxsize=4096)
 def parse_unit_name(name):
-    """C(UnitName), or None of what is no name of a unit."""
+    """`UnitName`, or None of what is no name of a unit."""
     found = _NAME.match(name) if len(name) <= _LONGEST else None
     if found is None:
         return None
@@ -44,17 +44,17 @@ def parse_unit_name(name):
 
 
 def filled_in(name, instance):
-    """C(name) with C(instance) put in where it is a template."""
+    """`name` with `instance` put in where it is a template."""
     parts = parse_unit_name(name)
     return parts.with_instance(instance) if instance and parts and parts.instance == "" else name
 
 
 @functools.lru_cache(maxsize=4096)
 def names_for_drop_ins(name):
-    """Names whose C(.d), C(.wants) and C(.requires) directories count for a unit, its own first (man systemd.unit).
+    """Names whose `.d`, `.wants` and `.requires` directories count for a unit, its own first (man systemd.unit).
 
-    Those of C(foo-bar@x.service) are itself, C(foo-bar@.service), C(foo-.service), C(foo-@x.service), C(foo-@.service):
-    systemd src/shared/dropin.c unit_file_find_dirs(). What counts for a whole type (C(service.d)) is not among them.
+    Those of `foo-bar@x.service` are itself, `foo-bar@.service`, `foo-.service`, `foo-@x.service`, `foo-@.service`:
+    systemd src/shared/dropin.c unit_file_find_dirs(). What counts for a whole type (`service.d`) is not among them.
     """
     parts = parse_unit_name(name)
     names = (name,)

@@ -26,11 +26,11 @@ _BEYOND_ASCII = re.compile(b"[\x80-\xff]")
 _UNSAFE = re.compile("[\x00-\x1f\x7f\"'\\\\]")
 
 Assignment = collections.namedtuple("Assignment", "section key text line")
-Assignment.__doc__ = "One C(key=text) below C([section]); C(line) is where it begins."
+Assignment.__doc__ = "One `key=text` below `[section]`; `line` is where it begins."
 
 
-class UnitText(object):
-    """What a file says: C(assignments) in order; C(broken) is the line systemd gives up at, or None."""
+class UnitText:
+    """What a file says: `assignments` in order; `broken` is the line systemd gives up at, or None."""
 
     def __init__(self, assignments, broken):
         self.assignments = assignments
@@ -38,7 +38,7 @@ class UnitText(object):
 
 
 def parse_unit(data):
-    """C(UnitText) of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no section, ends it."""
+    """`UnitText` of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no section, ends it."""
     ascii_only = _BEYOND_ASCII.search(data) is None
     text = data.decode("utf-8", "surrogateescape")
     text = text[1:] if text.startswith("\ufeff") else text

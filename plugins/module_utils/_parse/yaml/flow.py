@@ -34,7 +34,7 @@ def parse_flow(text, at, line, notes):
     return Flow(node, reader.line, reader.at)
 
 
-class _Reader(object):
+class _Reader:
 
     def __init__(self, text, at, line, notes):
         self._text, self.at, self.line, self._notes = text, at, line, notes

@@ -30,7 +30,7 @@ def parse_lines(lines, offset):
     return reader.document(), reader.notes.problem
 
 
-class _Reader(object):
+class _Reader:
 
     def __init__(self, lines, offset):
         self._lines, self._offset, self._at = lines, offset, 0

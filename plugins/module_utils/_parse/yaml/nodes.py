@@ -21,7 +21,7 @@ class Unreadable(Exception):
     """A text that is no YAML this reader knows; `args` are its line and why."""
 
 
-class Notes(object):
+class Notes:
     """What is noted while a document is read: its anchors, and the first thing that may mean something else than this reader takes it for."""
 
     def __init__(self):

@@ -87,7 +87,7 @@ def plain_value(node, levels):
     """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to so many levels; what is deeper, which aliases may make
     as large as they like, is an empty dictionary or list."""
     if node.kind == MAP:
-        return dict((key, plain_value(value, levels - 1)) for key, value in node.value) if levels else {}
+        return {key: plain_value(value, levels - 1) for key, value in node.value} if levels else {}
     if node.kind == LIST:
         return [plain_value(value, levels - 1) for value in node.value] if levels else []
     return typed(node.value) if node.plain else node.value

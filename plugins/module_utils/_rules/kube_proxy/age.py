@@ -23,7 +23,7 @@ def is_before_1_20(rule_set, setting):
 
 
 def writes(rule_set, setting, since, until):
-    """Whether kube-proxy writes what there is from version C(since) on and before C(until), either None; None if that is not known."""
+    """Whether kube-proxy writes what there is from version `since` on and before `until`, either None; None if that is not known."""
     ended = None if until is None else proxy_since(setting, until)
     if until is not None and ended is not False:
         return ended is None and is_before_1_20(rule_set, setting)

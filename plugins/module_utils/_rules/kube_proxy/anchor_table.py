@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the collection.
 
-Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30. C(since): the first
-version that has it for certain, None for all; C(until): the first that has it no more.
+Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30. `since`: the first
+version that has it for certain, None for all; `until`: the first that has it no more.
 """
 
 import collections
@@ -54,7 +54,7 @@ _FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", 
 
 
 def breakage(table, chain, text):
-    """The rank of a missing anchor in that order, 0 for what breaks most; C(text) is the rule that is missing, or nothing."""
+    """The rank of a missing anchor in that order, 0 for what breaks most; `text` is the rule that is missing, or nothing."""
     target = text.rpartition(" -j ")[2] or chain
     known = _NAT if table == "nat" else _FILTER
     return (table == "filter") * 10 + (known.index(target) if target in known else len(known))

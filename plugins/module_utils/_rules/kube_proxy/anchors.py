@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Jumps and chains without which nothing reaches kube-proxy's rules. PRIVATE to the collection.
 
-Two orders of questions: of one rule set (C(ask_anchors)) and of all of a node (C(ask_presence), C(ask_hint)), because a family may be
+Two orders of questions: of one rule set (`ask_anchors`) and of all of a node (`ask_presence`, `ask_hint`), because a family may be
 unused and kubelet may write to the other backend than kube-proxy.
 """
 
@@ -40,7 +40,7 @@ def ask_presence(rule_sets, setting_by):
 
 def ask_hint(rule_sets, setting_by):
     """hint_missing of each family: no backend holds kubelet's chain for others. IPv6 counts where kubelet or kube-proxy uses it."""
-    for family in sorted(set(rule_set.family for rule_set in rule_sets if rule_set.family)):
+    for family in sorted({rule_set.family for rule_set in rule_sets if rule_set.family}):
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         setting = setting_by(mine[0])
         mangles = [chains_of(rule_set, "mangle") for rule_set in mine]
@@ -100,15 +100,15 @@ def _node_ports(rule_set, setting):
 
 def _shadowed(rule_set, expected):
     """The first rule of a chain behind which nothing is reached, if anchors stand only behind it."""
-    for place in sorted(set((anchor.table, anchor.chain) for anchor in expected)):
+    for place in sorted({(anchor.table, anchor.chain) for anchor in expected}):
         table = table_of(rule_set, place[0])
         rules = _rules(table.chains, place[1]) if table is not None else []
         end = next((index for index, rule in enumerate(rules) if takes_all(table, rule)), None)
         if end is None:
             continue
         mine = [anchor for anchor in expected if (anchor.table, anchor.chain) == place]
-        hidden = sorted(set(anchor.target for anchor in mine if not any(_leads(rule, anchor) for rule in rules[:end])
-                            and any(_leads(rule, anchor) for rule in rules[end:])))
+        hidden = sorted({anchor.target for anchor in mine if not any(_leads(rule, anchor) for rule in rules[:end])
+                         and any(_leads(rule, anchor) for rule in rules[end:])})
         if hidden:
             yield observe("anchor_shadowed", rule_set, place[0], place[1], rules[end].text, len(hidden), "no packet gets past it to %s%s" % (
                 ", ".join(hidden), "; nft list table may show a match that iptables-save cannot" if rule_set.backend == "nft" else ""))

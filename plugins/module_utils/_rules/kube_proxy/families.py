@@ -22,7 +22,7 @@ _TITLES = {"ipv4": "IPv4", "ipv6": "IPv6"}
 
 def ask_families(rule_sets, setting_by):
     """anchor_missing, once for a family that was flushed."""
-    held = dict((rule_set.family, rule_set) for rule_set in rule_sets if has_proxy(rule_set))
+    held = {rule_set.family: rule_set for rule_set in rule_sets if has_proxy(rule_set)}
     for family, other in zip(FAMILIES, reversed(FAMILIES)):
         if family in held or other not in held or not _writes_both(held[other], setting_by(held[other])):
             continue

@@ -47,8 +47,8 @@ def _unrefused(rule_set, filters, limited):
 
 def _unmarked(rule_set, setting, nat, filters, limited):
     """The same of kube-proxy up to 1.24; the mark and what drops it are kubelet's."""
-    lost = sorted(set(jump[4] for jump in limited if jump[4] in nat and nat[jump[4]].rules
-                      and not any(rule.target == _MARK_DROP for rule in nat[jump[4]].rules)))
+    lost = sorted({jump[4] for jump in limited if jump[4] in nat and nat[jump[4]].rules
+                   and not any(rule.target == _MARK_DROP for rule in nat[jump[4]].rules)})
     if lost:
         yield observe("emptied_chain", rule_set, "nat", lost[0], "", len(lost),
                       "loadBalancerSourceRanges are not enforced: nothing leads what it does not accept to %s" % _MARK_DROP)
@@ -85,10 +85,10 @@ def ask_invalid(rule_sets, setting_by):
     nobody can read that, one that has the rule tells of the other.
     """
     forwards = [(rule_set, _forward(rule_set)) for rule_set in rule_sets if setting_by(rule_set).mode == "iptables" and has_proxy(rule_set)]
-    having = set(rule_set.family for rule_set, rules in forwards if _drops(rules))
+    having = {rule_set.family for rule_set, rules in forwards if _drops(rules)}
     for rule_set, rules in forwards:
         liberal = setting_by(rule_set).liberal
-        if rules and not _drops(rules) and (liberal is False or (liberal is None and having.intersection(FAMILIES) - set([rule_set.family]))):
+        if rules and not _drops(rules) and (liberal is False or (liberal is None and having.intersection(FAMILIES) - {rule_set.family})):
             yield observe("emptied_chain", rule_set, "filter", "KUBE-FORWARD", detail="its rule that drops packets of the state INVALID is gone")
 
 

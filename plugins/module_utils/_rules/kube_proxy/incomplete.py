@@ -35,8 +35,8 @@ def ask_incomplete(rule_set, setting):
 def _of_services(rule_set, nat, filters):
     table = rule_set.tables["nat"]
     portal = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
-    direct = set([jump[4] for jump in table.services.jumps if jump[0] == "KUBE-SERVICES"]).union([rule.target for rule in portal])
-    external = sorted(chain for chain in set([jump[4] for jump in table.services.jumps]) if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
+    direct = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-SERVICES"}.union([rule.target for rule in portal])
+    external = sorted(chain for chain in {jump[4] for jump in table.services.jumps} if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
     for chain in external:
         why = _lack(nat[chain].rules)
         if why:
@@ -56,7 +56,7 @@ def _unreached(rule_set, table, filters, direct):
 
     A Service that was deleted leaves no chain with rules, but for a while in a large cluster.
     """
-    ways = set(jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-")
+    ways = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-"}
     lost = sorted(chain for chain in ways if chain[:9] in _WAYS and chain in table.chains and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
     if lost:
         refused, names = _refused(filters), _names(table)
@@ -88,12 +88,12 @@ def _lack(rules):
 def _refused(filters):
     """Names of Services whose ClusterIPs are refused: they have no endpoints, or none on this node."""
     rules = filters["KUBE-SERVICES"].rules if "KUBE-SERVICES" in filters else ()
-    return set([(rule.comment or "").partition(" ")[0] for rule in rules])
+    return {(rule.comment or "").partition(" ")[0] for rule in rules}
 
 
 def _names(table):
     """{chain of a Service: its name in the comment of the first rule that leads there}."""
-    return dict((jump[4], (jump[5] or "").partition(" ")[0]) for jump in reversed(table.services.jumps))
+    return {jump[4]: (jump[5] or "").partition(" ")[0] for jump in reversed(table.services.jumps)}
 
 
 def _of_sets(rule_set, nat, filters):

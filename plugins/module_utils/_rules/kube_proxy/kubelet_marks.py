@@ -20,11 +20,11 @@ Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 
 def kubelet_marks(rule_sets, family, unread):
-    """C(Marks) of a family over both backends; C(unread): whether there may be rules of it that nobody could read."""
+    """`Marks` of a family over both backends; `unread`: whether there may be rules of it that nobody could read."""
     mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
     mangles = [chains_of(rule_set, "mangle") for rule_set in mine] + ([None] if unread else [])
     canary = _holds(mangles, KUBELET_CANARY)
-    others = sorted(set(name for rule_set in mine for name in CANARY_TABLES[1:] if KUBELET_CANARY in (chains_of(rule_set, name) or ())))
+    others = sorted({name for rule_set in mine for name in CANARY_TABLES[1:] if KUBELET_CANARY in (chains_of(rule_set, name) or ())})
     used = family == "ipv4" or canary is True or bool(others) or any(has_proxy(rule_set) for rule_set in mine)
     return Marks(_holds(mangles, HINT), canary, others, used)
 

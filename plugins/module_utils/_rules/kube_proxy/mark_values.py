@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Marks of packets as rules write them. PRIVATE to the collection.
 
-Arithmetic: Linux net/netfilter/xt_mark.c. iptables-save prints all the ways to set a mark as C(--set-xmark value/mask).
+Arithmetic: Linux net/netfilter/xt_mark.c. iptables-save prints all the ways to set a mark as `--set-xmark value/mask`.
 """
 
 import re
@@ -13,7 +13,7 @@ _ALL = 0xffffffff
 
 
 def mark_value(values):
-    """(value, mask) of C(0x4000/0x4000)."""
+    """(value, mask) of `0x4000/0x4000`."""
     found = _MARK.match(values[0]) if values else None
     return (int(found.group(1), 0), int(found.group(2), 0) if found.group(2) else _ALL) if found else None
 
@@ -35,7 +35,7 @@ def changed_mark(mark, rule):
 
 
 def has_bits(bits, values):
-    """True if a packet of which only the C(bits) that are set are known has a mark such as C(0x4000/0x4000), False if not, None if other
+    """True if a packet of which only the `bits` that are set are known has a mark such as `0x4000/0x4000`, False if not, None if other
     bits decide."""
     found = mark_value(values)
     if found is None:

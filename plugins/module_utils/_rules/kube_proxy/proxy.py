@@ -20,7 +20,7 @@ PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
 
 
 def is_portal(rules, setting):
-    """True if these rules of one of C(PORTALS) are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
+    """True if these rules of one of `PORTALS` are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
     return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
 
 
@@ -33,7 +33,7 @@ def looks_up_sets(rule_set):
 
 
 def proxy_chains(rule_set):
-    """The chains that only kube-proxy makes: C([(table name, chain name)]), sorted."""
+    """The chains that only kube-proxy makes: `[(table name, chain name)]`, sorted."""
     return [(name, chain) for name, table in readable(rule_set) for chain in sorted(table.chains)
             if chain not in SHARED and owner_of(chain, name) == "kube_proxy"]
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The node that was flushed and only half repaired. PRIVATE to the collection.
 
-kube-proxy looks at its canary in mangle only. After C(iptables -t nat -F) the next changed Service refills KUBE-SERVICES and its own
+kube-proxy looks at its canary in mangle only. After `iptables -t nat -F` the next changed Service refills KUBE-SERVICES and its own
 chains; those of all other Services stay empty and no jump comes back, while /healthz says 200 (kubernetes pkg/util/iptables
 Monitor; partial syncs since 1.26).
 """

@@ -23,7 +23,7 @@ _ALL = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?masquerade(?: |$)")
 
 
 def emptied_chains(table):
-    """Yields (chain, detail); C(table) is a nft_listing.Table."""
+    """Yields (chain, detail); `table` is a nft_listing.Table."""
     for name in sorted(_ALWAYS):
         words, effect = _ALWAYS[name]
         chain = table.chains.get(name)
@@ -52,12 +52,12 @@ def unlisted_addresses(table):
     if listed is None or served is None or listed.elements or not listed.complete:
         return set()
     # External addresses lead to the chain of external traffic.
-    return set(element.key[0] for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    return {element.key[0] for element in served.elements if (element.target or "").startswith(("service-", "local-"))}
 
 
 def _is_reached(table, name):
     """Whether a rule leads to a chain, or a map that a rule asks."""
     if any(name in chain.targets for chain in table.chains.values()):
         return True
-    asked = set(holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements))
+    asked = {holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements)}
     return any(text.endswith("vmap @" + holder) for holder in asked for chain in table.chains.values() for text in chain.texts)

@@ -4,7 +4,7 @@
 """What is wrong with the tables of kube-proxy's nftables mode. PRIVATE to the collection.
 
 kube-proxy writes each family in one transaction, so none of this is ever half done by itself. It has no canary there: from 1.31 on
-it does not notice C(nft flush ruleset) until a Service changes, and then repairs that family only (seen with 1.31 to 1.36).
+it does not notice `nft flush ruleset` until a Service changes, and then repairs that family only (seen with 1.31 to 1.36).
 A chain it no longer needs it empties, and deletes with a later sync (kernels before 6.2 would refuse at once): emptied chains nobody
 refers to are normal, so whether a chain is an orphan only the rules tell.
 """
@@ -28,7 +28,7 @@ _BARE = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?(accept|drop|rejec
 
 
 def ask_nftables(found, setting):
-    """All observations of C(found), the nft_kube_tables.KubeTables of a node; C(setting) gives the mode and the version.
+    """All observations of `found`, the nft_kube_tables.KubeTables of a node; `setting` gives the mode and the version.
 
     Nothing where the tables could not be looked at. The caller puts them in order (observation.merged).
     """
@@ -53,7 +53,7 @@ def _seen(kind, family, chain, text="", count=1, detail=""):
 
 def _missing_tables(found, setting):
     """anchor_missing: a whole table. kube-proxy makes one for each family that the node has, whatever the families of the cluster
-    (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after C(nft flush ruleset) 1.31 and newer bring back one of them."""
+    (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after `nft flush ruleset` 1.31 and newer bring back one of them."""
     if setting.mode != "nftables":
         return
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
@@ -109,8 +109,8 @@ def _lost_jumps(table, layout):
 def _shadowed(found, family, setting):
     """anchor_shadowed: a rule for all packets stands before the one that leads on."""
     table = found.tables[family]
-    wanted = dict((name, ["jump " + target for target in targets])
-                  for name, targets in layout_of(table, setting.kubernetes).jumps.items())
+    wanted = {name: ["jump " + target for target in targets]
+              for name, targets in layout_of(table, setting.kubernetes).jumps.items()}
     wanted["services"] = ["vmap @service-ips", "vmap @service-nodeports"]
     wanted["masquerading"] = ["masquerade"]
     for name in sorted(wanted):
@@ -134,7 +134,7 @@ def _refusals(found, family, _setting):
                 yield _seen("unexpected_drop", family, name, text, 1, "this rule refuses everything")
     for served, refused in (("service-ips", "no-endpoint-services"), ("service-nodeports", "no-endpoint-nodeports")):
         if served in table.sets and refused in table.sets:
-            keys = set(element.key for element in table.sets[served].elements)
+            keys = {element.key for element in table.sets[served].elements}
             # A Service of policy Local without an endpoint here is in both maps, with the verdict drop.
             for element in table.sets[refused].elements:
                 if element.key in keys and element.verdict == "goto":

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a table C(kube-proxy) of nftables mode consists of, whatever Services there are. PRIVATE to the collection.
+"""What a table `kube-proxy` of nftables mode consists of, whatever Services there are. PRIVATE to the collection.
 
 Names and hooks: kubernetes pkg/proxy/nftables/proxier.go from 1.29 to 1.36. The base chains for filtering moved behind DNAT with
 kubernetes pull request 132456 (1.34), which patch releases of older ones took over: a table is compared with the layout it is
@@ -49,7 +49,7 @@ BEHIND_DNAT = _with(
 
 
 def layout_of(table, kubernetes):
-    """The Layout a table (nft_listing.Table) is to be compared with; C(kubernetes) is (1, 34) or None."""
+    """The Layout a table (nft_listing.Table) is to be compared with; `kubernetes` is (1, 34) or None."""
     candidates = [BEFORE_DNAT, BEHIND_DNAT]
     if kubernetes is not None and kubernetes >= (1, 34):
         candidates.reverse()  # Of two that fit alike the first is taken.

@@ -22,15 +22,15 @@ _PROTOCOLS = {"6": "tcp", "17": "udp", "132": "sctp"}
 _OF_OTHERS = ("icmp", "icmpv6", "igmp", "ether", "arp", "vlan", "rt", "ah", "esp", "pkttype", "exthdr")
 
 
-class Judge(object):
-    """C(sets): those of the table. C(sources): addresses of pods, as many as are to be looked at. C(own): those of the node, by family."""
+class Judge:
+    """`sets`: those of the table. `sources`: addresses of pods, as many as are to be looked at. `own`: those of the node, by family."""
 
     def __init__(self, sets, sources, own):
         self._sets, self._sources, self._own = sets, sources, own
         self._networks = {}
 
     def holds(self, rule, packet, refuses):
-        """True, False or None for all conditions of a rule; C(refuses): it would harm the packet."""
+        """True, False or None for all conditions of a rule; `refuses`: it would harm the packet."""
         result = True
         for condition in rule.conditions:
             held = self.one(condition, packet, refuses)
@@ -82,7 +82,7 @@ class Judge(object):
         values = [element.key for element in held.elements]
         if len(values) > VALUES_LIMIT and condition.keys in (("ip saddr",), ("ip6 saddr",)):
             # A list of addresses to refuse: single ones are looked up.
-            sources = set(str(address) for address in self._sources[condition.keys[0].split(" ")[0]])
+            sources = {str(address) for address in self._sources[condition.keys[0].split(" ")[0]]}
             values = [words for words in values if "/" in words[0] or "-" in words[0] or words[0] in sources]
         return values if len(values) <= VALUES_LIMIT else None
 

@@ -34,9 +34,9 @@ class TooMuch(Exception):
 
 
 def judge_table(table, services, own=()):
-    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table; C(services) [Service].
+    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table; `services` [Service].
 
-    C(own): the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
+    `own`: the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
     """
     walk = _Walk(table, services, own)
     for name in sorted(table.chains):
@@ -55,7 +55,7 @@ def _family(service):
     return "ip6" if service.family == "ipv6" else "ip"
 
 
-class _Walk(object):
+class _Walk:
     def __init__(self, table, services, own):
         self.table, self.rows, self.doubts, self._work = table, [], [], 0
         self._parsed, self._seen = {}, set()
@@ -63,11 +63,11 @@ class _Walk(object):
         self._own_known, own = own is not None, own or ()
         services = [service for service in services if _family(service) in families and service.has_endpoints]
         self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False) for service in services]
-        ends = sorted(set((_family(service),) + end for service in services for end in service.endpoints or ()))
+        ends = sorted({(_family(service),) + end for service in services for end in service.endpoints or ()})
         self.behind = [Packet(family, _address(address), port, protocol, True) for family, address, port, protocol in ends
                        if address not in own]
-        sources = dict((family, [packet.address for packet in self.behind if packet.family == family]) for family in ("ip", "ip6"))
-        self._judge = Judge(table.sets, dict((family, found[::len(found) // SOURCES_LIMIT + 1]) for family, found in sources.items()),
+        sources = {family: [packet.address for packet in self.behind if packet.family == family] for family in ("ip", "ip6")}
+        self._judge = Judge(table.sets, {family: found[::len(found) // SOURCES_LIMIT + 1] for family, found in sources.items()},
                             {"ip": [address for address in map(_address, own) if address is not None and address.version == 4],
                              "ip6": [address for address in map(_address, own) if address is not None and address.version == 6]})
 
@@ -188,8 +188,8 @@ class _Walk(object):
 
     def _may_be_own(self, packets, text):
         """One address of a family may be the node's own where those are not known, unless the rule names it."""
-        ends = set((packet.family, str(packet.address)) for packet in packets if packet.translated)
-        alone = len(ends) == len(set(family for family, _address in ends))
+        ends = {(packet.family, str(packet.address)) for packet in packets if packet.translated}
+        alone = len(ends) == len({family for family, _address in ends})
         return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)
 
     def _row(self, kind, chain, text, detail):
@@ -199,7 +199,7 @@ class _Walk(object):
 
 
 def _clears(expression):
-    """Whether C(meta mark set EXPRESSION) takes kube-proxy's mark away."""
+    """Whether `meta mark set EXPRESSION` takes kube-proxy's mark away."""
     words = expression.replace("meta ", "").replace("and", "&").replace("or", "|").split(" ")
     numbers = [int(word, 0) for word in words if word[:1].isdigit()]
     if len(words) == 1 and numbers:

@@ -24,10 +24,10 @@ _NOT_EXTERNAL = "no element of service-nodeports or service-ips leads to this ch
 
 
 def judge_service_chains(table):
-    """Yields (kind, chain, text, detail, count); C(table) is a nft_listing.Table of which all rules are known."""
-    referred = set(target for chain in table.chains.values() for target in chain.targets)
-    referred |= set(element.target for holder in table.sets.values() for element in holder.elements)
-    emptied = set(_service(name) for name, chain in table.chains.items() if not chain.rules and name.startswith(("service-", "local-")))
+    """Yields (kind, chain, text, detail, count); `table` is a nft_listing.Table of which all rules are known."""
+    referred = {target for chain in table.chains.values() for target in chain.targets}
+    referred |= {element.target for holder in table.sets.values() for element in holder.elements}
+    emptied = {_service(name) for name, chain in table.chains.items() if not chain.rules and name.startswith(("service-", "local-"))}
     orphans = [name for name in sorted(table.chains) if "/" in name and name not in referred and table.chains[name].rules]
     for name, kinds, dead in _MAPS:
         lost = [orphan for orphan in orphans if orphan.startswith(kinds)]
@@ -142,11 +142,11 @@ def _without_cluster_ip(table):
     served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
     if served is None or refused is None or not (served.elements and served.complete and refused.complete):
         return []
-    direct = set(element.target for element in served.elements if (element.target or "").startswith(("service-", "local-")))
+    direct = {element.target for element in served.elements if (element.target or "").startswith(("service-", "local-"))}
     others = [name for name in sorted(table.chains) if name.startswith(("service-", "local-")) and table.chains[name].rules and name not in direct]
     kept = set(map(_service, direct)) if others else ()
-    addresses = set(element.key[0] for element in table.sets["cluster-ips"].elements) if "cluster-ips" in table.sets else ()
-    names = set((element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses)
+    addresses = {element.key[0] for element in table.sets["cluster-ips"].elements} if "cluster-ips" in table.sets else ()
+    names = {(element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses}
     chains = {}
     for name in others if "" not in names else ():
         service = _service(name)

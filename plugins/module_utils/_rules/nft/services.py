@@ -25,7 +25,7 @@ _SERVICE = ("service-", "local-", "external-", "endpoint-")
 def list_nft_services(found):
     """[services.Service] of a nft_kube_tables.KubeTables, each (family, address, port, protocol) once; None where they are not known.
 
-    C(endpoints) is None where the rules of all chains are not known, as without C(deep), and C(cluster) may be None then too.
+    `endpoints` is None where the rules of all chains are not known, as without `deep`, and `cluster` may be None then too.
     """
     names = [name for pair in _PAIRS for name in pair]
     if not found.looked or any((family, name) in found.unread for family in found.tables for name in names):
@@ -34,7 +34,7 @@ def list_nft_services(found):
 
 
 def digest_nft_services(services):
-    """services.digest() of them; C(endpoints) and C(endpoint_count) are None where not all endpoints are known."""
+    """services.digest() of them; `endpoints` and `endpoint_count` are None where not all endpoints are known."""
     if services is None:
         return digest(None)
     known = all(service.endpoints is not None for service in services)

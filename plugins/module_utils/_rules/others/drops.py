@@ -28,7 +28,7 @@ _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
 def ask_drops(rule_set, setting, services=None):
     """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it.
 
-    C(services): [Service] of the node where they are known from elsewhere than from this rule set.
+    `services`: [Service] of the node where they are known from elsewhere than from this rule set.
     """
     if not _serves(rule_set, setting, services):
         return
@@ -107,7 +107,7 @@ def _judged(rule_set, table, services):
     Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A rule of FORWARD that names
     one source is the ban of a client, if no endpoint has that address.
     """
-    judged = dict((chain, bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))) for chain in ("FORWARD", "INPUT", "OUTPUT"))
+    judged = {chain: bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain)) for chain in ("FORWARD", "INPUT", "OUTPUT")}
     _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"], lambda: list_services(rule_set) if services is None else services)
     if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
         del judged["INPUT"], judged["OUTPUT"]
@@ -115,7 +115,7 @@ def _judged(rule_set, table, services):
 
 
 def _pardon_clients(rules, judged, services):
-    """Takes the bans of clients out of C(judged); C(services()) gives [Service], or None where they are not known."""
+    """Takes the bans of clients out of `judged`; `services()` gives [Service], or None where they are not known."""
     serving = None
     for index, rule in enumerate(rules):
         address = _one_source(rule) if judged[index] else None
@@ -125,7 +125,7 @@ def _pardon_clients(rules, judged, services):
             known = services()
             if known is None:
                 return
-            serving = set(endpoint[0] for service in known for endpoint in service.endpoints)
+            serving = {endpoint[0] for service in known for endpoint in service.endpoints}
         judged[index] = address in serving
 
 
@@ -151,7 +151,7 @@ def _refusing_all(rule_set, table, setting):
 
 def _bare(chain, rules, setting):
     """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are told as anchor_shadowed."""
-    anchors = set(anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain))
+    anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain)}
     first, count = None, 0
     for index, rule in enumerate(rules):
         if rule.target in anchors:

@@ -16,7 +16,7 @@ _SURE = frozenset(("addrtype", "multiport", "tcp", "udp"))
 
 
 def ask_hostports(rule_set, setting):
-    """hostport_capture: a DNAT or REDIRECT that takes a port of C(setting.ports) on every address of the node."""
+    """hostport_capture: a DNAT or REDIRECT that takes a port of `setting.ports` on every address of the node."""
     table = table_of(rule_set, "nat")
     if table is None or not setting.ports:
         return
@@ -31,7 +31,7 @@ def ask_hostports(rule_set, setting):
 
 
 def captures(ports, protocol, port):
-    """What is wrong with a rule that takes one of C(Setting.ports)."""
+    """What is wrong with a rule that takes one of `Setting.ports`."""
     return "takes port %d/%s of %s on every address of the node" % (port, protocol, ports[(protocol, port)])
 
 
@@ -54,7 +54,7 @@ def _translates(rule):
 
 
 def _taken(rule, ports, all_pass):
-    """The ports a rule is for; C(all_pass): every packet comes to its chain, so that one that names no port is for all."""
+    """The ports a rule is for; `all_pass`: every packet comes to its chain, so that one that names no port is for all."""
     if not _everywhere(rule):
         return []
     ranges, but = port_ranges(rule), all_but_ports(rule)

@@ -72,12 +72,12 @@ def _old(rule_set, setting):
 def ask_backends(rule_sets, used=None):
     """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in another than it.
 
-    C(used): the backend of the iptables that kube-proxy runs, None where that is not known.
+    `used`: the backend of the iptables that kube-proxy runs, None where that is not known.
     """
     found = []
-    for family in sorted(set(rule_set.family or "" for rule_set in rule_sets)):
+    for family in sorted({rule_set.family or "" for rule_set in rule_sets}):
         mine = [rule_set for rule_set in rule_sets if (rule_set.family or "") == family and rule_set.backend in ("nft", "legacy")]
-        if len(set(rule_set.backend for rule_set in mine)) == 2:
+        if len({rule_set.backend for rule_set in mine}) == 2:
             found += _of_family(mine, used)
     return found
 
@@ -123,7 +123,7 @@ def holds_rules(rule_set):
 def in_both(rule_sets):
     """True if kube-proxy has rules of one family in both backends."""
     held = [(rule_set.family, rule_set.backend) for rule_set in rule_sets if rule_set.backend in ("nft", "legacy") and holds_rules(rule_set)]
-    return len(set(held)) > len(set(family for family, _backend in held))
+    return len(set(held)) > len({family for family, _backend in held})
 
 
 def in_use(rule_set, rule_sets, used=None):
@@ -136,7 +136,7 @@ def in_use(rule_set, rule_sets, used=None):
 
 
 def _held(rule_set, owners):
-    """The chains of these owners that have rules: C([(table, chain)])."""
+    """The chains of these owners that have rules: `[(table, chain)]`."""
     found = []
     for name, table in readable(rule_set):
         counts = table.rule_counts()

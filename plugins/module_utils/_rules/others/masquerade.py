@@ -26,7 +26,7 @@ def ask_masquerade(rule_set, _setting):
     names = sorted(name for name in chains or () if _CHAIN.match(name) or name == _KEPT)
     if not names:
         return
-    reached = set(rule.target for rule in chains["POSTROUTING"].rules) if "POSTROUTING" in chains else ()
+    reached = {rule.target for rule in chains["POSTROUTING"].rules} if "POSTROUTING" in chains else ()
     empty = [name for name in names if not _translates(chains, name) and (name != _KEPT or name in reached)]
     lost = [name for name in names if name not in reached and name not in empty and name != _KEPT]
     for found, detail in ((empty, "no rule of it masquerades"), (lost, "nothing leads from POSTROUTING to it")):
@@ -36,7 +36,7 @@ def ask_masquerade(rule_set, _setting):
 
 def _translates(chains, name):
     """True if a rule of the chain, or of one it leads to, gives packets another source."""
-    seen, waiting = set([name]), [name]
+    seen, waiting = {name}, [name]
     while waiting:
         for rule in chains[waiting.pop()].rules:
             if rule.target in _TRANSLATIONS:

@@ -44,7 +44,7 @@ POLICIES = ("aws", "azure_npm", "calico", "cilium", "kube_router", "weave")
 
 
 def owner_of(chain, table=None):
-    """One of the owners' names; C(other) for built-in chains and for everybody else's."""
+    """One of the owners' names; `other` for built-in chains and for everybody else's."""
     if chain[:9] in OF_SERVICES:
         return "kube_proxy"
     if chain == "KUBE-FIREWALL" and table == "nat":
@@ -58,7 +58,7 @@ def _owner_by_name(chain):
 
 
 def count_owners(rule_set):
-    """What each owner holds in one rule set: C([{"owner", "family", "backend", "rules", "chains"}]), sorted by owner.
+    """What each owner holds in one rule set: `[{"owner", "family", "backend", "rules", "chains"}]`, sorted by owner.
 
     A rule of a built-in chain counts for the owner of its target; built-in chains belong to nobody and do not count.
     """

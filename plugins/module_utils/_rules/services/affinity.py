@@ -20,7 +20,7 @@ def ask_affinity(rule_set, setting):
     table = rule_set.tables["nat"]
     others = [(name, table.chains[name].rules) for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
     noting = table.services.noting.union(name for name, rules in others if any(rule.value("--set") is not None for rule in rules))
-    led = dict((name, set(endpoints)) for name, endpoints in table.services.affinity.items())
+    led = {name: set(endpoints) for name, endpoints in table.services.affinity.items()}
     for name, rules in others:
         led.setdefault(name, set()).update(rule.target for rule in rules if rule.value("--rcheck") is not None)
     if not noting and not any(led.values()):

@@ -55,7 +55,7 @@ def _owners(named):
 
 def _unproven(table, owners, led):
     """[(Service chain, KUBE-SEP chain, endpoint)] where the name of the second is not made of what the rules say of the Service."""
-    changed = dict((name, endpoint_of(table, name)[0]) for name in table.unfolded() if name.startswith("KUBE-SEP-"))
+    changed = {name: endpoint_of(table, name)[0] for name in table.unfolded() if name.startswith("KUBE-SEP-")}
     known, rows = table.services.endpoints, []
     for chain, endpoints in led:
         owner = owners.get(chain[-HASH_LENGTH:])
@@ -70,7 +70,7 @@ def _unproven(table, owners, led):
 
 def _led(table):
     """(chain, KUBE-SEP chains) of the Services."""
-    others = set(name for name in table.unfolded() if name.startswith(SERVICE_CHAINS))
+    others = {name for name in table.unfolded() if name.startswith(SERVICE_CHAINS)}
     for chain, (_chances, endpoints) in table.services.balancing.items():
         if chain not in others:
             yield chain, endpoints
@@ -82,11 +82,11 @@ def _doubtful(table):
     """The same of the Services that have an endpoint in common with another chain, or one with a port that few endpoints have."""
     endpoints = table.services.endpoints
     ports = collections.Counter(map(operator.itemgetter(1), endpoints.values()))
-    rare = set(port for port, count in ports.items() if count <= _RARE)
-    doubtful = set(name for name, endpoint in endpoints.items() if endpoint[1] in rare) if rare else set()
+    rare = {port for port, count in ports.items() if count <= _RARE}
+    doubtful = {name for name, endpoint in endpoints.items() if endpoint[1] in rare} if rare else set()
     led = list(map(operator.itemgetter(1), table.services.balancing.values()))
     if len(set(itertools.chain.from_iterable(led))) < sum(map(len, led)):
         doubtful.update(name for name, count in collections.Counter(itertools.chain.from_iterable(led)).items() if count > 1)
-    changed = set(name for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS))
+    changed = {name for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)}
     doubtful |= changed
     return [row for row in _led(table) if row[0] in changed or not doubtful.isdisjoint(row[1])][:_LIMIT] if doubtful else []

@@ -16,8 +16,8 @@ _API_SERVER = "default/kubernetes:"
 
 
 def networks_of(services):
-    """C({"services": rows, "services_left_out": number, "endpoints": rows, "endpoints_left_out": number}) of [Service]; rows are None
-    where they are not known, as those of endpoints may be in nftables mode. C(services): None where nothing is known."""
+    """`{"services": rows, "services_left_out": number, "endpoints": rows, "endpoints_left_out": number}` of [Service]; rows are None
+    where they are not known, as those of endpoints may be in nftables mode. `services`: None where nothing is known."""
     virtual = endpoints = None, 0
     if services is not None:
         virtual = _rows((service.address, service.name) for service in services if service.address != NODE_PORT)
@@ -28,7 +28,7 @@ def networks_of(services):
 
 
 def _rows(named):
-    """C([{"family", "network", "addresses", "name"}]) of (address, name of a Service), the network with the most addresses first."""
+    """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the network with the most addresses first."""
     names = dict(named)
     # Addresses alike up to their last part are in one network: of 30,000 a few hundred have to be read.
     starts, one_of = collections.Counter(), {}
@@ -69,6 +69,6 @@ def _wider(counts, names):
     groups = collections.defaultdict(list)
     for network in counts:
         groups[_cut(network[0], network[1], _LENGTHS[network[0]][1])].append(network)
-    together = dict((wide if len(held) > 1 else held[0], held) for wide, held in groups.items())
-    return (dict((network, sum(counts[each] for each in held)) for network, held in together.items()),
-            dict((network, names[max(held)]) for network, held in together.items()))
+    together = {wide if len(held) > 1 else held[0]: held for wide, held in groups.items()}
+    return ({network: sum(counts[each] for each in held) for network, held in together.items()},
+            {network: names[max(held)] for network, held in together.items()})

@@ -22,7 +22,7 @@ def untracks(rule_set, rule):
 
 
 def clears(rule, mark):
-    """True for a rule that leaves a packet with this C(mark) without one of its bits."""
+    """True for a rule that leaves a packet with this `mark` without one of its bits."""
     changed = changed_mark(mark, rule)
     return changed is not None and changed & mark != mark
 

@@ -10,7 +10,7 @@ SERVICE_CHAINS = ("KUBE-SVC-", "KUBE-SVL-")
 PER_SERVICE = SERVICE_CHAINS + ("KUBE-SEP-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
 
 
-class Reached(object):
+class Reached:
     """Where the chains of a table nat lead to; each is gone through once."""
 
     def __init__(self, nat):
@@ -18,9 +18,9 @@ class Reached(object):
         self._known = {}
         services = nat.services
         # Chains with rules that were not folded, on a big node some of 50,000; to look a chain up among so few is faster than among all.
-        self._others = set(name for name, chain in nat.chains.items() if chain is not BARE)
+        self._others = {name for name, chain in nat.chains.items() if chain is not BARE}
         self._sound, self._balancing = services.endpoints, services.balancing
-        changed = dict((name, endpoint_of(nat, name)[0]) for name in self._others if name.startswith("KUBE-SEP-"))
+        changed = {name: endpoint_of(nat, name)[0] for name in self._others if name.startswith("KUBE-SEP-")}
         if changed:
             self._sound = dict(services.endpoints, **changed)
 

@@ -43,7 +43,7 @@ def _name(table, found):
         ending = leading[-len(ending):]
     comments = [jump[5] for jump in services.jumps if jump[5] and jump[4].endswith(ending)]
     comments += [title for name, title in services.titles.items() if name.endswith(ending)]
-    names = sorted(set(comment.partition(" ")[0] for comment in comments))
+    names = sorted({comment.partition(" ")[0] for comment in comments})
     # A rule may lead to the chain of another Service: the name of the chain proves which one it is.
     proven = [name for name in names[:_NAMES] for protocol in PROTOCOLS if names[1:] and chain_hash(name, protocol) == ending]
     return next(iter(proven + names), None)

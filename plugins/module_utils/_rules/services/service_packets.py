@@ -20,12 +20,12 @@ _TRIED, _LOOKED, _LOOKED_ALL = 8, 2000, 300000
 _Target = collections.namedtuple("_Target", "number address protocol port original original_port")
 
 
-class _Targets(object):
+class _Targets:
     """Targets by their addresses, and one for each protocol and port."""
 
     def __init__(self, rows):
         self.rows = sorted(rows)
-        self.ports = list(dict(((target.protocol, target.port), target) for target in reversed(self.rows)).values())[:_LOOKED]
+        self.ports = list({(target.protocol, target.port): target for target in reversed(self.rows)}.values())[:_LOOKED]
 
     def named(self, rule):
         """Those that a rule may be for, None for all: of the network it names, else one of each port."""
@@ -37,9 +37,9 @@ class _Targets(object):
         return [target for target in self.rows if within(target.original, original)][:_LOOKED] if original else self.ports
 
 
-class ServicePackets(object):
-    """C(services): [Service] of one family, each with endpoints. C(ipvs): conntrack does not see what IPVS translates, and virtual
-    addresses are of the type of the node's own, so that nothing is said of either. C(mark): that of what is masqueraded, where it is known."""
+class ServicePackets:
+    """`services`: [Service] of one family, each with endpoints. `ipvs`: conntrack does not see what IPVS translates, and virtual
+    addresses are of the type of the node's own, so that nothing is said of either. `mark`: that of what is masqueraded, where it is known."""
 
     def __init__(self, services, ipvs=False, mark=None):
         self._ipvs, self._mark = ipvs, mark
@@ -107,7 +107,7 @@ class ServicePackets(object):
         """What pods that are endpoints answer to pods that are clients, to a port that nobody knows before."""
         ends = [self._pod_in(network) if network else self._pods[0].address if self._pods else None
                 for network in (plain_value(rule, "-s"), plain_value(rule, "-d"))]
-        protocols = sorted(set(target.protocol for target in self._endpoints.ports)) if None not in ends else ()
+        protocols = sorted({target.protocol for target in self._endpoints.ports}) if None not in ends else ()
         return [Packet(ends[0], ends[1], protocol, None, None, None, None, False) for protocol in protocols]
 
     def _pod_in(self, network):

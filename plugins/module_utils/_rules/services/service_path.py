@@ -63,9 +63,9 @@ def _questions(rule_set, mode, ipvs):
 
 
 def ask_service_path(rule_set, services, told, mode=None):
-    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are C(told(table, chain, index, rule)).
+    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are `told(table, chain, index, rule)`.
 
-    C(services): [Service] of the node, or None for those that the rule set's own chains tell. C(mode): that of kube-proxy.
+    `services`: [Service] of the node, or None for those that the rule set's own chains tell. `mode`: that of kube-proxy.
     """
     ipvs = mode == "ipvs" and bool(services)
     questions = _questions(rule_set, mode, ipvs)
@@ -110,7 +110,7 @@ def _candidates(rule_set, place, question):
     if table is None or not table.committed or hook not in table.chains:
         return
     bare = where in (RAW, MARKED) or (hook == "INPUT" and where == VIRTUAL)
-    seen, waiting = set([hook]), [hook]
+    seen, waiting = {hook}, [hook]
     while waiting:
         chain = waiting.pop()
         for index, rule in enumerate(table.chains[chain].rules):

@@ -53,9 +53,9 @@ def list_services(rule_set):
 
 
 def digest(services):
-    """What the Services mean, in a form to compare nodes by: C({"services", "endpoints": hex or None, "service_count", "endpoint_count"}).
+    """What the Services mean, in a form to compare nodes by: `{"services", "endpoints": hex or None, "service_count", "endpoint_count"}`.
 
-    C(services): [Service] of both families, each once, or None if they are not known.
+    `services`: [Service] of both families, each once, or None if they are not known.
     """
     if services is None:
         return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
@@ -110,9 +110,9 @@ def ask_services(rule_set, setting):
 def _doubtful(table):
     """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node 20 of 40,000."""
     endpoints, balancing = table.services.endpoints, table.services.balancing
-    unfair = set(chances for chances in set([chances for chances, _endpoints in balancing.values()]) if _fault_of(chances))
+    unfair = {chances for chances in {chances for chances, _endpoints in balancing.values()} if _fault_of(chances)}
     if unfair:
-        balancing = set(name for name, (chances, _endpoints) in balancing.items() if chances not in unfair)
+        balancing = {name for name, (chances, _endpoints) in balancing.items() if chances not in unfair}
     return [name for name, chain in table.chains.items() if chain is not BARE or not (name in endpoints or name in balancing)]
 
 
@@ -168,7 +168,7 @@ def other_jumps(nat):
 
 def refused_in(rules):
     """{(address, protocol, port)} of these rules that refuse what is sent to a single address and port."""
-    return set(row[:3] for rule in rules if rule.target in REFUSALS for row in _row(rule, to_local(rule)))
+    return {row[:3] for rule in rules if rule.target in REFUSALS for row in _row(rule, to_local(rule))}
 
 
 def _refused(table):

@@ -17,8 +17,8 @@ _DETAIL = "no rule of the Service leads to its endpoint %s any more: it gets no 
 
 
 def ask_shares(rule_set, table, unreached, local):
-    """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in C(unreached); also of endpoints
-    that only returning clients, or clients of the chains C(local), are led to."""
+    """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in `unreached`; also of endpoints
+    that only returning clients, or clients of the chains `local`, are led to."""
     found = list(_returning(rule_set, table)) + list(_only_local(rule_set, table, local))
     sound = [(name, endpoint_of(table, name)[0]) for name in unreached[:_LIMIT]]
     owners = _owners(table) if sound else {}
@@ -34,7 +34,7 @@ def ask_shares(rule_set, table, unreached, local):
 
 def _returning(rule_set, table):
     for chain, endpoints in sorted(table.services.affinity.items()):
-        balanced = set([endpoint for _chance, endpoint in balancing_of(table, chain)])
+        balanced = {endpoint for _chance, endpoint in balancing_of(table, chain)}
         for name in endpoints:
             endpoint = endpoint_of(table, name)[0]
             if name not in balanced and endpoint is not None:
@@ -68,7 +68,7 @@ def _share(rule_set, chain, name, endpoint):
 def _owners(table):
     """{(namespace/name:port, protocol): the chain that balances, None if it is not there} of the Services whose names comments tell."""
     owners = {}
-    for name, protocol in set([((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps]):
+    for name, protocol in {((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps}:
         chains = [prefix + chain_hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]
         owners[name, protocol] = next((chain for chain in chains if chain in table.chains), None)
     return owners

@@ -13,10 +13,10 @@ STEPS_LIMIT, DEPTH_LIMIT = 20000, 30
 _PASSED, _LOST = "passed", "lost"
 
 
-class Way(object):
-    """The ways of packets through one table, to a rule with one of the targets C(ends), but not beyond a jump to the chain C(until).
+class Way:
+    """The ways of packets through one table, to a rule with one of the targets `ends`, but not beyond a jump to the chain `until`.
 
-    Of targets that are not terminal only a rule that C(is_end) counts as an end."""
+    Of targets that are not terminal only a rule that `is_end` counts as an end."""
 
     def __init__(self, table, ends=REFUSALS, until=None, is_end=None):
         self._table = table
@@ -25,12 +25,12 @@ class Way(object):
         self._accepting = {}
 
     def end(self, hook, packet):
-        """The rule that C(packet) ends at for certain, or None: it passes, or may be accepted before, or nobody can tell."""
+        """The rule that `packet` ends at for certain, or None: it passes, or may be accepted before, or nobody can tell."""
         end = self._from(hook, packet)
         return None if end in (_PASSED, _LOST) else end
 
     def passes(self, hook, packet):
-        """True if no rule takes C(packet) for certain and none may accept it: the policy decides."""
+        """True if no rule takes `packet` for certain and none may accept it: the policy decides."""
         return self._from(hook, packet) == _PASSED
 
     def _from(self, hook, packet):
@@ -38,7 +38,7 @@ class Way(object):
         return self._through(hook, packet, True, 0)
 
     def _through(self, name, packet, certain, depth):
-        """The rule it ends at, or how the chain is left; C(certain): the packet comes here for sure."""
+        """The rule it ends at, or how the chain is left; `certain`: the packet comes here for sure."""
         for rule in self._table.chains[name].rules:
             self._steps -= 1
             if self._steps < 0 or (self._until and rule.target == self._until):
@@ -73,7 +73,7 @@ class Way(object):
     def _may_accept(self, name):
         """True if a rule of the chain, or of one it leads to, accepts more than answers."""
         if name not in self._accepting:
-            seen, waiting, found = set([name]), [name], False
+            seen, waiting, found = {name}, [name], False
             while waiting and not found:
                 for rule in self._table.chains[waiting.pop()].rules:
                     if rule.target in self._table.chains and rule.target not in seen:

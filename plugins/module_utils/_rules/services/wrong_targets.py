@@ -41,8 +41,8 @@ def tell_jumps(rule_set, table):
 
 def _names(jumps):
     """{(name, protocol): hash} of all Services that rules name."""
-    names = sorted(set(jump[5] for jump in jumps if jump[5]))[:_NAMES]
-    return dict(((name, protocol), chain_hash(name, protocol)) for name in names for protocol in PROTOCOLS)
+    names = sorted({jump[5] for jump in jumps if jump[5]})[:_NAMES]
+    return {(name, protocol): chain_hash(name, protocol) for name in names for protocol in PROTOCOLS}
 
 
 def _of_hash(names, ending):

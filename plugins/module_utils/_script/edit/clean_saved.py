@@ -5,7 +5,7 @@
 
 Their declarations go, their rules, and every rule that jumps to them or matches one of their sets, because iptables-restore refuses a jump
 to a chain that is not there and with it the whole table. All other bytes stay as they are and where they are. iptables-restore also takes what iptables-save
-never writes: C(-I), C(-N), C(-P) and the long names of options (iptables/iptables-restore.c, iptables/xshared.c).
+never writes: `-I`, `-N`, `-P` and the long names of options (iptables/iptables-restore.c, iptables/xshared.c).
 """
 
 import collections
@@ -29,7 +29,7 @@ Cleaned = collections.namedtuple("Cleaned", ("text", "chains", "rules"))
 
 
 def clean_saved(text):
-    """C(Cleaned): the text, and how many declarations and rules went."""
+    """`Cleaned`: the text, and how many declarations and rules went."""
     table, kept, chains, rules = None, [], 0, 0
     for line in _joined(text.split("\n")):
         bare = line.strip()

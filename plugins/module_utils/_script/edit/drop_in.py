@@ -17,8 +17,8 @@ START_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
 _UNIT_KEYS = ("Before", "RefuseManualStart", "RefuseManualStop")
 
 
-class DropIn(object):
-    """C(commands) {key: [prefixes and text]} of the lists that are replaced, C(before) units, C(refuse) manual starts and stops, C(environment) words."""
+class DropIn:
+    """`commands` {key: [prefixes and text]} of the lists that are replaced, `before` units, `refuse` manual starts and stops, `environment` words."""
 
     def __init__(self):
         self.commands = {}
@@ -46,7 +46,7 @@ def path_of(unit):
 
 
 def read_drop_in(text):
-    """C(DropIn) of a text that DropIn.text() wrote."""
+    """`DropIn` of a text that DropIn.text() wrote."""
     found = DropIn()
     for assignment in parse_unit(text.encode("utf-8", "surrogateescape")).assignments:
         if assignment.section == "Service" and assignment.key == "Environment":
@@ -69,9 +69,9 @@ def sorts_behind(path):
 def noflush_start(argv, settings, knows_switch, loadable, program):
     """What starts a distribution's firewall without flushing: (commands, words of the environment), or None for a program that is not known.
 
-    C(program(name)) asks for the path of a program, C(loadable(path)) whether a saved rule set flushes nothing by itself (None: it is not
-    there); C(settings) are the names that /etc/default/netfilter-persistent sets, which count more than the environment, and
-    C(knows_switch) says whether its plugins know the switch at all.
+    `program(name)` asks for the path of a program, `loadable(path)` whether a saved rule set flushes nothing by itself (None: it is not
+    there); `settings` are the names that /etc/default/netfilter-persistent sets, which count more than the environment, and
+    `knows_switch` says whether its plugins know the switch at all.
     """
     path = argv[0] if argv else ""
     for ending, files in _RESTORED:

@@ -18,9 +18,9 @@ _EMPTY = re.compile(r"(?:[\s;&|:]|\btrue\b)*\Z")
 
 
 def without_flush(text, argv, restores):
-    """C(text) (behind its prefixes) without its commands that destroy rules, C("") where nothing is left, None where it cannot be edited.
+    """`text` (behind its prefixes) without its commands that destroy rules, `""` where nothing is left, None where it cannot be edited.
 
-    C(restores): a restore gets C(--noflush) and stays, else it goes as well.
+    `restores`: a restore gets `--noflush` and stays, else it goes as well.
     """
     script = _script_of(argv)
     effects = read_script(script if script is not None else shell_words(argv)).effects

@@ -4,7 +4,7 @@
 """A shell script without some of its commands. PRIVATE to the collection.
 
 A command goes where nothing notices: another command follows it in the same list, so nobody reads its status. Everywhere else (behind
-C(then) with nothing after it, beside C(&&), in a pipe, as the last command of a function or of the script) C(:) takes its place, which
+`then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or of the script) `:` takes its place, which
 does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
 """
 
@@ -26,9 +26,9 @@ _RESTORE = re.compile(r"(?<![\w.$-])(?:[\w./-]*/)?ip6?tables(?:-nft|-legacy)?-re
 
 
 def edited(text, removed, replaced=(), nothing=None):
-    """The text without the commands at the spans C(removed), and with C(new) in the place of each C((start, end, new)) of C(replaced).
+    """The text without the commands at the spans `removed`, and with `new` in the place of each `(start, end, new)` of `replaced`.
 
-    Of two spans that overlap the outer one counts. C(nothing) takes the place of all of them where the text is no script as a whole.
+    Of two spans that overlap the outer one counts. `nothing` takes the place of all of them where the text is no script as a whole.
     """
     outer = _outer(removed)
     edits = [(start, end, nothing) for start, end in outer]
@@ -39,7 +39,7 @@ def edited(text, removed, replaced=(), nothing=None):
 
 
 def noflush_at(source):
-    """Where C( --noflush) belongs in the source of one command that restores rules, or None where its program is not spelt out."""
+    """Where ` --noflush` belongs in the source of one command that restores rules, or None where its program is not spelt out."""
     found = _RESTORE.findall(source)
     return _RESTORE.search(source).end() if len(found) == 1 else None
 
@@ -78,7 +78,7 @@ def _without_one(text, start, end):
 
 
 def _is_statement(text, line_start, head):
-    """Whether a command that begins behind C(head) is one of a list of its own, whose status nothing before it reads."""
+    """Whether a command that begins behind `head` is one of a list of its own, whose status nothing before it reads."""
     if head.strip():
         return head.rstrip().endswith(";") and not head.rstrip().endswith(";;")
     for line in reversed(text[:line_start].split("\n")[:-1]):
@@ -111,7 +111,7 @@ def _after(text, end):
 
 
 def _reads_status(text, place):
-    """Whether the command at C(place), which may call functions of the script, may read the status of the one before it."""
+    """Whether the command at `place`, which may call functions of the script, may read the status of the one before it."""
     name = _NAME.match(text, place).group(0)
     # A compound command hands the status on to its first command, lines further down maybe.
     end = -1 if name in _COMPOUND or not name else text.find("\n", place)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What taking commands out of a text would do to it, be it a script or a file of another format that holds some. PRIVATE to the collection.
 
-A row is a hook as the look tells it; C(commands) are the [Command] of the text. Everything is read again here, from the exact text.
+A row is a hook as the look tells it; `commands` are the [Command] of the text. Everything is read again here, from the exact text.
 """
 
 import collections
@@ -25,7 +25,7 @@ _FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([\w.:-]+)[ \t]*\(\)|^[ \t]*f
 _INTO_SHELL = re.compile(r"\|\s*(?:\S+\s+)*?(?:\S*/)?(?:ba|da|k|a)?sh\b")
 _SEVERAL = re.compile(r"[;\n]|&&|\|\|")
 
-# What is done about one row: C(action), and the C(span) of the file that gives way to C(new); None: as a command goes.
+# What is done about one row: `action`, and the `span` of the file that gives way to `new`; None: as a command goes.
 Edit = collections.namedtuple("Edit", ("row", "action", "span", "new"))
 
 
@@ -66,7 +66,7 @@ def _is_of(effect, row):
 
 def _effects(command):
     """What a text does: its effects, and what it makes of units that are no services of a distribution, which the look tells as effects too."""
-    names = tuple(sorted(set(one or other for one, other in _FUNCTION.findall(command.text))))
+    names = tuple(sorted({one or other for one, other in _FUNCTION.findall(command.text)}))
     reading = read_script(command.text, None, names)
     return reading.effects + [_as_effect(run) for run in reading.runs if run.how == "unit"]
 
@@ -123,16 +123,16 @@ def _argument(source, start, unit):
 
 
 def applied(text, edits, nothing):
-    """The text after the edits; C(nothing) takes the place of each command that goes, None: as a command goes from a script."""
+    """The text after the edits; `nothing` takes the place of each command that goes, None: as a command goes from a script."""
     removed = [edit.span for edit in edits if edit.new is None]
     return removal.edited(text, removed, [edit.span + (edit.new,) for edit in edits if edit.new is not None], nothing)
 
 
 def loss(commands, after, edits):
-    """Why the commands C(after) are not C(commands) without those that the edits take, or None."""
+    """Why the commands `after` are not `commands` without those that the edits take, or None."""
     before = collections.Counter(key for command in commands for key in map(_key, _effects(command)))
     now = collections.Counter(key for command in after for key in map(_key, _effects(command)))
-    gone = set(_key_of(edit.row) for edit in edits)
+    gone = {_key_of(edit.row) for edit in edits}
     if any(now[key] >= before[key] for key in gone):
         return "it would still be read as one that flushes"
     if any(now[key] != before[key] for key in (now | before) if key not in gone):

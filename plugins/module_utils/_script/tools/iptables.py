@@ -4,7 +4,7 @@
 """What an iptables, iptables-restore or iptables-apply command does to chains of others. PRIVATE to the collection.
 
 Options: iptables/xshared.c (optstring, long options; getopt_long takes any beginning of a long one), iptables-restore.c. A chain or
-table may come behind its option with or without a blank: C(-tnat), C(-FINPUT).
+table may come behind its option with or without a blank: `-tnat`, `-FINPUT`.
 """
 
 import re
@@ -28,7 +28,7 @@ _FILE = re.compile("\0<([^\0]+)\0")
 
 
 def run_iptables(walker, node, arguments, families, action, confidence):
-    """Tell what C(ip[6]tables[-ACTION] arguments) does."""
+    """Tell what `ip[6]tables[-ACTION] arguments` does."""
     if action in ("restore", "apply"):
         _restore(walker, node, arguments, families, confidence, action == "apply")
     elif action == "save":

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tool of netfilter, or of services, a command is. PRIVATE to the collection.
 
-A variable that is not set in the text is taken for the tool it is called like: C($IPTABLES), C(${IP6T}), C("$NFT").
+A variable that is not set in the text is taken for the tool it is called like: `$IPTABLES`, `${IP6T}`, `"$NFT"`.
 """
 
 import re

@@ -19,7 +19,7 @@ EVIDENCE = healthy(_policy.default_policy().module_names)
 
 @pytest.fixture
 def run(monkeypatch):
-    """Calls the action with arguments and variables; C(run.node) stands for the module on the node."""
+    """Calls the action with arguments and variables; `run.node` stands for the module on the node."""
     node = mock.Mock(return_value={"ansible_facts": EVIDENCE, "changed": False})
 
     def call(arguments=None, **variables):

@@ -62,7 +62,7 @@ def answer(archive):
 
 
 def test_each_module_is_compiled_once(answer):
-    counted = dict((name, answer["counts"].get(name)) for name in ("near.py", "deep.py", "_broken.py"))
+    counted = {name: answer["counts"].get(name) for name in ("near.py", "deep.py", "_broken.py")}
     # deep.py once more, because it was loaded anew on purpose.
     assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1} if sys.version_info >= (3, 8) else dict.fromkeys(counted))
 

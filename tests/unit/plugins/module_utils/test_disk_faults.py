@@ -75,7 +75,7 @@ each_subject = pytest.mark.parametrize("name", sorted(SUBJECTS))
 each_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
-class Subject(object):
+class Subject:
     """Trees of one module: as it was `before`, and what a run without faults makes of it (`done`)."""
 
     def __init__(self, name, folder):
@@ -106,7 +106,7 @@ class Subject(object):
             return dict(error.result(), failed=True)
 
     def whole(self):
-        return set(held for _mode, _owner, _group, held in list(self.before.values()) + list(self.done.values()))
+        return {held for _mode, _owner, _group, held in list(self.before.values()) + list(self.done.values())}
 
     def goes_on(self, tree, state, what):
         """The next run completes, says nothing of a failure, and leaves what a run without faults leaves."""
@@ -120,7 +120,7 @@ class Subject(object):
 
     def _disarmed(self, found, wanted):
         same = [path for path in found if not path.startswith(STATE) and (path != hook_changes.SCRIPT or found[path] != self.before[path])]
-        return dict((path, found[path]) for path in same), dict((path, held) for path, held in wanted.items() if path in same)
+        return {path: found[path] for path in same}, {path: held for path, held in wanted.items() if path in same}
 
 
 def comparable(found):
@@ -202,5 +202,5 @@ def test_a_file_with_another_name_is_refused(tmp_path, name, state):
         told = subject.result(tree, state)
         assert told["failed"] and "/%s cannot be changed: it has another name (a hard link)" % path in told["msg"], told
         assert snapshot(tree)[path] == start[path]
-        check_truth(subject, state, told, dict((each, held) for each, held in snapshot(tree).items() if each != "another-name"), path)
+        check_truth(subject, state, told, {each: held for each, held in snapshot(tree).items() if each != "another-name"}, path)
     assert paths or name in ("iptables_backend, links", "iptables_backend, red hat"), "of these only links change"

@@ -136,8 +136,8 @@ def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
                        stdout=subprocess.DEVNULL, check=True)
     record = "var/lib/kubenode-netfilter/iptables_backend/record.json"
     assert [row["after"] for row in result["groups"]] == ["legacy", "legacy", "nft", "nft"]
-    assert dict((path, held) for path, held in content(ours).items() if path != record) == dict(
-        (path, held) for path, held in content(theirs).items() if not path.startswith("var/log"))
+    assert {path: held for path, held in content(ours).items() if path != record} == {
+        path: held for path, held in content(theirs).items() if not path.startswith("var/log")}
     shown = subprocess.run(["update-alternatives", "--root", str(ours), "--query", "ip6tables"], stdout=subprocess.PIPE, check=True).stdout.decode()
     assert "Status: manual" in shown and "Value: /usr/sbin/ip6tables-legacy" in shown
     assert os.path.exists(str(ours / record))

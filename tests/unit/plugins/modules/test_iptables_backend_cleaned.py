@@ -37,7 +37,7 @@ told["late"] = module("confirmed", token=token)
     assert done["refused"] is None and done["changed"] and len(done["removed"]) == 19
     assert dict(told["announced"], rollback=None) == dict(done, rollback=None) and told["announced"]["rollback"]["token"] is None
     left, foreign = tables(told["left"]), tables(told["foreign"])
-    assert dict((name, lines) for name, lines in left.items() if name != "*mangle") == foreign and "KUBE" not in str(left["*mangle"])
+    assert {name: lines for name, lines in left.items() if name != "*mangle"} == foreign and "KUBE" not in str(left["*mangle"])
     assert "waits to be confirmed (token %s)" % done["rollback"]["token"] in told["waits"]
     assert [row["problem"] for row in told["account"]["restored"]] == [None] * 3 and told["account"]["failed"] is False
     assert "the node has put back what was removed" in told["late"]["failed"]

@@ -105,7 +105,7 @@ def test_every_key_is_documented(tree):
                 for name in ("damaged", "v4.gz")]
     for section in sections:
         assert set(section) == set(described)
-    rows = dict((key, sections[0][key] or sections[1][key]) for key in ("unread", "rule_sets", "notices", "observations", "owners", "service_rows"))
+    rows = {key: sections[0][key] or sections[1][key] for key in ("unread", "rule_sets", "notices", "observations", "owners", "service_rows")}
     for key in rows:
         assert rows[key] and set(rows[key][0]) == set(described[key]["contains"]), key
     for key in ("digest", "footprint", "networks"):

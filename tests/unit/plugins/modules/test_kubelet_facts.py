@@ -74,4 +74,4 @@ def test_a_real_process(tmp_path):
     assert (section["running"], section["distribution"], section["settings"]["port"]) == (True, "kubelet", 10260)
     assert 0.5 < section["started_seconds_ago"] < 60 and section["initialisation"]["expected"] is True
     # Its program is this interpreter, which nobody asks for the version of a kubelet.
-    assert section["version"] is None and set(row["state"] for row in section["initialisation"]["families"]) <= {"starting", "unused", "unknown"}
+    assert section["version"] is None and {row["state"] for row in section["initialisation"]["families"]} <= {"starting", "unused", "unknown"}

@@ -128,7 +128,7 @@ def test_no_default_expression_is_undecided_on_full_evidence(mode):
     policy = _policy.default_policy()
     evidence = healthy(policy.module_names, None, {"node_cni": {"name": "flannel"}})
     rows = {name: {"state": "loaded", "blocked_for": []} for name in policy.module_names}
-    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available={name: True for name in rows}, states={})
+    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available=dict.fromkeys(rows, True), states={})
     for requirement in policy.requirements:
         for module in requirement["modules"]:
             assert _resolve.needed(module, context)[1] == "", module

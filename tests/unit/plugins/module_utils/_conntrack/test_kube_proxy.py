@@ -13,7 +13,7 @@ EXACTLY, RAISES, LEAVES, UNKNOWN = proxy.EXACTLY, proxy.RAISES, proxy.LEAVES, pr
 
 
 def start(version, cpus, per_core, minimum, current):
-    """The limit after kube-proxy's start, written after its sources; C(version) is (1, 30)."""
+    """The limit after kube-proxy's start, written after its sources; `version` is (1, 30)."""
     wanted = 0
     if per_core > 0:
         scaled = per_core * cpus

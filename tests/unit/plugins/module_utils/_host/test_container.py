@@ -124,7 +124,7 @@ def test_no_descriptor_and_no_child_is_left(root):
     before = os.listdir("/proc/self/fd")
     with Sleeper(lambda: enter(root)) as process:
         for _time in range(3):
-            container.look_into(process.pid, process.start_time, list("/etc/" + name for name in ("config", "loop", "pipe")), FINDS)
+            container.look_into(process.pid, process.start_time, ["/etc/" + name for name in ("config", "loop", "pipe")], FINDS)
     assert os.listdir("/proc/self/fd") == before
     assert reap() == 0
 

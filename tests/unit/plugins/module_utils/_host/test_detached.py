@@ -33,7 +33,7 @@ def clock(tmp_path, monkeypatch):
     """Time is up when the file is there."""
     up = tmp_path / "time-is-up"
 
-    class Clock(object):
+    class Clock:
         @staticmethod
         def monotonic():
             return time.monotonic() + (1e6 if os.path.exists(str(up)) else 0)
@@ -150,6 +150,6 @@ def test_it_outlives_the_module_its_session_and_its_pipes(place):
 
 
 def test_tokens_are_new_each_time_and_a_pid_is_told_from_a_later_one():
-    assert len(set(detached.new_token() for _each in range(100))) == 100
+    assert len({detached.new_token() for _each in range(100)}) == 100
     assert detached.TOKEN.match(detached.new_token()) and not detached.TOKEN.match("../../etc/passwd")
     assert detached.start_time_of(os.getpid()).isdigit() and detached.start_time_of(2 ** 22 + 1) is None

@@ -19,7 +19,7 @@ def message(kind, payload):
 
 
 def cpu(number, **values):
-    numbers = dict((name, kind) for kind, name in netlink._NAMES.items())
+    numbers = {name: kind for kind, name in netlink._NAMES.items()}
     attributes = b"".join(struct.pack("=HH", 8, numbers[name]) + struct.pack("!I", values[name]) for name in sorted(values))
     return message((1 << 8) | 4, b"\0\0" + struct.pack("!H", number) + attributes)
 
@@ -29,7 +29,7 @@ DONE = message(3, b"\0\0\0\0")
 
 @pytest.fixture
 def answers(monkeypatch):
-    """Lets the kernel answer with the blocks that are given; C(None) ends the connection."""
+    """Lets the kernel answer with the blocks that are given; `None` ends the connection."""
     def give(*blocks):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for block in blocks:

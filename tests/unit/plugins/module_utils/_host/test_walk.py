@@ -21,7 +21,7 @@ def all_of(_data):
 
 
 def walk(manifest, tmp_path, wanted=all_of, depth=0, folder="/top", **limits):
-    """(walk, what C(below) returns, what was noted)."""
+    """(walk, what `below` returns, what was noted)."""
     host = Host(node_tree.unpack(manifest, tmp_path))
     looked = host_walk.Walk(host, **limits)
     with host.noting() as notes:
@@ -120,7 +120,7 @@ def test_what_may_not_be_read_is_named(tmp_path):
 
 @pytest.mark.parametrize("limits", [{"files_limit": 2}, {"bytes_limit": 4}, {"seconds": -1}])
 def test_a_limit_ends_it_and_is_told(limits, tmp_path):
-    looked, (status, found), notes = walk(dict(("top/%d" % number, "xxxx") for number in range(9)), tmp_path, **limits)
+    looked, (status, found), notes = walk({"top/%d" % number: "xxxx" for number in range(9)}, tmp_path, **limits)
     assert status == "timeout" and not looked.done and len(found) < 9
     assert set(notes.values()) == {host_walk.LATE}
 

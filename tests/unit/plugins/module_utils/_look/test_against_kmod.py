@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdicts against kmod's own plan: C(modprobe -n -v) says what it would load out of a tree, and loads nothing."""
+"""The verdicts against kmod's own plan: `modprobe -n -v` says what it would load out of a tree, and loads nothing."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ def indexed(tmp_path_factory):
     # busybox has programs of these names; its modprobe has no plan to compare with.
     said = subprocess.Popen([tool("modprobe"), "--version"], stdout=subprocess.PIPE, env=ENVIRONMENT).communicate()[0]
     assert said.startswith(b"kmod version"), "the package kmod is missing: make unit installs it"
-    manifest = merged(DEBIAN, dict(("%s/kernel/net/%s.ko" % (TREE, name), module_file(name, **parts)) for name, parts in MODULES.items()))
+    manifest = merged(DEBIAN, {"%s/kernel/net/%s.ko" % (TREE, name): module_file(name, **parts) for name, parts in MODULES.items()})
     manifest[TREE + "/modules.builtin"] = "kernel/net/compiled_in.ko\n"
     manifest[TREE + "/modules.order"] = "".join("kernel/net/%s.ko\n" % name for name in MODULES)
     tree = node_tree.unpack(manifest, tmp_path_factory.mktemp("kmod"))
@@ -70,9 +70,9 @@ def plan(tree, name, *options):
 
 
 def loads(lines, module):
-    """Whether a plan loads C(module) and everything it needs; a command that takes the place of a soft dependency does not matter."""
-    inserted = set(line.split()[1].rsplit("/", 1)[-1] for line in lines if line.startswith("insmod"))
-    return set("%s.ko" % name for name in NEEDS.get(module, ()) + (module,)) <= inserted
+    """Whether a plan loads `module` and everything it needs; a command that takes the place of a soft dependency does not matter."""
+    inserted = {line.split()[1].rsplit("/", 1)[-1] for line in lines if line.startswith("insmod")}
+    return {"%s.ko" % name for name in NEEDS.get(module, ()) + (module,)} <= inserted
 
 
 def row(tree, name):
@@ -82,7 +82,7 @@ def row(tree, name):
 def agree(tree, name, module):
     """Both say the same of loading by name, and of loading at boot, which honours blacklists (modprobe -b)."""
     found = row(tree, name)
-    says = dict((way, way not in found["blocked_for"] + found["blocked_unclear"] and found["state"] == "loadable") for way in ("load", "boot"))
+    says = {way: way not in found["blocked_for"] + found["blocked_unclear"] and found["state"] == "loadable" for way in ("load", "boot")}
     assert says == {"load": loads(plan(tree, name), module), "boot": loads(plan(tree, name, "-b"), module)}, (
         found["blocks"], plan(tree, name), plan(tree, name, "-b"))
 

@@ -19,7 +19,7 @@ OURS, OTHERS = "net:[4026531840]", "net:[4026532999]"
 
 
 def networks(own, *of_processes):
-    links = dict(("proc/%d/ns/net" % pid, None if network is None else node_tree.link(network)) for pid, network in of_processes)
+    links = {"proc/%d/ns/net" % pid: None if network is None else node_tree.link(network) for pid, network in of_processes}
     return dict(links, **{"proc/self/ns/net": node_tree.link(own)})
 
 

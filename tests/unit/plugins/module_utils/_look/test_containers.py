@@ -37,7 +37,7 @@ def test_a_container_without_a_pod(tmp_path):
 
 
 def test_the_link_of_the_container_alone(tmp_path):
-    links = dict((path, content) for path, content in LOGS.items() if "containers" in path)
+    links = {path: content for path, content in LOGS.items() if "containers" in path}
     assert of(GROUP, tmp_path, links).of(7)["pod"] == "kube-proxy-x"
 
 

@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors,
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import SECTIONS
 from node_sections import collect_sections
 
-NAMES = sorted(set(_module_data.DEFAULT_MODULES) | set("xt_extension_%02d" % number for number in range(60)))[:90]
+NAMES = sorted(set(_module_data.DEFAULT_MODULES) | {"xt_extension_%02d" % number for number in range(60)})[:90]
 RELEASES = ["6.%d.0-%d-cloud-amd64" % (number, 40 + number) for number in range(10)]
 LIMIT = 64 * 1024
 
@@ -45,13 +45,13 @@ TREES = {
         "etc/modprobe.d/%s.conf" % LONG: WIDE * 3000, "etc/modules-load.d/%s.conf" % LONG: WIDE * 1000,
         "etc/os-release": 'ID="%s"\nNAME="%s"\n' % (WIDE, WIDE * 9),
         "etc/cni/net.d/1.conf": json.dumps({"plugins": [{"type": WIDE}] * 90}), "proc/cmdline": WIDE * 90}),
-    "listed a hundred times": merged(many_kernels(NAMES), dict(
-        ("etc/modules-load.d/%s%d.conf" % (LONG, number), "".join(name + "\n" for name in NAMES)) for number in range(100))),
+    "listed a hundred times": merged(many_kernels(NAMES), {
+        "etc/modules-load.d/%s%d.conf" % (LONG, number): "".join(name + "\n" for name in NAMES) for number in range(100)}),
     "a proxy with arguments without end": merged(
         many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]), process(6, "kubelet", ["x" * 100000])),
-    "sysctls with names and values without end": merged(many_kernels(NAMES), dict(
-        ("etc/sysctl.d/%s%d.conf" % (LONG, number), "".join("net.netfilter.nf_conntrack_%s = %s\n" % (key, WIDE.strip()) for key in (
-            "max", "buckets", "tcp_timeout_established", "*"))) for number in range(100))),
+    "sysctls with names and values without end": merged(many_kernels(NAMES), {
+        "etc/sysctl.d/%s%d.conf" % (LONG, number): "".join("net.netfilter.nf_conntrack_%s = %s\n" % (key, WIDE.strip()) for key in (
+            "max", "buckets", "tcp_timeout_established", "*")) for number in range(100)}),
     "deep module paths": many_kernels(NAMES, folder="/".join(["deep" * 20] * 10)),
     "names that are no text": merged(many_kernels(NAMES), {
         b"etc/modprobe.d/\xff\xfe.conf".decode("utf-8", "surrogateescape"): "nonsense\nblacklist ip_vs\ninstall ip_tables /bin/x\n",

@@ -75,7 +75,7 @@ def test_any_text_is_a_group_or_none(text):
 
 @given(st.sampled_from(["auto", "manual"]), WORDS, st.dictionaries(WORDS, WORDS))
 def test_what_was_written_is_read_back(mode, link, slaves):
-    slaves = dict((name, "/sbin/" + path) for name, path in slaves.items())
+    slaves = {name: "/sbin/" + path for name, path in slaves.items()}
     text = "\n".join([mode, "/sbin/" + link] + [line for pair in slaves.items() for line in pair]) + "\n\n"
     assert parse_alternatives(text) == {"mode": mode, "link": "/sbin/" + link, "slaves": slaves}
 

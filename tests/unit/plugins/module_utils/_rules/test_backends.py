@@ -142,7 +142,7 @@ def test_dumps_of_nobody_knows_what_are_left_alone():
 @needs_root
 @pytest.mark.parametrize("version, mode, backend", list(itertools.product([(1, 24), (1, 30)], ["iptables", "ipvs"], ["nft", "legacy"])))
 def test_healthy_nodes(version, mode, backend):
-    dumps = dict((family, kube_dumps.node_dump(version, mode, backend, kube_cluster.every_kind(family))[0]) for family in ("ipv4", "ipv6"))
+    dumps = {family: kube_dumps.node_dump(version, mode, backend, kube_cluster.every_kind(family))[0] for family in ("ipv4", "ipv6")}
     found = backend_evidence([parse_save(dumps[family], "live", family, backend) for family in sorted(dumps)])
     assert found["mixing"]["verdict"] == "none" and all(row["readable"] for row in found["sets"])
     assert found["kubelet_backend"] == found["kube_proxy_backend"] == {"ipv4": backend, "ipv6": backend}

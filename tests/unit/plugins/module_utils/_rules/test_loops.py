@@ -17,7 +17,7 @@ def ask(text):
 
 
 def graph(*jumps):
-    names = sorted(set(name for jump in jumps for name in jump))
+    names = sorted({name for jump in jumps for name in jump})
     return texts.small("filter", " ".join(name for name in names if name != "INPUT"), ["-A %s -j %s" % jump for jump in jumps])
 
 
@@ -56,5 +56,5 @@ def test_it_may_be_as_deep_as_the_dump():
 def test_it_is_found_exactly_where_there_is_one(jumps):
     reach = set(jumps)
     for _round in range(5):
-        reach |= set((one, other) for one, middle in reach for start, other in jumps if start == middle)
+        reach |= {(one, other) for one, middle in reach for start, other in jumps if start == middle}
     assert bool(ask(graph(*jumps) if jumps else texts.healthy())) == any((name, name) in reach for name in "ABCDE")

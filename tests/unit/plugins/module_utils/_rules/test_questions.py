@@ -73,7 +73,7 @@ def test_a_file_that_ends_anywhere_is_no_defect_of_the_node(at):
 
 def test_what_follows_from_a_flush_is_not_told_beside_it():
     rows = of(texts.flushed(texts.healthy(), "nat"), texts.healthy("ipv6"))
-    assert sorted(set((row["kind"], row["family"]) for row in rows)) == [("anchor_missing", "ipv4"), ("half_repaired", "ipv4")]
+    assert sorted({(row["kind"], row["family"]) for row in rows}) == [("anchor_missing", "ipv4"), ("half_repaired", "ipv4")]
     single = of("\n".join(line for line in texts.healthy().split("\n") if not line.startswith("-A %s " % texts.OTHER_SVC)))
     assert [row["kind"] for row in single] == ["empty_service_chain"]
 

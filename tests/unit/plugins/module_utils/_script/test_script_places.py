@@ -75,7 +75,7 @@ def scripts():
 def without_findings(text):
     """The text with a colon in the place of all that was found."""
     done, before = text, len(text) + 1
-    for start, end in sorted(set(effect.span for effect in read_script(text).effects), reverse=True):
+    for start, end in sorted({effect.span for effect in read_script(text).effects}, reverse=True):
         if end <= before:
             done, before = done[:start] + ":" + done[end:], start
     return done

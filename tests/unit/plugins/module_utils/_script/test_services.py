@@ -14,7 +14,7 @@ IPTABLES_INIT, PERSISTENT, UFW = "/usr/libexec/iptables/iptables.init", "/usr/sb
 
 def acts(program, argument, **files):
     """[(sort, tables, line of the setting)] of a program with these files; two underscores stand for a slash."""
-    texts = dict(("/" + name.replace("__", "/").replace("_DOT_", ".").replace("_DASH_", "-"), text) for name, text in files.items())
+    texts = {"/" + name.replace("__", "/").replace("_DOT_", ".").replace("_DASH_", "-"): text for name, text in files.items()}
     return [(act.effect.sort, list(act.effect.tables), act.line) for act in known_program(program)(argument, texts.get)]
 
 

@@ -43,8 +43,8 @@ def test_all_programs_of_a_layout_are_switched_announced_and_put_back(tmp_path, 
             assert target(tree, program + suffix) == "xtables-%s-multi" % backend
     again = run(tree, backend=backend)
     assert not again["changed"] and again["files"] == [] and again["diff"] == []
-    changed = set(path for path, held in content(tree).items() if before.get(path) != held)
-    assert set(path[1:] for path in done["files"]) == changed
+    changed = {path for path, held in content(tree).items() if before.get(path) != held}
+    assert {path[1:] for path in done["files"]} == changed
     run(tree, backend="legacy" if backend == "nft" else "nft")
     announced = run(tree, "absent", check=True)
     assert run(tree, "absent") == announced and announced["changed"]
@@ -74,7 +74,7 @@ def test_programs_of_one_group_that_differ_are_switched_together(tmp_path):
 
 def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path):
     tree = unpacked(debian(), tmp_path / "tree")
-    rows = dict((row["name"], row) for row in run(tree, backend="legacy")["groups"])
+    rows = {row["name"]: row for row in run(tree, backend="legacy")["groups"]}
     assert rows["arptables"]["after"] == "nft" and "no arptables of the legacy backend" in rows["arptables"]["msg"]
 
 
@@ -164,8 +164,8 @@ def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path
 
 def settled(tree):
     """Without what a killed write leaves behind, which no program reads, and without the record."""
-    return dict((path, held) for path, held in content(tree).items()
-                if not os.path.basename(path).startswith(".kubenode-") and not path.startswith(FOLDER[1:]))
+    return {path: held for path, held in content(tree).items()
+            if not os.path.basename(path).startswith(".kubenode-") and not path.startswith(FOLDER[1:])}
 
 
 def test_a_read_only_etc_is_one_sentence_and_nothing_is_half_done(tmp_path):

@@ -139,8 +139,8 @@ def test_undo_leaves_files_as_they_were_and_values_as_they_are(tmp_path):
     assert not undo(tree).get("failed")
     after = content(tree)
     assert value(tree, LIMIT) == 524288 and value(tree, "net/ipv4/ip_forward") == 1
-    assert dict((path, held) for path, held in after.items() if "proc/sys" not in path) == dict(
-        (path, held) for path, held in before.items() if "proc/sys" not in path)
+    assert {path: held for path, held in after.items() if "proc/sys" not in path} == {
+        path: held for path, held in before.items() if "proc/sys" not in path}
     assert not undo(tree)["changed"]
 
 
@@ -192,7 +192,7 @@ def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
 
 
 def test_a_module_that_is_not_in_the_kernel(tmp_path):
-    tree = unpacked(tmp_path, dict((path, None) for path in table()), loaded=())
+    tree = unpacked(tmp_path, dict.fromkeys(table()), loaded=())
     result = run(tree, sysctls=[BRIDGE], **RAISED)
     assert "failed" not in result and rows(result)[MAX]["msg"] == "nf_conntrack is not in the kernel (it is not loaded), so it counts from the next boot on"
     assert lines(tree, MODULES) == ["br_netfilter", "nf_conntrack"] and rows(result)[MAX]["at_boot"] == 524288
@@ -268,7 +268,7 @@ def test_a_file_of_others_yields_when_told(tmp_path, rival):
     before = content(tree)
     result = run(tree, sysctls=[FORWARD], **RAISED)
     assert result["failed"] and result["msg"].count("yield_files: true makes that line a comment") == 2
-    assert dict((path, content(tree)[path]) for path in before if "etc/" in path) == dict((path, before[path]) for path in before if "etc/" in path)
+    assert {path: content(tree)[path] for path in before if "etc/" in path} == {path: before[path] for path in before if "etc/" in path}
     assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
     result = run(tree, sysctls=[FORWARD], yield_files=True, **RAISED)
     assert "failed" not in result and result["files"][-1] == "/" + edited, result.get("msg")

@@ -30,11 +30,11 @@ VALUES = ((write, "set_value"),)
 
 
 def without_record(found):
-    return dict((path, held) for path, held in found.items() if "kubenode-netfilter/" not in path)
+    return {path: held for path, held in found.items() if "kubenode-netfilter/" not in path}
 
 
 def files_of(found):
-    return dict((path, held) for path, held in found.items() if not path.startswith("proc/"))
+    return {path: held for path, held in found.items() if not path.startswith("proc/")}
 
 
 def test_a_run_that_is_killed_at_any_moment_can_be_run_again_and_undone(tmp_path):

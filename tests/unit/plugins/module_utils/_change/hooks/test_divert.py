@@ -26,7 +26,7 @@ needs_dpkg = pytest.mark.skipif(not (shutil.which("dpkg-divert") and os.path.exi
 
 
 def apart(work):
-    """What C(work()) returns in a child that may change /usr/sbin and /var/lib: it alone sees the copies that take their place."""
+    """What `work()` returns in a child that may change /usr/sbin and /var/lib: it alone sees the copies that take their place."""
     def inside():
         node_processes.private_mounts()
         node_processes.mount("none", "/mnt", "tmpfs")

@@ -75,7 +75,7 @@ ExecStart=/usr/sbin/iptables-restore --noflush /etc/systemd/scripts/ip4save
 ExecStart=/usr/sbin/ip6tables-restore --noflush /etc/systemd/scripts/ip6save
 ExecStop=
 """
-    assert set(row["action"] for row in result["hooks"] if row["unit"] == "iptables.service") == {"drop_in"}
+    assert {row["action"] for row in result["hooks"] if row["unit"] == "iptables.service"} == {"drop_in"}
 
 
 def test_saved_rules_lose_the_chains_of_kubernetes_alone(tmp_path):
@@ -158,7 +158,7 @@ def test_mode_owner_and_attributes_stay(tmp_path):
         assert change(tmp_path)["changed"]
         now = os.stat(path)
         assert (now.st_mode, now.st_uid, now.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
-        assert dict((name, os.getxattr(path, name)) for name in kept) == kept
+        assert {name: os.getxattr(path, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize("triggers, after", [
@@ -223,7 +223,7 @@ def test_a_service_that_flushes_beside_its_work_may_still_be_restarted(tmp_path)
     assert read(tmp_path, DROP_IN % "kubelet.service").split("\n", 1)[1] == (
         "[Service]\nExecStartPost=\nExecStartPost=/sbin/iptables-restore --noflush /etc/site.rules\n"
         "ExecStartPre=\nExecStartPre=/usr/share/fw/clean\n")
-    said = dict((row["path"], row) for row in result["hooks"])
+    said = {row["path"]: row for row in result["hooks"]}
     assert said["/usr/share/fw/clean"]["action"] is None and "ExecStartPre" in said["/usr/share/fw/clean"]["msg"]
 
 

@@ -73,7 +73,7 @@ def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
 
 def settled(tree):
     """The content without what a killed write leaves behind: a temporary file that no program reads."""
-    return dict((path, held) for path, held in content(tree).items() if not os.path.basename(path).startswith(".kubenode-"))
+    return {path: held for path, held in content(tree).items() if not os.path.basename(path).startswith(".kubenode-")}
 
 
 @pytest.mark.parametrize("start", ["noflush", "mask"])
@@ -92,8 +92,8 @@ def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path
         if number % 2:
             run(tree, start=start)
             changed = settled(tree)
-            assert dict((path, changed[path]) for path in done if not path.startswith(FOLDER[1:])) == dict(
-                (path, done[path]) for path in done if not path.startswith(FOLDER[1:]))
+            assert {path: changed[path] for path in done if not path.startswith(FOLDER[1:])} == {
+                path: done[path] for path in done if not path.startswith(FOLDER[1:])}
         assert not undo(tree).get("failed")
         assert settled(tree) == before, number
     assert number > 15

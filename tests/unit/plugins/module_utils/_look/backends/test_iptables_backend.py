@@ -94,7 +94,7 @@ DPKG, CHKCONFIG = "var/lib/dpkg/alternatives/", "var/lib/alternatives/"
 
 
 def alternatives(section):
-    return dict((row["name"], (row["alternative"]["name"], row["alternative"]["mode"])) for row in section["binaries"] if row["alternative"])
+    return {row["name"]: (row["alternative"]["name"], row["alternative"]["mode"]) for row in section["binaries"] if row["alternative"]}
 
 
 def test_alternatives_of_debian(tmp_path):
@@ -122,7 +122,7 @@ def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
     def update(*arguments):
         subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    tree = dict((name, value) for name, value in backend_trees.debian().items() if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name))
+    tree = {name: value for name, value in backend_trees.debian().items() if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name)}
     folders = dict.fromkeys(("etc/alternatives", "var/lib/dpkg/alternatives", "var/log"), node_tree.DIRECTORY)
     root = node_tree.unpack(dict(tree, **folders), tmp_path)
     for backend, priority in (("nft", nft), ("legacy", legacy)):

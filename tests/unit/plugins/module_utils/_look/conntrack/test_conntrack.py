@@ -232,12 +232,12 @@ def test_memory_that_cannot_be_is_no_reason_to_fail(memory, tmp_path):
 def test_hostile_texts_stay_small_and_whole(tmp_path):
     evil = u"\u202e\x1b[31m" * 400
     names = (MAX, BRIDGE, FORWARD, ESTABLISHED)
-    manifest = tracking(LISTED, dict(("etc/sysctl.d/%03d.conf" % number, "%s = %s\n" % (name, evil)) for number, name in enumerate(names)),
+    manifest = tracking(LISTED, {"etc/sysctl.d/%03d.conf" % number: "%s = %s\n" % (name, evil) for number, name in enumerate(names)},
                         {NF + "max": evil, BR + "iptables": "\0\xff", NF + "count": "-5\n"})
     section = look(manifest, tmp_path)
     assert section["max"] is None and section["count"] is None and len(json.dumps(section)) < 10 * 1024
 
 
 def test_many_files_that_cannot_be_read(tmp_path):
-    section = look(tracking(dict(("etc/sysctl.d/%03d.conf" % number, node_tree.FIFO) for number in range(100))), tmp_path)
+    section = look(tracking({"etc/sysctl.d/%03d.conf" % number: node_tree.FIFO for number in range(100)}), tmp_path)
     assert len(section["unread"]) == 20 and section["collected"]["sysctl_d"] == "unparsed"

@@ -95,8 +95,8 @@ def test_a_table_filled_to_the_brim(tmp_path):
     assert window["per_second"]["drop"] > 0 and window["highest_count"] <= limit()
     assert kinds[0] == "ok" and kinds[1][0]["protocol"] == "udp" and kinds[1][0]["state"] == "ASSURED" and kinds[1][0]["count"] == limit() // 8 * 7
     # The kernel tells the same over netlink.
-    assert by_netlink[0] == "ok" and dict((name, by_netlink[1][name]) for name in ("drop", "early_drop")) == dict(
-        (name, counters[1][name]) for name in ("drop", "early_drop"))
+    assert by_netlink[0] == "ok" and {name: by_netlink[1][name] for name in ("drop", "early_drop")} == {
+        name: counters[1][name] for name in ("drop", "early_drop")}
 
 
 @needs_root

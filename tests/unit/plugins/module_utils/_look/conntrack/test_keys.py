@@ -145,7 +145,7 @@ def test_rivals_of_sysctl_d(more, value, by, tmp_path):
 
 def test_a_circle_of_profiles_ends(tmp_path):
     profile = "[main]\ninclude=b,throughput\n[sysctl]\nnet.netfilter.nf_conntrack_max=5\n"
-    tree = dict(("etc/tuned/%s/tuned.conf" % name, profile.replace("b,", other)) for name, other in (("throughput", "b,"), ("b", "throughput,")))
+    tree = {"etc/tuned/%s/tuned.conf" % name: profile.replace("b,", other) for name, other in (("throughput", "b,"), ("b", "throughput,"))}
     assert fate(look(tracking(TUNED, LISTED, tree), tmp_path))[1] == 5
 
 

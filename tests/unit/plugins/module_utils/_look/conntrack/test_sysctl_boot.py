@@ -119,7 +119,7 @@ def test_the_real_program_sets_the_same(tmp_path):
         tree = node_tree.unpack(random_tree(source), tmp_path / "tree")
         theirs, said = real_sysctl.applied(tree, KEYS)
         found = SysctlBoot(Host(tree), "systemd")
-        ours = dict((key, found.assignment(key) and found.assignment(key).value.strip()) for key in KEYS)
+        ours = {key: found.assignment(key) and found.assignment(key).value.strip() for key in KEYS}
         assert ours == theirs, ("KUBENODE_SEED=%s, round %s" % (seed, number), said)
         compared += sum(1 for value in theirs.values() if value)
         shutil.rmtree(tree)
@@ -129,7 +129,7 @@ def test_the_real_program_sets_the_same(tmp_path):
 @pytest.mark.parametrize("limit, unread", [("FILES_LIMIT", "/etc/sysctl.d/3.conf"), ("CHARACTERS_LIMIT", "/etc/sysctl.d/2.conf")])
 def test_what_lies_behind_a_limit_is_not_known(limit, unread, tmp_path, monkeypatch):
     monkeypatch.setattr(sysctl_boot, limit, {"FILES_LIMIT": 3, "CHARACTERS_LIMIT": 60}[limit])
-    files = dict(("etc/sysctl.d/%d.conf" % each, "net.netfilter.nf_conntrack_max=%d\n" % each) for each in range(6))
+    files = {"etc/sysctl.d/%d.conf" % each: "net.netfilter.nf_conntrack_max=%d\n" % each for each in range(6)}
     host = Host(node_tree.unpack(files, tmp_path))
     with host.noting() as notes:
         assert SysctlBoot(host, "systemd").status == "unparsed"

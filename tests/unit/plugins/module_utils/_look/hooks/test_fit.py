@@ -26,8 +26,8 @@ def section(manifest, tmp_path):
 def crowd(number):
     """Scripts with long names and long commands, of cron (live) and of people."""
     text = "#!/bin/sh\n" + "".join("iptables -t nat -F # %d %s\niptables -F; iptables -X\n" % (line, LONG) for line in range(5))
-    return merged(DEBIAN, dict(("etc/cron.daily/%s%d" % (LONG, index), executable(text)) for index in range(number)),
-                  dict(("usr/local/sbin/%s%d" % (LONG, index), executable(text)) for index in range(number)))
+    return merged(DEBIAN, {"etc/cron.daily/%s%d" % (LONG, index): executable(text) for index in range(number)},
+                  {"usr/local/sbin/%s%d" % (LONG, index): executable(text) for index in range(number)})
 
 
 @pytest.mark.parametrize("limit", [HOOKS_LIMIT, HOOKS_ALONE_LIMIT])
@@ -51,6 +51,6 @@ def test_all_sections_of_such_a_node(tmp_path):
 
 
 def test_nobody_can_make_it_grow_forever(tmp_path):
-    files = dict(("etc/cron.daily/fw%d" % index, executable("#!/bin/sh\n" + "iptables -F\n" * 600)) for index in range(20))
+    files = {"etc/cron.daily/fw%d" % index: executable("#!/bin/sh\n" + "iptables -F\n" * 600) for index in range(20)}
     found = section(merged(DEBIAN, files), tmp_path)
     assert found["hook_count"] == 1000 and found["collected"]["directories"] == "timeout"

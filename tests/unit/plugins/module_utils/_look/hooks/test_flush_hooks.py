@@ -309,7 +309,7 @@ def test_other_languages_are_named(tmp_path):
 
 def test_a_directory_without_end_hides_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr(flush_hooks.host_walk.Walk.__init__, "__defaults__", (50, 1 << 20, 20.0, lambda path: True))
-    files = dict(("srv/%d" % number, "text") for number in range(60))
+    files = {"srv/%d" % number: "text" for number in range(60)}
     section = look(merged(hook_nodes.SYSTEMD, files, {"etc/rc.local": SCRIPT}), tmp_path, directories=["/srv"])
     assert section["collected"]["directories"] == "timeout" and section["collected"]["rc_local"] == "ok"
     assert [row["kind"] for row in section["hooks"]] == ["rc_local"]
@@ -344,6 +344,6 @@ def test_a_script_that_is_not_followed_to_its_end_is_not_known(files, source, tm
 
 def test_scripts_together_have_a_limit_too(tmp_path, monkeypatch):
     monkeypatch.setattr(trace, "ALL_STATEMENTS_LIMIT", 150)
-    scripts = dict(("usr/local/sbin/s%d" % number, executable("#!/bin/sh\n" + "true\n" * 60 + "iptables -F\n# %d\n" % number)) for number in range(9))
+    scripts = {"usr/local/sbin/s%d" % number: executable("#!/bin/sh\n" + "true\n" * 60 + "iptables -F\n# %d\n" % number) for number in range(9)}
     section = look(merged(DEBIAN, scripts), tmp_path)
     assert len([row for row in section["files"] if row["path"].startswith("/usr/local")]) == 2 and section["scanned"]["skipped_count"] == 7

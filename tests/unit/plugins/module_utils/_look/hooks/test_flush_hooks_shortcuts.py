@@ -100,7 +100,7 @@ print(json.dumps([section["hook_count"], [name.rpartition("module_utils.")[2] fo
 
 def test_a_healthy_node_needs_no_grammar_of_a_shell(tmp_path):
     """Its sources would be compiled on each node and each run."""
-    files = dict(("etc/init.d/site%d" % number, SITE["etc/init.d/site"]) for number in range(5))
+    files = {"etc/init.d/site%d" % number: SITE["etc/init.d/site"] for number in range(5)}
     root = node_tree.unpack(merged(HEALTHY, SITE, files, {"opt/site/apply": executable("#!/bin/sh\necho SCRIPT and executables\n")}), tmp_path)
     top = next(path for path in sys.path if path.endswith(".build"))
     done = subprocess.run([sys.executable, "-c", LOADED, top, root], stdout=subprocess.PIPE, check=True)

@@ -18,11 +18,11 @@ FLUSH = "ExecStart=/usr/sbin/iptables -F"
 
 
 def look(manifest, tmp_path, states=None):
-    """(rows, units) of a tree; C(states) is what a running systemd would say."""
+    """(rows, units) of a tree; `states` is what a running systemd would say."""
     host = Host(node_tree.unpack(manifest, tmp_path))
     rows = collect_flush_hooks(host, {"place": "image"})["hooks"]
     units = HookUnits(host, {"place": "live"})
-    units.all.active = lambda names: dict((name, (states or {}).get(name, "inactive")) for name in names)
+    units.all.active = lambda names: {name: (states or {}).get(name, "inactive") for name in names}
     units.ask_active([row["unit"] for row in rows if row["unit"]])
     return rows, units
 

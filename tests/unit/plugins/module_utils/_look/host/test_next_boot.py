@@ -43,7 +43,7 @@ submenu 'Advanced' $menuentry_id_option 'advanced' {
 
 
 def entries(*releases, **more):
-    files = dict(("boot/loader/entries/%s.conf" % name, "title x\nversion %s\nlinux /vmlinuz-%s\n" % (name, name)) for name in releases)
+    files = {"boot/loader/entries/%s.conf" % name: "title x\nversion %s\nlinux /vmlinuz-%s\n" % (name, name) for name in releases}
     files.update(more.get("files", {}))
     return files
 

@@ -32,7 +32,7 @@ def conf(*types):
     ({"00-readme.txt": "", "10-flannel.conf.bak": conf("calico"), "20-weave.conf": conf("weave-net")}, "weave", ["weave-net"]),
 ])
 def test_networks(files, name, plugins, tmp_path):
-    section = look(node_tree.unpack(merged(DEBIAN, dict(("etc/cni/net.d/" + base, text) for base, text in files.items())), tmp_path))
+    section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/" + base: text for base, text in files.items()}), tmp_path))
     assert (section["name"], section["plugins"], section["collected"]) == (name, plugins, {"net_d": "ok", "routes": "absent"})
 
 

@@ -127,7 +127,7 @@ def test_a_zombie_is_not_running(tmp_path):
 
 
 def version(tmp_path, *arguments, **files):
-    """(version, status of it) that a kube-proxy with these arguments tells; C(config) is its KubeProxyConfiguration."""
+    """(version, status of it) that a kube-proxy with these arguments tells; `config` is its KubeProxyConfiguration."""
     section = collect_kube_proxy(unpacked(tmp_path, DEBIAN, proxy(*arguments), {"c": files.get("config")}), LIVE)
     return section["version"], section["collected"]["version"]
 

@@ -28,7 +28,7 @@ def started(port, age=AGE, comm="kube-proxy"):
 
 
 def looked(tmp_path, port, rules=CANARIES, **fields):
-    """(section node_kube_proxy, section node_iptables_chains) of a live node whose tools print C(rules)."""
+    """(section node_kube_proxy, section node_iptables_chains) of a live node whose tools print `rules`."""
     print_them = tools('case $name in *tables*save) cat "${0%/*}/dump";; esac')
     host = unpacked(tmp_path, DEBIAN, LOADED, print_them, {"usr/sbin/dump": rules}, started(port, **fields))
     proxy = collect_kube_proxy(host, LIVE)

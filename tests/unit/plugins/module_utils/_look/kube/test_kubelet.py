@@ -172,7 +172,7 @@ def test_a_program_of_somebody_who_calls_himself_kubelet_is_not_run(exe, tmp_pat
 ])
 def test_settings(arguments, files, expected, tmp_path):
     settings = live(tmp_path, runs(arguments=arguments), rules(), files)["settings"]
-    assert dict((name, settings[name]) for name in expected) == expected
+    assert {name: settings[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("files, status", [
@@ -206,7 +206,7 @@ def test_a_configuration_inside_of_a_container_is_not_read_here(tmp_path):
 ])
 def test_settings_inside_of_another_program(comm, files, expected, tmp_path):
     settings = live(tmp_path, runs(comm, comm + ".service"), rules(), files)["settings"]
-    assert dict((name, settings[name]) for name in expected) == expected
+    assert {name: settings[name] for name in expected} == expected
 
 
 def test_secrets_stay_where_they_are(tmp_path):
@@ -321,5 +321,5 @@ def test_without_iptables_kubelet_has_nothing_to_make(programs, distribution, st
     bare = {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
             "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""}
     section = live(tmp_path, merged(runs(**distribution), {"usr/bin/kubelet": script("echo Kubernetes v1.33.2")}), bare, programs)
-    rows = dict((row["family"], row["state"]) for row in section["initialisation"]["families"])
+    rows = {row["family"]: row["state"] for row in section["initialisation"]["families"]}
     assert rows == {"ipv4": state, "ipv6": "unused"}

@@ -14,7 +14,7 @@ Held = collections.namedtuple("Held", "pid")
 
 
 def time_of(comm, pids=(7,), waiters=(), started=900.0):
-    """C(pids): who holds it at the first look, the second, ...; the last one goes on."""
+    """`pids`: who holds it at the first look, the second, ...; the last one goes on."""
     left = list(pids)
     return hold_time({"pid": 7, "comm": comm, "started_seconds_ago": started}, [dict(zip(("comm", "age_seconds"), row)) for row in waiters],
                      lambda: Reading([Held(pid) for pid in [left.pop(0) if len(left) > 1 else left[0]] if pid]))

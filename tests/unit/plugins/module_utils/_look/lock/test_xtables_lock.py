@@ -25,7 +25,7 @@ CGROUP = "0::/kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope\n" % (
 
 
 def look(manifest, tmp_path, locks=None, device=None, mounted=True, **options):
-    """The section; C(locks) are lines of /proc/locks with %s for device and inode of the lock file of the tree."""
+    """The section; `locks` are lines of /proc/locks with %s for device and inode of the lock file of the tree."""
     tree = node_tree.unpack(merged(NODE, manifest), tmp_path)
     numbers = device_of(os.stat(tree).st_dev)
     if mounted:
@@ -41,7 +41,7 @@ def look(manifest, tmp_path, locks=None, device=None, mounted=True, **options):
 
 
 def opened(pid, name="/run/xtables.lock", lock=None):
-    """A descriptor of a process; C(lock) is the line of /proc/locks that its fdinfo repeats."""
+    """A descriptor of a process; `lock` is the line of /proc/locks that its fdinfo repeats."""
     return {"proc/%d/fd/3" % pid: node_tree.link(name), "proc/%d/fdinfo/3" % pid: "pos:\t0\nflags:\t02\n" + ("lock:\t%s\n" % lock if lock else "")}
 
 

@@ -121,7 +121,7 @@ def test_what_is_built_in_needs_no_list(tmp_path):
 
 
 def test_at_most_three_places(tmp_path):
-    extra = dict(("etc/modules-load.d/%d.conf" % number, "ip_vs\n") for number in range(9))
+    extra = {"etc/modules-load.d/%d.conf" % number: "ip_vs\n" for number in range(9)}
     assert [place["file"] for place in look(extra, tmp_path)[1]["persisted_by"]] == ["/etc/modules-load.d/%d.conf" % number for number in range(3)]
 
 

@@ -221,7 +221,7 @@ def test_a_module_comes_before_an_alias_of_its_name(tmp_path):
 @pytest.mark.parametrize("age, extra, index", [
     (-60, {}, "ok"), (60, {}, "ok"), (60, {"/new.ko": b""}, "stale"), (60, {"/readme.txt": ""}, "ok"), (-60, {"/new.ko": b""}, "ok")])
 def test_directories_newer_than_the_index_are_compared(age, extra, index, tmp_path):
-    manifest = node(modules=["ip_vs"], extra=dict((TREE + NETFILTER + path, content) for path, content in extra.items()))
+    manifest = node(modules=["ip_vs"], extra={TREE + NETFILTER + path: content for path, content in extra.items()})
     tree = node_tree.unpack(manifest, tmp_path)
     written = os.stat(os.path.join(tree, TREE, "modules.dep")).st_mtime
     os.utime(os.path.join(tree, TREE, NETFILTER), (written + age, written + age))

@@ -64,7 +64,7 @@ def test_a_healthy_dump(tmp_path):
     assert row["kube_rules_by_table"]["nat"] == nat and section["rules"] == row["rules"] > nat
     assert (section["services"], section["rules_per_service"]) == (SERVICES, 6.2)
     assert len(section["service_rows"]) == 20 and section["service_rows_left_out"] == SERVICES - 20
-    rows = dict((row["address"], row) for row in section["service_rows"])
+    rows = {row["address"]: row for row in section["service_rows"]}
     assert (rows["10.96.0.1"]["name"], rows["10.96.0.1"]["endpoints"], rows["10.96.0.1"]["port"]) == ("default/kubernetes:https", 1, 443)
     assert section["digest"]["endpoint_count"] == ENDPOINTS and section["digest"]["read_at"] == section["read_at"]
     assert section["counters"] is None and section["footprint"]["own_peak_bytes"] > 0 and section["schema"] == 1
@@ -185,9 +185,9 @@ HOSTILE = "*filter\n" + "".join(":%s%d DROP [0:0]\n:KUBE-%d%s - [0:0]\n" % ("P" 
 @pytest.mark.parametrize("number", [1, 20])
 def test_the_section_stays_small_whatever_the_files_hold(number, tmp_path):
     tables = "".join(HOSTILE.replace("*filter", "*table%d" % n) for n in range(3)) + HOSTILE
-    section = judge(tmp_path, dict(("n" * 200 + str(n), tables if n < 3 else saved()) for n in range(number)))
+    section = judge(tmp_path, {"n" * 200 + str(n): tables if n < 3 else saved() for n in range(number)})
     size = len(json.dumps(section))
-    assert size <= SIZE_LIMIT, dict((key, len(json.dumps(section[key]))) for key in section)
+    assert size <= SIZE_LIMIT, {key: len(json.dumps(section[key])) for key in section}
     assert section["observed"] and section["observations"] and section["notices"]
     assert {row["kind"] for row in section["observations"]} == set(section["observed"])
     assert len(section["collected"]) == number
@@ -252,7 +252,7 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=dee
 
 
 def looks(tmp_path, text, balancing=kube_tables.WHOLE_BALANCING, **options):
-    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; C(balancing): of a table with more
+    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; `balancing`: of a table with more
     chains that balance only parts are read without deep."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
     arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]

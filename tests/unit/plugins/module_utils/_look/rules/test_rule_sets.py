@@ -30,8 +30,8 @@ KERNEL = kernel("6.1.0-49-amd64", ["nf_tables", "ip_tables"])
 
 def held(rules):
     """{(family, backend): {table: number of rules}}."""
-    return dict(((found.family, found.backend), dict((name, sum(table.rule_counts().values())) for name, table in found.tables.items()))
-                for found in rules.rule_sets)
+    return {(found.family, found.backend): {name: sum(table.rule_counts().values()) for name, table in found.tables.items()}
+            for found in rules.rule_sets}
 
 
 def evidence(rules, source):
@@ -255,7 +255,7 @@ def test_a_look_at_the_kernel_leaves_no_trace(backends, tmp_path):
                             env=dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(tmp_path / "lock")))
     said = done.communicate(timeout=120)[1].decode("utf-8")
     assert done.returncode == 0, said
-    texts = dict((name, (tmp_path / name).read_text()) for name in ("before", "after", "trace", "section"))
+    texts = {name: (tmp_path / name).read_text() for name in ("before", "after", "trace", "section")}
     assert texts["before"] == texts["after"]
     forbidden = ("flock(", "F_SETLK", "F_OFD_SETLK", "xtables.lock", str(tmp_path / "lock"), "init_module", "delete_module")
     assert [line for line in texts["trace"].splitlines() if any(word in line for word in forbidden)] == []

@@ -32,12 +32,12 @@ IN_TURN = ('case $name in iptables*) cd "${0%/*}"; n=$(($(cat n) + 1)); echo $n 
 
 def read_of(rules):
     """What was read: rules of each table, what is odd, what could not be read."""
-    return [(found.family, found.notices, found.unreadable, dict((name, table.rule_counts()) for name, table in found.tables.items()))
+    return [(found.family, found.notices, found.unreadable, {name: table.rule_counts() for name, table in found.tables.items()})
             for found in rules.rule_sets]
 
 
 def in_turn(tmp_path, *dumps):
-    printed = dict(("usr/sbin/dump%d" % number, text) for number, text in enumerate(dumps, 1))
+    printed = {"usr/sbin/dump%d" % number: text for number, text in enumerate(dumps, 1)}
     return unpacked(tmp_path, LOADED, tools(IN_TURN), printed, {"usr/sbin/n": "0\n", "proc/net/ip_tables_names": ""})
 
 

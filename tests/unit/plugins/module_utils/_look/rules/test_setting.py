@@ -141,7 +141,7 @@ def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hi
     saves["usr/sbin/iptables-restore"] = node_tree.link("xtables-%s-multi" % program) if program else node_tree.executable("#!/bin/sh\ntouch /ran\n")
     manifest = merged(LOADED, tools(print_dump, print_dump), saves, process(900, "kube-proxy", ["kube-proxy"]))
     section = collect_iptables_chains(unpacked(tmp_path, manifest), LIVE)
-    assert set(row["backend"] for row in section["observations"] if row["kind"] == "other_backend") == {left}
+    assert {row["backend"] for row in section["observations"] if row["kind"] == "other_backend"} == {left}
     assert section["mode"] == "iptables" and "anchor_missing" not in section["observed"]
 
 

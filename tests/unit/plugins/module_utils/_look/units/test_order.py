@@ -12,12 +12,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units imp
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
 ETC, VENDOR = unit_trees.ETC + "/", unit_trees.VENDOR + "/"
-BOOT = dict((VENDOR + name, text) for name, text in unit_trees.BOOT.items())
+BOOT = {VENDOR + name: text for name, text in unit_trees.BOOT.items()}
 BOOT[VENDOR + "default.target"] = node_tree.link("multi-user.target")
 BOOT[VENDOR + "network-online.target"] = "[Unit]\nAfter=network.target\n"
 KUBELET = "[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nExecStart=/usr/bin/kubelet\n"
 IPTABLES = "[Service]\nType=oneshot\nExecStart=/sbin/restore\nExecStop=/sbin/flush\n[Unit]\n"
-# Who sets the network up pulls its target in; without that C(network.target) orders nothing.
+# Who sets the network up pulls its target in; without that `network.target` orders nothing.
 NETWORK = {VENDOR + "networking.service": "[Service]\nExecStart=/sbin/ifup\n[Unit]\nAfter=network-pre.target\n"
                                           "Before=network.target\nWants=network.target\n",
            ETC + "multi-user.target.wants/networking.service": node_tree.link("../networking.service")}

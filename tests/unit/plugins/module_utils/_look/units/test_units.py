@@ -113,7 +113,7 @@ def test_other_names_lead_to_one_unit(units):
     {ETC + "a.service": node_tree.link("/gone")},
     {ETC + "a.service": node_tree.link("b.socket")},
     {ETC + "a.service": node_tree.DIRECTORY},
-    dict(("%sc%d.service" % (ETC, number), node_tree.link("c%d.service" % (number + 1))) for number in range(20)),
+    {"%sc%d.service" % (ETC, number): node_tree.link("c%d.service" % (number + 1)) for number in range(20)},
     {ETC + "a.service.d/x.conf": SERVICE},
 ], ids=["itself", "two", "loop outside", "nowhere", "another type", "directory", "too many", "drop-in only"])
 def test_what_is_no_unit(units, manifest):
@@ -184,7 +184,7 @@ def test_escaped_names(units):
 
 
 def test_one_answer_reads_few_files(units):
-    found = units(dict(("%su%d.service" % (VENDOR, number), SERVICE) for number in range(400)), {ETC + "u7.service.d/x.conf": "[Unit]\n"})
+    found = units({"%su%d.service" % (VENDOR, number): SERVICE for number in range(400)}, {ETC + "u7.service.d/x.conf": "[Unit]\n"})
     assert found.unit("u7.service").exec_lines()
     assert found.state("u7.service") == "disabled"
     assert sorted(found._host.read) == ["/%su7.service.d/x.conf" % ETC, "/%su7.service" % VENDOR]

@@ -83,7 +83,7 @@ def _commands(unit):
 
 
 def _printed(unit):
-    return dict((key, [_unescaped(real_systemd.words(line)) for line in lines]) for key, lines in unit.commands.items())
+    return {key: [_unescaped(real_systemd.words(line)) for line in lines] for key, lines in unit.commands.items()}
 
 
 def _unescaped(words):
@@ -100,7 +100,7 @@ def test_the_same_dependencies_count(trees):
             if isinstance(theirs, str) or any(units.unit(other).aliases for other in [name] + _neighbours(theirs) if units.unit(other)):
                 continue
             for kind in ("Wants", "Requires", "BindsTo"):
-                expected = set(units.paths.canonical(other) for other in theirs.dependencies.get(kind, ()) if not _ASIDE.match(other))
+                expected = {units.paths.canonical(other) for other in theirs.dependencies.get(kind, ()) if not _ASIDE.match(other)}
                 found = set(map(units.paths.canonical, units_boot.dependencies(units, ours, kind)))
                 found.update(units_boot.implied(ours) if kind == "Requires" else ())
                 assert found - {name} == expected, (what, name, kind)
@@ -139,8 +139,8 @@ def test_a_boot_starts_the_same_units(trees):
     whole = 0
     for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
         theirs, nothing_missing = real_systemd.started(root, "default.target")
-        theirs = set(name for name in theirs if not _ASIDE.match(name) and not _is_named_after_a_unit(name))
-        ours = set(name for name in units_boot.started_units(units) if not _ASIDE.match(name) and not _is_named_after_a_unit(name))
+        theirs = {name for name in theirs if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
+        ours = {name for name in units_boot.started_units(units) if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
         assert theirs <= ours, what
         # What requires a missing unit is not started; told here all the same.
         assert ours == theirs or not nothing_missing, what
@@ -166,7 +166,7 @@ def test_the_same_units_are_enabled(trees):
 
 
 def test_a_cycle_is_seen(tmp_path):
-    boot = dict((unit_trees.VENDOR + "/" + name, text) for name, text in unit_trees.BOOT.items())
+    boot = {unit_trees.VENDOR + "/" + name: text for name, text in unit_trees.BOOT.items()}
     service = "[Service]\nType=oneshot\nExecStart=/bin/a\n[Unit]\n"
     boot[unit_trees.VENDOR + "/default.target"] = "[Unit]\nWants=one.service two.service three.service\n"
     for name, text in (("one", "After=two.service\n"), ("two", "After=three.service\n"), ("three", "")):
@@ -200,6 +200,6 @@ def test_the_units_of_this_machine_are_read_alike():
         elif not ours.aliases:
             assert _commands(ours) == _printed(theirs), name
     started, whole = real_systemd.started("/", "default.target")
-    assert whole is False or set(name for name in started if not _ASIDE.match(name)) <= set(units_boot.started_units(units))
+    assert whole is False or {name for name in started if not _ASIDE.match(name)} <= set(units_boot.started_units(units))
     states = real_systemd.states("/", names)
     assert [(name, units.state(name), state) for name, state in states.items() if state != units.state(name)] == []

@@ -54,7 +54,7 @@ FILES = [(23, "/opt/fw.sh", "#!/bin/sh\niptables -F\n", True)]
 
 def lines(found):
     """{line of the file: text there}, for each command."""
-    return [(each.when, dict((line_in_file(each, number), text) for number, text in enumerate(each.text.split("\n"), 1) if text))
+    return [(each.when, {line_in_file(each, number): text for number, text in enumerate(each.text.split("\n"), 1) if text})
             for each in found]
 
 
@@ -66,7 +66,7 @@ WANTED = [
 
 
 def moved(wanted, lines_down):
-    return [(when, dict((line + lines_down, text) for line, text in texts.items())) for when, texts in wanted]
+    return [(when, {line + lines_down: text for line, text in texts.items()}) for when, texts in wanted]
 
 
 def test_a_configuration():

@@ -33,7 +33,7 @@ def rules_of(rule_sets, table):
     return found[0].rule_counts(), found[0].complete
 
 
-WHOLE = dict((table, rules_of([parse_save(SAVE)], table)[0]) for table in ("filter", "nat"))
+WHOLE = {table: rules_of([parse_save(SAVE)], table)[0] for table in ("filter", "nat")}
 
 
 @pytest.mark.parametrize("name, table, family, backend", [

@@ -44,7 +44,7 @@ def answers(rule_sets, lines):
             assert table.targets() & chains == led_to & chains and table.targets() <= led_to
             assert table.targets() == table.targets(endpoints=False).union(table.services.led_to())
             assert table.dangling() == table.targets().difference(table.chains)
-            assert table.references(chains) == dict((target, number) for target, number in table.references().items() if target in chains)
+            assert table.references(chains) == {target: number for target, number in table.references().items() if target in chains}
             said.append((name, table.complete, table.references(), table.rule_counts(), sorted(table.duplicates()),
                          [(chain, held.policy, held.declared) for chain, held in table.chains.items()]))
     return said
@@ -75,8 +75,8 @@ def test_a_real_dump_says_the_same_with_and_without(dump):
 def test_what_kube_proxy_writes_is_folded(dump):
     table = read(dump)[0][0].tables["nat"]
     assert len(table.services.endpoints) == sum(1 for name in table.chains if name.startswith("KUBE-SEP-")) > 20
-    refusing = set(name for name, chain in table.chains.items() if any(rule.target == "KUBE-MARK-DROP" for rule in chain.rules))
-    assert set(table.services.balancing) == set(name for name in table.chains if name.startswith(("KUBE-SVC-", "KUBE-SVL-"))) - refusing
+    refusing = {name for name, chain in table.chains.items() if any(rule.target == "KUBE-MARK-DROP" for rule in chain.rules)}
+    assert set(table.services.balancing) == {name for name in table.chains if name.startswith(("KUBE-SVC-", "KUBE-SVL-"))} - refusing
     assert table.services.affinity
     texts = [rule.text for chain in table.chains.values() for rule in chain.rules]
     assert [text for text in texts if text.startswith(("-A KUBE-SEP-", "-A KUBE-SV")) and "KUBE-MARK-DROP" not in text] == []

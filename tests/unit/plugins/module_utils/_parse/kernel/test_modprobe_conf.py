@@ -74,7 +74,7 @@ def test_soft_dependencies():
 @example("include x\n#\n\x1c")
 def test_no_line_is_lost(text):
     directives, unread = parse_modprobe_conf(text)
-    numbers = set(each.line for each in directives) | set(number for number, _line in unread)
+    numbers = {each.line for each in directives} | {number for number, _line in unread}
     start = None
     for number, line in enumerate(text.split("\n"), 1):
         start = start or number

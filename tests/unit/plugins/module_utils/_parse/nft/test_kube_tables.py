@@ -39,11 +39,11 @@ def not_deep(table):
 
 def content(found):
     """All that was found but the order of elements, which is the kernel's."""
-    return dict((family, (
+    return {family: (
         sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets), tuple(chain.endpoints),
                 tuple(chain.texts)) for name, chain in table.chains.items()),
-        sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr)) for name, kept in table.sets.items())))
-        for family, table in found.tables.items())
+        sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr)) for name, kept in table.sets.items()))
+        for family, table in found.tables.items()}
 
 
 def test_a_node_without_such_tables_costs_one_command():
@@ -72,7 +72,7 @@ def test_deep_knows_the_rules_of_all_chains(family, layout):
     found, commands = asked(kube_nft.answers(table), deep=True)
     assert commands[-1] == ["list", "table", table.family, "kube-proxy"] and found.deep == {family: None}
     kept = found.tables[family]
-    assert dict((name, chain.rules) for name, chain in kept.chains.items()) == dict((name, len(rules)) for name, (_head, rules) in table.chains.items())
+    assert {name: chain.rules for name, chain in kept.chains.items()} == {name: len(rules) for name, (_head, rules) in table.chains.items()}
     assert leads_nowhere(kept) == {} and lost_addresses(kept) == [] and found.notices == {}
 
 

@@ -66,12 +66,12 @@ table ip kube-proxy {
 
 def shown(tables):
     """Everything the tables hold, to compare."""
-    return dict((key, (
+    return {key: (
         table.flags, table.complete,
-        dict((name, [getattr(chain, slot) for slot in ("type", "hook", "priority", "policy", "rules", "otherwise")]
-              + [list(chain.targets), list(chain.endpoints), list(chain.texts)]) for name, chain in table.chains.items()),
-        dict((name, (found.kind, found.complete, sorted(found.elements, key=repr))) for name, found in table.sets.items())))
-        for key, table in tables.items())
+        {name: [getattr(chain, slot) for slot in ("type", "hook", "priority", "policy", "rules", "otherwise")]
+         + [list(chain.targets), list(chain.endpoints), list(chain.texts)] for name, chain in table.chains.items()},
+        {name: (found.kind, found.complete, sorted(found.elements, key=repr)) for name, found in table.sets.items()})
+        for key, table in tables.items()}
 
 
 def test_every_block():

@@ -57,6 +57,6 @@ def test_any_text(text):
 
 @given(st.sets(st.integers(0, 2 ** 32 - 1)))
 def test_addresses_are_read_back(numbers):
-    addresses = set(str(ipaddress.IPv4Address(number)) for number in numbers)
+    addresses = {str(ipaddress.IPv4Address(number)) for number in numbers}
     text = "Local:\n" + "".join("     |-- %s\n        /32 host LOCAL\n" % address for address in sorted(addresses))
     assert parse_proc_net_fib_trie(text) == (addresses, [])

@@ -38,4 +38,4 @@ def test_any_text(text):
 @given(st.sets(st.integers(0, 2 ** 128 - 1)))
 def test_addresses_are_read_back(numbers):
     text = "".join("%032x 02 80 00 80 %8s\n" % (number, "dummy0") for number in numbers)
-    assert parse_proc_net_if_inet6(text) == dict((str(ipaddress.IPv6Address(number)), "dummy0") for number in numbers)
+    assert parse_proc_net_if_inet6(text) == {str(ipaddress.IPv6Address(number)): "dummy0" for number in numbers}

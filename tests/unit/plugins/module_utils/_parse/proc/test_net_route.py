@@ -29,7 +29,7 @@ def test_against_the_kernel():
     text = subprocess.check_output(["unshare", "-n", "sh", "-c", SCRIPT]).decode("ascii")
     assert set(parse_proc_net_route(text)) == {
         Route(None, "eth0"), Route("192.168.2.0/23", "eth0"), Route("10.128.0.1/32", "eth0"), Route("10.244.1.0/24", "cni0")}
-    assert set(route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE) == {
+    assert {route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE} == {
         Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
 
 

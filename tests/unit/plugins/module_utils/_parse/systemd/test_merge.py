@@ -11,7 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.
 
 def merged(*texts):
     found = merge_assignments([("/%d" % number, parse_unit(text.encode()).assignments) for number, text in enumerate(texts)])
-    return dict((key, [value.text for value in values]) for (_section, key), values in found.items())
+    return {key: [value.text for value in values] for (_section, key), values in found.items()}
 
 
 @pytest.mark.parametrize("texts, expected", [

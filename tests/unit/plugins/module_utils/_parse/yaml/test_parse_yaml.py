@@ -61,7 +61,7 @@ def plain(node):
     if node.kind == LIST:
         return [plain(each) for each in node.value]
     if node.kind == MAP:
-        return dict((key, plain(value)) for key, value in node.value)
+        return {key: plain(value) for key, value in node.value}
     return node.value
 
 

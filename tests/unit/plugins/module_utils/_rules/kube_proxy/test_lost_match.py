@@ -276,7 +276,7 @@ def test_a_way_of_external_traffic_that_everybody_takes(rules, told):
 ])
 def test_a_verdict_in_the_chain_of_a_service_is_not_of_kube_proxy(name, rule, behind):
     def asked(*rules):
-        chains = " ".join(sorted(set((name, SVC, "KUBE-SEP-AAAAAAAAAAAAAAAA"))))
+        chains = " ".join(sorted({name, SVC, "KUBE-SEP-AAAAAAAAAAAAAAAA"}))
         return texts.told(ask(texts.small("nat", chains, ["-A %s %s" % (name, one) for one in rules])))
     assert asked(rule, behind) == [("unexpected_drop", "nat", name)]
     assert asked(behind, rule) == [], "nothing is behind it"

@@ -116,7 +116,7 @@ def test_what_is_not_judged_is_told_once(healthy):
 
 
 def test_a_chain_that_came_while_the_table_was_listed_is_not_empty(healthy):
-    """C(nft list chains) is asked a second time, and says nothing of the rules of the chains it names."""
+    """`nft list chains` is asked a second time, and says nothing of the rules of the chains it names."""
     found = read_kube_tables(kube_nft.answers(healthy))
     name = next(name for name in healthy.chains if name.startswith("service-"))
     found.tables["ipv4"].chains[name].rules = None

@@ -15,7 +15,7 @@ from nft_audit import FAMILIES, rows, services, shown, tables
 
 
 def rewritten(made, pick, change):
-    """The name of the first chain whose rules C(pick) wants, which C(change) rewrites."""
+    """The name of the first chain whose rules `pick` wants, which `change` rewrites."""
     for name, (_properties, rules) in made.chains.items():
         for index, rule in enumerate(rules):
             if "/" in name and pick(name, rule):
@@ -153,5 +153,5 @@ def test_clients_that_are_not_led_back(layout, family):
         name = next(name for name in services(made, which) if any(rule.startswith(begin) for rule in made.chains[name][1]))
         made.chains[name][1][:] = [rule for rule in made.chains[name][1] if not rule.startswith(begin)]
         found = [row for row in service_rows(made) if row[0] != "anchor_missing"]
-        assert found and set(row[0] for row in found) == {"emptied_chain"} and all("sessionAffinity of " in row[2] for row in found)
+        assert found and {row[0] for row in found} == {"emptied_chain"} and all("sessionAffinity of " in row[2] for row in found)
         assert which == "endpoint-" or [row[1] for row in found] == [shown(name)]

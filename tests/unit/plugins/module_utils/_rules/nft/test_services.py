@@ -38,8 +38,8 @@ def test_the_services_of_the_cluster(layout, deep):
     given = clusters()
     found = seen(given, layout, deep)
     expected = kube_cluster.expected_services(given[0]) | kube_cluster.expected_services(given[1])
-    assert set(service[:4] + (service.has_endpoints,) for service in found) == expected
-    assert len(found) == len(set(service[:4] for service in found))
+    assert {service[:4] + (service.has_endpoints,) for service in found} == expected
+    assert len(found) == len({service[:4] for service in found})
     assert all((service.endpoints is None) is (not deep and service.has_endpoints and service.endpoints != frozenset()) for service in found)
 
 

@@ -39,7 +39,7 @@ def test_kube_firewall_of_nat_is_of_ipvs_mode():
 
 
 def test_iptables_chains_in_ipvs_mode():
-    rows = dict((table, (chain, count)) for table, chain, count in ask(texts.healthy(), mode="ipvs"))
+    rows = {table: (chain, count) for table, chain, count in ask(texts.healthy(), mode="ipvs")}
     assert rows == {"filter": ("KUBE-EXTERNAL-SERVICES", 4), "mangle": ("KUBE-PROXY-CANARY", 1), "nat": ("KUBE-EXT-AAAAAAAAAAAAAAAA", 9)}
 
 
@@ -120,7 +120,7 @@ def test_full_sets_in_both_are_told_of_the_one_without_the_hint():
         bare_legacy = texts.without(bare_legacy, line)
     rows = ask_backends([texts.read(hinted), texts.read(bare_legacy)])
     assert [(row["backend"], row["detail"]) for row in rows] == [("legacy", "chains of kube-proxy with rules, while kube-proxy has rules in nft, too")]
-    assert set(row["backend"] for row in ask_backends([texts.read(hinted), texts.read(bare_legacy)], "legacy")) == {"nft"}
+    assert {row["backend"] for row in ask_backends([texts.read(hinted), texts.read(bare_legacy)], "legacy")} == {"nft"}
 
 
 def test_the_iptables_that_kube_proxy_runs_says_which_backend_is_left_over():

@@ -77,4 +77,4 @@ def test_a_real_dump(name):
     from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import list_services
     services = list_services(kube_audit.read(kube_audit.sample(name)))
     told = networks_of(services)
-    assert sum(each["addresses"] for each in told["services"]) == len(set(each.address for each in services if each.address != NODE_PORT))
+    assert sum(each["addresses"] for each in told["services"]) == len({each.address for each in services if each.address != NODE_PORT})

@@ -19,7 +19,7 @@ def found(text, **known):
 
 
 def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables, rules first of all unless C(first=False)."""
+    """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table == "raw":
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"), [line for line in lines if line[0] == "-"]) + healthy

@@ -20,7 +20,7 @@ def ask(text, services=None, **known):
 
 
 def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables, rules first of all unless C(first=False)."""
+    """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table in ("raw", "security"):
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"), [line for line in lines if line[0] == "-"]) + healthy

@@ -40,11 +40,11 @@ def asked(text, mode="iptables", source="live"):
 
 
 def meaning(services):
-    return set((row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in services)
+    return {(row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in services}
 
 
 def small(*rules, **chains):
-    """A nat with one Service of three endpoints, whose chains may be written otherwise: C(svc), C(sep) in place of their rules."""
+    """A nat with one Service of three endpoints, whose chains may be written otherwise: `svc`, `sep` in place of their rules."""
     lines = ["*nat", ":KUBE-SERVICES - [0:0]", ":KUBE-MARK-MASQ - [0:0]", ":%s - [0:0]" % SVC]
     lines += [":%s - [0:0]" % name for name in (SEP, OTHER, THIRD)]
     lines += list(rules) or ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment \"ns/name:port cluster IP\" -m tcp --dport 80 -j %s" % SVC]
@@ -85,18 +85,18 @@ def test_every_kind_of_service_is_listed(node):
     services = list_services(parsed(text))
     assert meaning(services) == kube_cluster.expected_services(cluster)
     assert len(services) == len(meaning(services))
-    names = set((row.address, row.port, row.name) for row in services if row.address != "nodeport")
+    names = {(row.address, row.port, row.name) for row in services if row.address != "nodeport"}
     for service in cluster.services:
         assert (service.address, service.port, kube_cluster.title(service)) in names
 
 
 def test_endpoints_of_cluster_policies_are_those_of_the_cluster(node):
     cluster, text = node
-    rows = dict(((row.address, row.port, row.protocol), row) for row in list_services(parsed(text)))
+    rows = {(row.address, row.port, row.protocol): row for row in list_services(parsed(text))}
     for service in cluster.services:
         row = rows[service.address, service.port, service.protocol]
         assert not service.endpoints or row.cluster == (not service.internal_local)
-        wanted = set((endpoint.address, endpoint.port, service.protocol) for endpoint in service.endpoints if endpoint.local or not service.internal_local)
+        wanted = {(endpoint.address, endpoint.port, service.protocol) for endpoint in service.endpoints if endpoint.local or not service.internal_local}
         assert len(row.endpoints) == len(wanted) and set(row.endpoints) == wanted
         if service.node_port and service.endpoints:
             assert rows["nodeport", service.node_port, service.protocol].cluster == (not service.external_local)
@@ -127,11 +127,11 @@ def test_a_digest_tells_every_difference():
     one = Service("ipv4", "10.96.0.1", 80, "tcp", "ns/name", frozenset([("10.244.0.1", 8080, "tcp")]), True, True)
     others = [one._replace(family="ipv6"), one._replace(address="10.96.0.2"), one._replace(port=81), one._replace(protocol="udp"),
               one._replace(has_endpoints=False, endpoints=frozenset())]
-    assert len(set(digest([row])["services"] for row in [one] + others)) == 6
+    assert len({digest([row])["services"] for row in [one] + others}) == 6
     moved = [one._replace(endpoints=frozenset([("10.244.0.2", 8080, "tcp")])), one._replace(endpoints=frozenset([("10.244.0.1", 8081, "tcp")])),
              one._replace(cluster=False)]
-    assert set(digest([row])["services"] for row in moved) == {digest([one])["services"]}
-    assert len(set(digest([row])["endpoints"] for row in [one] + moved)) == 4
+    assert {digest([row])["services"] for row in moved} == {digest([one])["services"]}
+    assert len({digest([row])["endpoints"] for row in [one] + moved}) == 4
     assert digest([one._replace(name="other")]) == digest([one])
     assert digest([one, others[0]]) == digest([others[0], one])
     assert digest([one])["service_count"] == 1 and digest([one])["endpoint_count"] == 1
@@ -153,7 +153,7 @@ def test_the_lines_of_a_digest_are_sorted_as_a_whole():
     reached = [(address, port, "tcp") for address in ("10.1.0.1", "10.1.0.11", "fd00::5", "fd00::50") for port in (1, 10, 100)]
     services = [Service(*(key + ("", tuple(source.sample(reached, source.randrange(6))), source.random() < 0.5, source.random() < 0.7)))
                 for key in source.sample(keys, 60)]
-    heads = dict((service, "%s %s %d %s " % service[:4]) for service in services)
+    heads = {service: "%s %s %d %s " % service[:4] for service in services}
     meant = sorted(heads[service] + ("yes" if service.has_endpoints else "no") for service in services)
     behind = sorted(heads[service] + ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
                     for service in services if service.cluster for address, port, _protocol in service.endpoints)
