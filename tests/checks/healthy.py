@@ -99,7 +99,8 @@ SECTIONS = {
         "started_seconds_ago": 86000.0, "starting": None,
         "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None, "masquerade_all": False, "conntrack": {},
         "conntrack_by": "kube-proxy",
-        "tools": dict.fromkeys(("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft"), "present"),
+        "tools": dict.fromkeys(
+            ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft"), "present"),
     },
     "node_cni": {
         "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other",

@@ -13,7 +13,6 @@ Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, `#` be
 """
 
 import fnmatch
-import posixpath
 
 from .embedded import BOOT, EVENT, command
 
@@ -35,14 +34,6 @@ def parse_interfaces(text):
         elif (stanza == "iface" and key in _DOWN) or (stanza == "mapping" and key == "script"):
             found.append(command(number, rest, EVENT, exact=False))
     return found
-
-
-def parse_interfaces_sources(text, path="/etc/network/interfaces"):
-    """[(is a directory, pattern)] of what `source` and `source-directory` lines read."""
-    folder = posixpath.dirname(path)
-    words = [line.split(None, 1) for _number, line in _joined(text)]
-    return [(each[0] == "source-directory", posixpath.join(folder, each[1].strip()))
-            for each in words if len(each) == 2 and each[0] in ("source", "source-directory")]
 
 
 def _joined(text):

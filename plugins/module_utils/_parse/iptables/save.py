@@ -16,7 +16,6 @@ Grammar: iptables/iptables-save.c, iptables/xtables-save.c, iptables/nft.c (the 
 import re
 
 from . import save_fold as fold
-from .ruleset import RuleSet
 from .save_lines import LINE_LIMIT, Lines, is_rule
 from .save_rule import is_open
 
@@ -149,10 +148,3 @@ def _end_of_rule(lines, start):
         if is_open(lines[index]):
             return index + 1 if is_rule("\n".join(lines[start:index + 1])) else 0
     return None if len(lines[start]) <= LINE_LIMIT else 0
-
-
-def parse_save(text, source="text", family=None, backend=None):
-    """The RuleSet of one dump (text or bytes); an empty one for a text without anything. Of several dumps the first."""
-    reader = SaveReader(source, family, backend)
-    reader.feed(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-    return (reader.close() or [RuleSet(source, family, backend)])[0]

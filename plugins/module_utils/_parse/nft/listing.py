@@ -273,10 +273,3 @@ def _extended(some, more):
     some = some if isinstance(some, list) else list(some)
     some.extend(more)
     return some
-
-
-def parse_listing(text, rules=True):
-    """({(family, name): Table}, {kind of notice: count}) of a listing at hand; `rules=False` for `nft list chains`."""
-    reader = ListingReader(rules=rules)
-    reader.feed(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
-    return reader.close(), reader.notices

@@ -10,8 +10,8 @@ import pytest
 import kube_cluster
 import kube_dumps
 from node_processes import needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.backends import backend_evidence
+from parsed_texts import parse_save
 
 HINT = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n"
 EMPTY = "*%s\n:INPUT ACCEPT [0:0]\nCOMMIT\n"

@@ -19,7 +19,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import PROGRAMS, collect_iptables_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import Rules
 from node_sections import collect_sections
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import parse_save
+from parsed_texts import parse_save
 
 
 def look(manifest, tmp_path, place="live"):

@@ -6,7 +6,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.interfaces_file import parse_interfaces, parse_interfaces_sources
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.interfaces_file import parse_interfaces
 
 SAMPLE = """\
 # pre-up iptables -F
@@ -48,10 +48,6 @@ def test_commands_of_interfaces():
 
 def test_a_pattern_behind_auto():
     assert [each.when for each in parse_interfaces("auto /ens*\niface ens3 inet dhcp\n up x\niface eth0 inet dhcp\n up x\n")] == ["boot", "event"]
-
-
-def test_sources():
-    assert parse_interfaces_sources(SAMPLE) == [(False, "/etc/network/interfaces.d/*"), (True, "/etc/network/more.d")]
 
 
 @given(st.text(alphabet="auto ifcep-n\\\n#\r", max_size=200))

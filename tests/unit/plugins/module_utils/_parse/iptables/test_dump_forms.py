@@ -12,9 +12,8 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import json_listing
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import parse_listing
+from parsed_texts import parse_listing, parse_save
 
 FORMS = pathlib.Path(__file__).resolve().parents[5] / "fixtures" / "forms"
 

@@ -6,7 +6,7 @@
 import pytest
 from save_dumps import SAMPLE, SAMPLE6, read, told
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import parse_save
+from parsed_texts import parse_save
 
 
 def test_a_whole_dump():

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from save_dumps import SAMPLE, SAMPLE6, lines_of, read, told
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save, save_lines
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader, parse_save
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
+from parsed_texts import parse_save
 
 
 @pytest.mark.parametrize("change", [

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import BARE
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader, parse_save
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import ask_services, digest, list_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
+from parsed_texts import parse_save
 
 SETTING = Setting(None, None, "iptables", None, None, {})
 VERSIONS = ((1, 20), (1, 24), (1, 30), (1, 34))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import kube_cluster
 import kube_nft
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader, parse_listing
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
+from parsed_texts import parse_listing
 
 CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
 SAMPLE = """\

@@ -10,10 +10,10 @@ import kube_cluster
 import kube_dumps
 import kube_nft
 from node_processes import needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import KubeTables, read_kube_tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.services import digest_nft_services, list_nft_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import services
+from parsed_texts import parse_save
 
 FAMILIES = ("ipv4", "ipv6")
 
