@@ -19,7 +19,7 @@ KINDS = (
     "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch", "anchor_shadowed", "untracked",
     "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump", "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump",
     "unsound_endpoint", "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni",
-    "duplicate_rule", "orphan_chain", "idle_leftover", "unjudged_table",
+    "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain", "unjudged_table",
 )
 
 

@@ -54,10 +54,22 @@ def _dangling(rule_set, name, table):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
 
 
+def _unsettled(rule_set, table, targets):
+    """unsettled_chain: in a large cluster a Service that was deleted leaves its chain with its rules for as long as syncPeriod of kube-proxy, and
+    a Service that lost its rule in KUBE-SERVICES looks the same."""
+    waiting = [chain for chain in table.chains if chain[:9] == "KUBE-SVC-" and chain not in targets]
+    if waiting:
+        yield observe("unsettled_chain", rule_set, "nat", min(waiting), "", len(waiting),
+                      "no rule leads to %d chain%s of Services: deleted Services within syncPeriod of kube-proxy, or lost rules" % (
+                          len(waiting), "" if len(waiting) == 1 else "s"))
+
+
 def _orphans(rule_set, name, table, setting):
     unreached = []
     large = len(table.services.endpoints) > LARGE_CLUSTER or sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
     targets = table.targets(endpoints=not large)
+    if large and name == "nat" and setting.mode in (None, "iptables"):
+        yield from _unsettled(rule_set, table, targets)
     # Of the 50,000 chains of a large cluster only this one could be told.
     chains = ["KUBE-MARK-DROP"] if large else table.chains
     for chain in sorted([chain for chain in chains if chain in table.chains and chain not in targets]):

@@ -78,7 +78,12 @@ def test_kube_mark_drop_is_stale_from_1_28_on(kubernetes, told):
 
 def test_in_a_large_cluster_stale_services_may_wait():
     many = [":KUBE-SEP-%016d - [0:0]" % number for number in range(LARGE_CLUSTER + 1)]
-    assert ask(texts.adding(texts.healthy(), "nat", ":KUBE-SVC-ZZZZZZZZZZZZZZZZ - [0:0]", *many)) == []
+    assert ask(texts.adding(texts.healthy(), "nat", *many)) == []
+    found = ask(texts.adding(texts.healthy(), "nat", ":KUBE-SVC-ZZZZZZZZZZZZZZZZ - [0:0]", *many))
+    assert texts.told(found) == [("unsettled_chain", "nat", "KUBE-SVC-ZZZZZZZZZZZZZZZZ")]
+    # A Service that lost its rule looks the same, and is never silently right.
+    lost = "\n".join(line for line in texts.healthy().split("\n") if not line.startswith("-A KUBE-SERVICES -d 10.96.0.2/32"))
+    assert texts.told(ask(texts.adding(lost, "nat", *many))) == [("unsettled_chain", "nat", texts.OTHER_SVC)]
 
 
 def test_of_a_damaged_dump_nothing_is_said():
