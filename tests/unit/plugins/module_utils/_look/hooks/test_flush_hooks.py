@@ -218,7 +218,6 @@ def test_a_configuration_of_cloud_init_that_cannot_be_read(path, text, reasons, 
     assert [row["reason"].replace("/" + path + " ", "") for row in found] == reasons
 
 
-
 def test_a_script_is_followed_to_its_end(tmp_path):
     files = {"etc/cron.d/fw": "*/5 * * * * root /opt/a.sh\n", "opt/a.sh": executable("#!/bin/sh\n. /opt/lib/b\n"),
              "opt/lib/b": "sh /opt/c.sh\n/opt/a.sh\n", "opt/c.sh": "true\niptables -F\n"}
