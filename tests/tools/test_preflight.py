@@ -25,7 +25,8 @@ def test_this_machine_is_judged(tmp_path, interpreter):
                           env=dict(os.environ, VENV=str(venv), ANSIBLE_DEPRECATION_WARNINGS="1"), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert "WARNING]" not in done.stdout, done.stdout
+    # The gate warns of this machine; nothing else has to.
+    assert [line for line in done.stdout.split("\n") if "WARNING]" in line and "WARNING]: localhost: " not in line] == [], done.stdout
 
     node = json.loads((tmp_path / "nodes" / "localhost.json").read_text(encoding="utf-8"))
     statuses = [finding["status"] for finding in node["findings"]]

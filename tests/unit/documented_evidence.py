@@ -6,9 +6,12 @@
 import functools
 import importlib
 import json
+import sys
 
 LOOK = "ansible_collections.kubenode.netfilter.plugins.module_utils._look."
 TEXT = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text"
+# The oldest Python that ansible-core 2.16 runs on.
+CONTROLLER = (3, 10)
 EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
 SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains", "lock.xtables_lock", "hooks.flush_hooks",
             "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet", "kube.kube_proxy", "kube.cni")
@@ -16,10 +19,12 @@ SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", 
 
 def watch_collectors():
     """Let each collector check what it returns, where this Python can import the code of the controller; before anything imports it by name."""
+    if sys.version_info < CONTROLLER:
+        return
     try:
         evidence = importlib.import_module(EVIDENCE)
-    except (ImportError, SyntaxError):
-        return
+    except ImportError:
+        return  # A Python without Ansible.
     escaped_lines = importlib.import_module(TEXT).escaped_lines
     fitted = importlib.import_module(LOOK + "bounds").fitted
     for place in SUBJECTS:
