@@ -27,7 +27,7 @@ def shown(check, row, width, color):
     """What a user reads of a case."""
     evidence, policy = cases.case_of(row)
     report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]), _assess.exported(evidence, policy, [check], None))
-    report["summary"].update(os=None, kernel=None, needs=None)  # Each case is the same healthy node.
+    report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.
     silent = ["  %s  %s  %s" % (each["status"], each["check"], each["reason"] or each["title"])
               for each in report["findings"] if each["status"] in SILENT]
     return "\n".join([render_node(report, width, color), *silent])

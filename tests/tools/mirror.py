@@ -56,7 +56,7 @@ def mirror_of(path, top):
 
 
 def _owner(test, sources):
-    """The longest name of a source that the name of a test begins with: test__host_walk_links.py belongs to _host/walk.py, not to _host/host.py."""
+    """The longest name of a source that the name of a test begins with: test_save_fold_bounds.py belongs to save_fold.py, not to save.py."""
     words = test.stem[len("test_"):].split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
     return next((name for name in names if (sources / (name + ".py")).exists()), None)

@@ -70,7 +70,7 @@ def test_packages_are_for_all_tests(words, some):
 @pytest.fixture
 def tree(tmp_path):
     files = {
-        "plugins/a/_host/host.py": "", "plugins/a/_host/walk.py": "", "plugins/a/_deep.py": "", "plugins/a/_middle.py": "from . import _deep\n",
+        "plugins/a/_host.py": "", "plugins/a/_host_walk.py": "", "plugins/a/_deep.py": "", "plugins/a/_middle.py": "from . import _deep\n",
         "plugins/a/_used.py": "", "plugins/a/_alone.py": "", "plugins/a/kinds/one.py": "", "plugins/a/kinds/two.py": "",
         "plugins/b/look.py": "from ..a._middle import thing\n",
         "tests/unit/plugins/a/test__host.py": "", "tests/unit/plugins/a/test__host_far.py": "", "tests/unit/plugins/a/test__host_walk_links.py": "",
@@ -84,8 +84,8 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("source, tests", [
-    ("plugins/a/_host/host.py", ["tests/unit/plugins/a/test__host.py", "tests/unit/plugins/a/test__host_far.py"]),
-    ("plugins/a/_host/walk.py", ["tests/unit/plugins/a/test__host_walk_links.py"]),
+    ("plugins/a/_host.py", ["tests/unit/plugins/a/test__host.py", "tests/unit/plugins/a/test__host_far.py"]),
+    ("plugins/a/_host_walk.py", ["tests/unit/plugins/a/test__host_walk_links.py"]),
     ("plugins/a/kinds/two.py", ["tests/unit/plugins/a/test_kinds.py"]),
     ("plugins/a/_used.py", ["tests/unit/test_uses.py"]),
     ("plugins/a/_deep.py", ["tests/unit/plugins/b/test_look.py"]),
