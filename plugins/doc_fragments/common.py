@@ -81,7 +81,7 @@ options:
       - What kind of place the tree is. V(auto) finds it out; over a chroot connection an image looks like V(/).
       - A tree without programs is a part of a node's files. To a module that only looks it is a V(bundle), to one that changes it a V(image).
       - Only in a V(live) place the running kernel is read, modules are loaded and commands are started.
-      - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. What is not in it was not collected, and is
+      - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. A missing file was not collected, and is
         V(uncollected) in C(collected) instead of V(absent).
     type: str
     choices: [auto, live, image, container, bundle]

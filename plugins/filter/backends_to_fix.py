@@ -9,8 +9,8 @@ short_description: What role C(harden_iptables_backend) is to work on
 version_added: 0.1.0
 description:
   - From the facts of a host after M(kubenode.netfilter.assess), why its iptables programs are to be switched, and which families have chains of
-    kubelet and kube-proxy in another backend than the one that is asked for. With V(auto) that is kubelet's, and where it cannot be told, the
-    programs'.
+    kubelet and kube-proxy in another backend than the requested one. With V(auto) that is kubelet's backend, and where it is not known, the
+    backend of the programs.
   - Both are empty for an immutable host.
 options:
   _input:
@@ -39,7 +39,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What is to be done.
+  description: The work to do.
   type: dict
   contains:
     align: {description: 'Ids of checks that failed, and a sentence where another backend is asked for.', type: list, elements: str, sample: [BACKEND002]}

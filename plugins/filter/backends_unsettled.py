@@ -5,12 +5,12 @@
 
 DOCUMENTATION = r"""
 name: backends_unsettled
-short_description: What is missing of a migration between the backends of iptables
+short_description: Missing conditions of a migration between the backends of iptables
 version_added: 0.1.0
 description:
-  - From the facts of a host after M(kubenode.netfilter.assess) of C(BACKEND) and C(CHAIN), what is not yet as it should be after the boot. The
-    programs are the target, kubelet and kube-proxy have their chains there, the anchors of mode and version exist, and the other backend
-    holds nothing of Kubernetes.
+  - From the facts of a host after M(kubenode.netfilter.assess) of C(BACKEND) and C(CHAIN), the conditions that are not met yet after the boot. The
+    conditions are that the programs use the target backend, kubelet and kube-proxy have their chains there, the anchors of mode and version
+    exist, and the other backend holds no rules of Kubernetes.
 options:
   _input:
     description: The C(ansible_facts) of a host.

@@ -12,7 +12,7 @@ description:
   - It is no less than what kube-proxy writes at its start, because any other value would be overwritten. Where kube-proxy leaves the limit
     alone, it is no less than what kube-proxy takes for enough (131072, and 32768 for each processor).
   - It is rounded up to a power of two. Where that is more than O(ceiling), or than O(memory_percent) of the memory at 400 bytes for an entry,
-    it is rounded down to a power of two below that, and RV(_value) says what bounds it.
+    it is rounded down to a power of two below that, and RV(_value) names the bound.
 options:
   _input:
     description: Memory of the node in bytes.

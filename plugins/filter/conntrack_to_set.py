@@ -16,7 +16,7 @@ options:
     type: dict
     required: true
   max:
-    description: The limit to set whatever was found; V(0) takes what the formula says where something was found.
+    description: The limit to set, even without findings; V(0) takes the result of the formula where something was found.
     type: int
     default: 0
   buckets:
@@ -32,11 +32,11 @@ options:
     type: dict
     default: {}
   lower:
-    description: Whether a limit may be lowered to what the formula says.
+    description: Whether a limit may be lowered to the result of the formula.
     type: bool
     default: false
   yields:
-    description: Whether findings count that are fixed only where a file of somebody else yields.
+    description: Whether findings count whose fix comments out a conflicting sysctl line of another file.
     type: bool
     default: false
 author:

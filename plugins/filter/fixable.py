@@ -8,7 +8,7 @@ name: fixable
 short_description: Failing findings that a role fixes at a class of change
 version_added: 0.1.0
 description:
-  - Selects, of the findings of M(kubenode.netfilter.assess), those that fail and whose fix is a role, up to a class of change.
+  - Selects the findings of M(kubenode.netfilter.assess) that fail and whose fix is a role, up to a class of change.
 options:
   _input:
     description: Findings of one host.

@@ -9,7 +9,7 @@ short_description: Kernel modules a node has to load or persist
 version_added: 0.1.0
 description:
   - From the facts of a host after M(kubenode.netfilter.assess), the O(kubenode.netfilter.kernel_modules#module:name) to hand over, sorted.
-  - Where nothing has to be loaded or persisted the list is empty. Else it also holds what O(file) persists already and the node still
+  - Where nothing has to be loaded or persisted the list is empty. Otherwise it also holds the modules that O(file) persists already and the node still
     needs, because that file is written as a whole.
   - Empty for an immutable host.
 options:

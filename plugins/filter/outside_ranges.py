@@ -8,7 +8,7 @@ name: outside_ranges
 short_description: Addresses and networks that are in none of some ranges
 version_added: 0.1.0
 description:
-  - Selects what is not, with all its addresses, in one of the ranges.
+  - Selects each element whose addresses are not all in one of the ranges.
 options:
   _input:
     description: Addresses such as V(10.244.1.7), or ranges such as V(10.244.1.0/24).
@@ -34,7 +34,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What is outside, as it was given and in its order.
+  description: The elements outside of the ranges, as they were given and in their order.
   type: list
   elements: str
 """

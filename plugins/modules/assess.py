@@ -39,7 +39,7 @@ options:
   gather_subset:
     description:
       - Sections of evidence to collect.
-      - By default what the checks that run need.
+      - The default is the sections that the selected checks need.
     type: list
     elements: str
     choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, flush_hooks, conntrack, ipvs, kubelet, kube_proxy, cni]
@@ -56,7 +56,7 @@ options:
         zstd) or a single dump.
       - It is laid out as a tree in a private temporary folder, which is removed when the task ends. Nothing is contacted. The task needs the
         connection plugin C(local).
-      - What the bundle does not hold is skipped, and check C(BUNDLE001) says once what is missing.
+      - Checks of evidence that the bundle does not hold are skipped, and check C(BUNDLE001) lists the missing evidence once.
     type: str
   kernel:
     description: Release of an installed kernel to judge for, instead of the running one or the one that boots next.
@@ -83,8 +83,8 @@ options:
     default: 180
   settle:
     description:
-      - For so many seconds, at most V(86400), look again while kube-proxy has just started and its rules are not there yet; V(0) judges the first
-        look, in which what is missing is unknown.
+      - For so many seconds, at most V(86400), look again while kube-proxy has just started and its rules are not there yet. V(0) judges the first
+        look; missing rules are unknown then.
     type: int
     default: 0
   unreachable:
@@ -93,7 +93,7 @@ options:
     choices: [warn, fail]
     default: warn
   attempts:
-    description: Fixes that were tried before and failed; findings for the same subject say so.
+    description: Fixes that were tried before and failed; findings for the same subject report them.
     type: list
     elements: dict
     suboptions:
@@ -127,8 +127,8 @@ EXAMPLES = r"""
 RETURN = r"""
 ansible_facts:
   description:
-    - Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only those are told that
-      the node needs or that one of its sysctls hangs on.
+    - Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only
+      the ones that the node or one of its sysctls needs are listed.
     - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its checks are unknown.
   returned: always
   type: dict
@@ -142,7 +142,7 @@ ansible_facts:
         check: {description: Id of the check., type: str, returned: always, sample: KMOD003}
         subject: {description: What it is about; empty where a check speaks of the node., type: str, returned: always, sample: nf_conntrack}
         title: {description: What the check makes sure of., type: str, returned: always, sample: The node forwards packets}
-        problem: {description: 'What is wrong, in one sentence; null where nothing fails or is waived, and where the check has no such sentence.', type: str,
+        problem: {description: 'The fault, in one sentence; null where nothing fails or is waived, and where the check has no such sentence.', type: str,
                   returned: always, sample: 'The node does not forward packets: net.ipv4.ip_forward is 0, must be 1'}
         status: {description: 'One of pass, fail, skip, unknown, waived.', type: str, returned: always, sample: fail}
         severity: {description: 'One of info, low, medium, high.', type: str, returned: always, sample: high}
@@ -160,7 +160,7 @@ ansible_facts:
         subject: {description: 'Name, or names of which one will do.', type: str, returned: always, sample: nf_conntrack}
         name: {description: The alternative that is nearest to working., type: str, returned: always, sample: nf_conntrack}
         any_of: {description: The alternatives., type: list, elements: str, returned: always}
-        optional: {description: Whether absence is only told., type: bool, returned: always}
+        optional: {description: Whether absence is only reported., type: bool, returned: always}
         on_demand: {description: Whether something loads it when it is needed., type: bool, returned: always}
         reason: {description: Who needs it and what for., type: str, returned: always}
         state: {description: State on the judged kernel., type: str, returned: always, sample: loadable}
@@ -197,7 +197,7 @@ ansible_facts:
         needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.', type: str, returned: always,
                 sample: 'ipvs mode, nft backend, Kubernetes 1.31'}
         disabled:
-          description: Checks that C(node_policy_disabled_checks) disables, of those that were to run.
+          description: Checks of this run that C(node_policy_disabled_checks) disables.
           type: list
           elements: dict
           returned: always

@@ -9,23 +9,23 @@ module: conntrack
 short_description: Size connection tracking of a node, now and at boot
 version_added: 0.1.0
 description:
-  - Sets the limit of connection tracking, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. What is asked for
-    is written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that bring the keys into one below
-    C(/etc/modules-load.d), and is set in the running kernel.
-  - The limit and the buckets are raised and never lowered, unless O(lower) says so. What another file of C(sysctl.d) asks for is not lowered
+  - Sets the limit of connection tracking, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. The requested values
+    are written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that bring the keys into one below
+    C(/etc/modules-load.d), and the values are set in the running kernel.
+  - The limit and the buckets are raised; only O(lower) allows to lower them. A value that another file of C(sysctl.d) sets is not lowered
     either.
-  - Where buckets and a limit hold at boot, one file below C(/etc/modprobe.d) tells the buckets to the module as well (C(hashsize)). That option
-    alone would make the limit eight times as much, so it is never written without the line for the limit. It means nothing where nf_conntrack is
+  - Where buckets and a limit hold at boot, one file below C(/etc/modprobe.d) sets the buckets for the module as well (C(hashsize)). That option
+    alone would make the limit eight times as much, so it is never written without the line for the limit. It has no effect where nf_conntrack is
     built into the kernel; there C(sysctl.d) sets the buckets, and C(nf_conntrack.hashsize) on the command line does so from the start.
-  - Each value is looked at again after it was set, and what becomes of it at the next boot and at kube-proxy's next start is worked out as
-    M(kubenode.netfilter.conntrack_facts) does.
-  - Files and values are asked after before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as it was.
+  - Each value is read again after it was set. Its value after the next boot and after kube-proxy's next start is predicted as in
+    M(kubenode.netfilter.conntrack_facts).
+  - Files and values are tested before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as it was.
   - Keys that an earlier run wrote stay in the file until O(state=absent).
   - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/conntrack). They are written before the change is made, so a
     run that is killed can be undone, or run again. The record also keeps what was lost until the limit was raised, so that only later losses
     count as such.
   - In an image files are written and nothing is set. In a container nothing is done, because connection tracking is the node's.
-  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -40,7 +40,7 @@ options:
     description:
       - V(present) raises, sets and persists.
       - V(absent) puts every file back byte for byte and removes what was added. A file that was changed since is left alone, and the module
-        fails with its name. Values of now stay, unless O(lower) says so.
+        fails with its name. Running values stay, unless O(lower) is set.
     type: str
     choices: [present, absent]
     default: present
@@ -52,7 +52,7 @@ options:
     type: int
   resize:
     description:
-      - Whether the hash table of now is made larger. All entries move at once and packets wait meanwhile, which is felt on a busy node.
+      - Whether the running hash table is enlarged. All entries move at once and packets wait meanwhile, which users of a busy node notice.
       - V(auto) does so where the limit is more than eight times the buckets, V(always) whenever it has fewer than O(buckets), V(never) leaves
         it to the next boot.
     type: str
@@ -78,7 +78,7 @@ options:
       - net.netfilter.nf_conntrack_tcp_be_liberal
     default: []
   modules:
-    description: Modules to be listed for the boot besides those that bring the keys, so that lines of other files for their keys count.
+    description: Modules to list for the boot besides the modules that bring the keys, so that lines of other files for their keys are applied.
     type: list
     elements: str
     choices: [br_netfilter, nf_conntrack]
@@ -93,16 +93,16 @@ options:
     default: true
   lower:
     description:
-      - Set the limit and the buckets to just what is asked for, lower ones too, and set a limit where there is none.
+      - Set the limit and the buckets to exactly the requested values, lower ones too, and set a limit where none is set.
       - With O(state=absent), set what was set back to what it was before, unless it was changed since.
       - Never below the connections there are.
     type: bool
     default: false
   yield_files:
     description:
-      - Let a file of somebody else yield that would undo a value at boot. Its line becomes a comment. A file of a package in C(sysctl.d) is left
+      - Comment out a conflicting sysctl line of another file, which would undo a value at boot. A file of a package in C(sysctl.d) is left
         alone and hidden by an edited copy in C(/etc/sysctl.d).
-      - Files of C(sysctl.d) whose names sort behind O(file), C(/etc/sysctl.conf) and those of ufw can yield. Profiles of tuned and settings of
+      - This edits files of C(sysctl.d) whose names sort after O(file), C(/etc/sysctl.conf) and the files of ufw. Profiles of tuned and settings of
         docker and kube-proxy are reported and stay.
     type: bool
     default: false
@@ -150,7 +150,7 @@ settings:
     wanted: {description: 'The value that is aimed at; null where nothing is done about it.', type: int, returned: always, sample: 524288}
     before: {description: 'Its value before; null where it could not be read or does not exist.', type: int, returned: always, sample: 131072}
     after: {description: 'Its value afterwards; in check mode the one a run aims at.', type: int, returned: always, sample: 524288}
-    at_boot: {description: 'Its value after the next boot; null where that cannot be told.', type: int, returned: always, sample: 524288}
+    at_boot: {description: 'Its value after the next boot; null where that is not known.', type: int, returned: always, sample: 524288}
     after_kube_proxy: {description: 'Its value after kube-proxy has started; null likewise.', type: int, returned: always, sample: 131072}
     persisted: {description: Whether a line of O(file) makes it so., type: bool, returned: always, sample: true}
     failed: {description: Whether it is not what was asked for., type: bool, returned: always, sample: false}

@@ -6,14 +6,14 @@
 
 DOCUMENTATION = r"""
 module: conntrack_facts
-short_description: Tell how full the table of connection tracking is, what was lost, and who sets its limits
+short_description: Report how full the conntrack table is, what was lost, and what sets its limits
 version_added: 0.1.0
 description:
-  - A full table drops connections in silence. Its limit is set by the kernel, by sysctl.d, by options of the module nf_conntrack, by ufw
-    or tuned, and by kube-proxy at its start, which puts back what an administrator raised, depending on its version.
-  - It tells the limit, the connections and the buckets of now, the memory a full table takes, what was lost since the boot, and for each
-    sysctl that connections and bridges of Kubernetes depend on what it is now, at the next boot, and after kube-proxy's next start, and
-    who says so.
+  - When the conntrack table is full, the kernel drops new connections. The limit is set by the kernel, by sysctl.d, by options of the module
+    nf_conntrack, by ufw or tuned, and by kube-proxy, some versions of which lower a raised limit at their start.
+  - The module returns the current limit, connections and buckets, the memory a full table takes, and what was lost since the boot. For each
+    sysctl that connections and bridges of Kubernetes depend on, it returns the value now, at the next boot, and after kube-proxy's next start,
+    and what sets it.
   - Counters are the kernel's own, by the names of its columns. A kernel that has no C(/proc/net/stat/nf_conntrack) is asked over netlink,
     where the module nf_conntrack_netlink is loaded.
   - C(dmesg) is run where connections were lost, and C(conntrack -L) where O(top) asks for it. Nothing is changed and no module is loaded.
@@ -64,7 +64,7 @@ ansible_facts:
   type: dict
   contains:
     node_conntrack:
-      description: The section C(conntrack) of the evidence. Figures of now are null where the place is not live or nf_conntrack is not loaded.
+      description: The section C(conntrack) of the evidence. Current figures are null where the place is not live or nf_conntrack is not loaded.
       returned: success
       type: dict
       contains:
@@ -72,19 +72,19 @@ ansible_facts:
         collected:
           description:
             - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
-            - C(consumers) and C(kernel_log) are V(absent) where nobody had to look at them.
+            - C(consumers) and C(kernel_log) are V(absent) where they were not needed.
           type: dict
           returned: always
           sample: {consumers: absent, counters: ok, kernel_log: absent, module_options: ok, slab: ok, sysctl_d: ok, table: ok}
         memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
         cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
-        max: {description: The limit (nf_conntrack_max); V(0) is none., type: int, returned: always, sample: 131072}
+        max: {description: The limit (nf_conntrack_max); V(0) is no limit., type: int, returned: always, sample: 131072}
         limit_when_loaded:
-          description: The limit that nf_conntrack brings when it is loaded now; null where it is loaded, and where that cannot be told.
+          description: The limit that nf_conntrack brings when it is loaded now; null where it is loaded, and where that is not known.
           type: int
           returned: always
           sample: null
-        count: {description: Connections of now in the network namespace of the node., type: int, returned: always, sample: 20480}
+        count: {description: Current connections in the network namespace of the node., type: int, returned: always, sample: 20480}
         used_percent: {description: Share of the limit they fill., type: float, returned: always, sample: 15.6}
         buckets: {description: Buckets of the hash table., type: int, returned: always, sample: 65536}
         max_per_bucket: {description: Limit by buckets. Lookups take long above 8., type: float, returned: always, sample: 2.0}
@@ -123,18 +123,18 @@ ansible_facts:
               sample: boot
             since_uptime_seconds: {description: The same in seconds since the boot., type: int, returned: always, sample: 0}
         kernel_log:
-          description: What the kernel's log says; the lines are rate limited and old ones go, so that none proves nothing.
+          description: Lines of the kernel's log. They are rate limited and old ones are removed, so a log without such lines proves nothing.
           type: dict
           returned: always
           contains:
-            table_full: {description: Lines about a full table; null where nobody looked., type: int, returned: always, sample: 4}
+            table_full: {description: Lines about a full table; null where it was not searched., type: int, returned: always, sample: 4}
             since: {description: Since when they were counted., type: str, returned: always, sample: boot}
         entry_bytes: {description: What an entry takes without its extensions., type: int, returned: always, sample: 256}
         entry_bytes_from: {description: 'V(the kernel), or V(estimate), which has room for extensions.', type: str, returned: always, sample: the kernel}
         total_bytes: {description: What a full table takes., type: int, returned: always, sample: 34078720}
         memory_percent: {description: Share of the node's memory that is., type: float, returned: always, sample: 0.4}
         timeouts:
-          description: Timeouts of now in seconds.
+          description: Current timeouts in seconds.
           type: dict
           returned: always
           sample: {net.netfilter.nf_conntrack_tcp_timeout_close_wait: 3600, net.netfilter.nf_conntrack_tcp_timeout_established: 86400}
@@ -168,23 +168,23 @@ ansible_facts:
             key: {description: Its name., type: str, returned: always, sample: net.netfilter.nf_conntrack_max}
             module: {description: Module that brings it; null where it is always there., type: str, returned: always, sample: nf_conntrack}
             now: {description: Its value., type: raw, returned: always, sample: 131072}
-            at_boot: {description: Its value after a boot before kube-proxy starts; null where nobody can tell., type: raw, returned: always, sample: 262144}
+            at_boot: {description: Its value after a boot before kube-proxy starts; null where it is not known., type: raw, returned: always, sample: 262144}
             at_boot_by:
               description: What sets it then; null is the default of the kernel.
               type: str
               returned: always
               sample: /etc/sysctl.d/90-kubelet.conf:3
-            after_kube_proxy: {description: Its value once kube-proxy has started; null where nobody can tell., type: raw, returned: always, sample: 131072}
+            after_kube_proxy: {description: Its value once kube-proxy has started; null where it is not known., type: raw, returned: always, sample: 131072}
             owner:
               description: Who has the last word; null is the default of the kernel.
               type: str
               returned: always
               sample: kube-proxy (conntrack.maxPerCore and conntrack.min)
-            survives: {description: Whether the value of now is there again after all of that., type: bool, returned: always, sample: true}
-            assigned: {description: What sysctl.d says., type: raw, returned: always, sample: 262144}
-            assigned_by: {description: The line that says so., type: str, returned: always, sample: /etc/sysctl.d/90-kubelet.conf:3}
-            overruled: {description: Whether that line is there for nothing; null where nobody can tell., type: bool, returned: always, sample: true}
-            late: {description: Whether it is passed over because the module is loaded later; null where that cannot be told., type: bool,
+            survives: {description: Whether the current value is the same after all of that., type: bool, returned: always, sample: true}
+            assigned: {description: The value in sysctl.d., type: raw, returned: always, sample: 262144}
+            assigned_by: {description: The line that sets it., type: str, returned: always, sample: /etc/sysctl.d/90-kubelet.conf:3}
+            overruled: {description: Whether that line has no effect; null where it is not known., type: bool, returned: always, sample: true}
+            late: {description: Whether it is ignored because the module is loaded later; null where that is not known., type: bool,
                    returned: always, sample: false}
             kube_proxy_decides: {description: Whether kube-proxy's start makes it another one., type: bool, returned: always, sample: true}
             missing: {description: Whether it does not exist now., type: bool, returned: always, sample: false}
@@ -216,7 +216,7 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            now: {description: The parameter of now., type: int, returned: always, sample: 65536}
+            now: {description: The current parameter., type: int, returned: always, sample: 65536}
             option: {description: What modprobe.d or the command line of the kernel asks for., type: int, returned: always, sample: null}
             option_by: {description: Where., type: str, returned: always, sample: null}
         kube_proxy:
@@ -266,9 +266,9 @@ ansible_facts:
             limited_by: {description: 'V(memory), V(ceiling), or null where the need is met.', type: str, returned: always, sample: null}
             because: {description: Why., type: str, returned: always, sample: kube-proxy sets 131072 at its start; 20480 connections need 34134}
             peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
-            peak_because: {description: What says so., type: str, returned: always, sample: the count of now}
+            peak_because: {description: Source of this value., type: str, returned: always, sample: the count of now}
             enough:
-              description: Whether the limit of now, or C(limit_when_loaded), will do; null where neither is known.
+              description: Whether the current limit, or C(limit_when_loaded), is enough; null where neither is known.
               type: bool
               returned: always
               sample: true

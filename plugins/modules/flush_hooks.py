@@ -6,12 +6,12 @@
 
 DOCUMENTATION = r"""
 module: flush_hooks
-short_description: Take hooks that flush the firewall out of a node, reversibly
+short_description: Remove hooks that flush the firewall from a node, reversibly
 version_added: 0.1.0
 description:
   - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the danger of each.
-  - Of an administrator's script, or of a line in a table of cron and the like, the one command goes and everything else stays. Where the
-    command cannot simply go, C(:) takes its place. A restore of saved rules at boot stays and gets C(--noflush). The result must read
+  - Of an administrator's script, or of a line in a table of cron and the like, only the one command is removed. Where the
+    command cannot simply be removed, C(:) replaces it. A restore of saved rules at boot stays and gets C(--noflush). The result must read
     the same but for that command, and on a live node the script's own shell must parse it (C(sh -n)).
   - A packaged unit is never edited. It gets a drop-in that clears a stop or reload that flushes, replaces a start that flushes by one with
     C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node C(systemd-analyze verify) has to take the
@@ -23,7 +23,7 @@ description:
   - Nothing is started, stopped, restarted or reloaded. Only C(systemctl daemon-reload) is run where units changed on a live node.
   - Where a script adds rules after a flush that is removed, each further run adds them once more. The module warns of that.
   - A file keeps its mode, owner, ACL, label and line endings.
-  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -47,9 +47,9 @@ options:
     default: []
   start:
     description:
-      - What is done about a unit that flushes when it starts.
-      - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A start that can not be
-        changed that way, such as C(nft -f) of a configuration that flushes the whole ruleset, is left to the boot, before kubelet.
+      - The change to a unit that flushes when it starts.
+      - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A start that cannot be
+        changed like this, such as C(nft -f) of a configuration that flushes the whole ruleset, is left to the boot, before kubelet.
       - V(mask) keeps it from starting at all, so its rules are not loaded any more. A unit whose own file is in C(/etc/systemd/system)
         cannot be masked and is treated as with V(noflush).
     type: str
@@ -104,7 +104,7 @@ hooks:
   contains:
     path: {description: The file it stands in., type: str, returned: always, sample: /usr/local/sbin/maintenance.sh}
     line: {description: Where in it; null where it is the file or the unit as a whole., type: int, returned: always, sample: 12}
-    command: {description: 'The command alone, secrets masked; null where it is none.', type: str, returned: always, sample: systemctl restart iptables}
+    command: {description: 'The command alone, secrets masked; null where none exists.', type: str, returned: always, sample: systemctl restart iptables}
     kind:
       description: 'What kind of file it is, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
       type: str
@@ -114,7 +114,7 @@ hooks:
     triggers: {description: When it runs., type: list, elements: str, returned: always, sample: [by_hand]}
     action:
       description:
-        - What is done.
+        - The change.
         - V(removed) takes the command out, V(noflush) gives it C(--noflush), V(drop_in) neutralises it in its unit, V(ordered) leaves
           it to the boot before kubelet, V(masked) keeps its unit from starting, V(diverted) puts an edited copy in the place of a packaged
           script, V(cleaned) takes chains out of a saved rule set. Null where nothing is done.
@@ -130,7 +130,7 @@ files:
   elements: str
   sample: [/var/lib/kubenode-netfilter/flush_hooks/record.json, /usr/local/sbin/maintenance.sh]
 daemon_reload:
-  description: Whether systemd is told to read its units again.
+  description: Whether systemd reads its units again (daemon-reload).
   returned: always
   type: bool
   sample: false

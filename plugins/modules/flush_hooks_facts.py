@@ -9,15 +9,15 @@ module: flush_hooks_facts
 short_description: Find what flushes the firewall of a Kubernetes node, and when
 version_added: 0.1.0
 description:
-  - A script or a service that flushes rules takes those of Kubernetes and of the network plugin with it. kubelet sets its chains up once,
-    at its start, so what it met then stays broken until somebody restarts it.
-  - It searches units of systemd with their drop-ins, the scripts that they run and those that these run, cron, cloud-init, the dispatchers of
+  - A script or a service that flushes rules also removes the rules of Kubernetes and of the network plugin. kubelet sets its chains up once,
+    at its start, so a chain that it could not set up then stays broken until somebody restarts kubelet.
+  - It searches units of systemd with their drop-ins, the scripts that they run and that these scripts run, cron, cloud-init, the dispatchers of
     NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev, logrotate, hooks of apt and dnf, the firewall services of
     distributions with their settings, saved rule sets, and the directories you name.
-  - For each command it tells what it destroys, what sets it off, and whether it is live. Comments, printed texts, here-documents that are
-    only written, functions that nobody calls and flushes of a program's own chains are no hooks.
-  - Files are read, nothing else. One question goes to C(systemctl show) on a live node. No script is run.
-  - Scripts in other languages than those of shells and nft are not read; those with a word of the firewall are named.
+  - For each command it returns what it destroys, its trigger, and whether it is live. Comments, printed texts, here-documents that are
+    only written, functions that are never called and flushes of a program's own chains are no hooks.
+  - It only reads files, and runs C(systemctl show) once on a live node. No script is run.
+  - Scripts in languages other than shells and nft are not read; the ones with a word of the firewall are named.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -70,7 +70,7 @@ ansible_facts:
             {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok, network_manager: absent,
              networkd_dispatcher: absent, package_hooks: ok, rc_local: absent, saved_rules: absent, systemd: ok, udev: ok}
         hooks:
-          description: One row for each command. What is live comes first, and what runs by itself before what is asked for.
+          description: One row for each command. Live ones come first, and ones that run by themselves before ones that a person starts.
           type: list
           elements: dict
           returned: always
@@ -117,7 +117,7 @@ ansible_facts:
               returned: always
               sample: 'no'
             service: {description: 'The unit that the command starts, stops or reloads, or null.', type: str, returned: always, sample: iptables.service}
-            verb: {description: What that unit is told; or null., type: str, returned: always, sample: restart}
+            verb: {description: The verb for that unit; or null., type: str, returned: always, sample: restart}
             unit: {description: The unit that runs the command; or null., type: str, returned: always, sample: null}
             triggers:
               description:
@@ -135,8 +135,8 @@ ansible_facts:
               sample: ['/etc/cron.d/firewall:4']
             live:
               description:
-                - Whether the node runs it. True where its unit is active or enabled, or whoever reads its place would run it.
-                - Null where nobody can tell, and for scripts that only people run.
+                - Whether the node runs it. True where its unit is active or enabled, or the program that reads its place would run it.
+                - Null where that is not known, and for scripts that only people run.
               type: bool
               returned: always
               sample: true
@@ -189,11 +189,11 @@ ansible_facts:
               type: str
               returned: always
               sample: ' The rule set without these rules is saved afterwards (/etc/iptables/rules.v4): a boot does not bring rules of others back.'
-            rebuilt: {description: 'What kubelet and kube-proxy rebuild, where the script restarts them afterwards; else empty.', type: str,
+            rebuilt: {description: 'What kubelet and kube-proxy rebuild, where the script restarts them afterwards; otherwise empty.', type: str,
                       returned: always, sample: ' Afterwards it restarts kubelet. kubelet rebuilds KUBE-FIREWALL.'}
             lost: {description: What stays lost in spite of that., type: str, returned: always,
                    sample: ' Stays lost: KUBE-FORWARD of kube-proxy (until it is restarted), rules of others.'}
-            advice: {description: 'What has to be known before a command goes: it adds rules later, or is a script of a distribution; else empty.',
+            advice: {description: 'Why a removal needs care: the script adds rules later, or belongs to a distribution; otherwise empty.',
                      type: str, returned: always, sample: ''}
             purpose: {description: As of a hook., type: str, returned: always, sample: null}
             unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always, sample: iptables.service}
@@ -213,7 +213,7 @@ ansible_facts:
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: iptables.service is active}
             confidence: {description: The least sure of all commands., type: str, returned: always, sample: certain}
-        file_count: {description: How many such rows there are; forty at most are told., type: int, returned: always, sample: 2}
+        file_count: {description: How many such rows there are; at most forty are listed., type: int, returned: always, sample: 2}
         saved_rule_sets:
           description: Files that hold rules, those with chains of Kubernetes first, at most twenty.
           type: list
@@ -239,7 +239,7 @@ ansible_facts:
               sample: 295
             replayed_by: {description: 'Units and scripts that load it, at most five.', type: list, elements: str, returned: always,
                           sample: [netfilter-persistent.service]}
-            at_boot: {description: Whether a boot loads it; null where that cannot be told., type: bool, returned: always, sample: true}
+            at_boot: {description: Whether a boot loads it; null where that is not known., type: bool, returned: always, sample: true}
             saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.', type: list, elements: str,
                        returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
         written:
@@ -280,8 +280,8 @@ ansible_facts:
           contains:
             unit: {description: The unit., type: str, returned: always, sample: iptables.service}
             path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
-            state: {description: As C(systemctl is-enabled) says., type: str, returned: always, sample: enabled}
-            active: {description: 'As C(systemctl is-active) says; null where systemd does not answer.', type: str, returned: always,
+            state: {description: As C(systemctl is-enabled) prints it., type: str, returned: always, sample: enabled}
+            active: {description: 'As C(systemctl is-active) prints it; null where systemd does not answer.', type: str, returned: always,
                      sample: inactive}
         firewalld:
           description: Settings of firewalld, null where it is not installed.
@@ -292,7 +292,7 @@ ansible_facts:
             flush_all_on_reload: {description: FlushAllOnReload; it concerns rules of firewalld itself., type: bool, returned: always, sample: true}
             cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
             direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables., type: int, returned: always, sample: 0}
-            live: {description: Whether it runs or starts by itself; null where nobody can tell., type: bool, returned: always, sample: false}
+            live: {description: Whether it runs or starts by itself; null where it is not known., type: bool, returned: always, sample: false}
             live_because: {description: Why., type: str, returned: always, sample: firewalld.service is disabled and inactive}
         ufw:
           description: Settings of ufw, null where it is not installed.
@@ -302,7 +302,7 @@ ansible_facts:
             enabled: {description: ENABLED., type: bool, returned: always, sample: false}
             manage_builtins: {description: MANAGE_BUILTINS; with it ufw flushes built-in chains., type: bool, returned: always, sample: false}
             ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always, sample: true}
-            live: {description: Whether its unit runs or starts by itself; null where nobody can tell., type: bool, returned: always, sample: true}
+            live: {description: Whether its unit runs or starts by itself; null where it is not known., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}
         scanned:
           description: What was read.

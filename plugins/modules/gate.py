@@ -17,7 +17,7 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   mode:
-    description: V(fail) fails a host that does not pass, V(warn) only prints a warning that says why, V(never) does neither.
+    description: V(fail) fails a host that does not pass, V(warn) only prints a warning with the reasons, V(never) does neither.
     type: str
     choices: [fail, warn, never]
     default: fail
@@ -58,7 +58,7 @@ blocked:
   type: bool
   sample: true
 blocking:
-  description: One sentence for each reason why the host does not pass, what is worst first.
+  description: One sentence for each reason why the host does not pass, the worst first.
   returned: always
   type: list
   elements: str

@@ -78,7 +78,7 @@ ansible_facts:
           sample: null
           contains:
             files: {description: Files of the bundle., type: int, returned: always, sample: 812}
-            recognised: {description: Those that tell something of the node., type: int, returned: always, sample: 44}
+            recognised: {description: Number of files with evidence of the node., type: int, returned: always, sample: 44}
             lacks:
               description: What of a node the bundle does not hold.
               type: list
@@ -86,7 +86,7 @@ ansible_facts:
               returned: always
               sample: []
               contains:
-                subject: {description: What is missing., type: str, returned: always, sample: loaded modules (lsmod)}
+                subject: {description: The missing evidence., type: str, returned: always, sample: loaded modules (lsmod)}
                 evidence: {description: Why it is unknown., type: str, returned: always, sample: the bundle does not hold it}
         boot_id:
           description: The kernel's boot id; null outside of a live place.
@@ -110,7 +110,7 @@ ansible_facts:
         memory_bytes: {description: Memory of the node; null outside of a live place., type: int, returned: always, sample: 16773074944}
         cpu_count: {description: Processors online; null outside of a live place., type: int, returned: always, sample: 4}
         ipv6:
-          description: Whether IPv6 is available in the node's network namespace; null where it cannot be told.
+          description: Whether IPv6 is available in the node's network namespace; null where it is not known.
           type: bool
           returned: always
           sample: true

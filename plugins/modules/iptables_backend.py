@@ -13,11 +13,11 @@ description:
     distribution's own mechanism. These are C(update-alternatives) (Debian, openSUSE), C(alternatives) (the Red Hat family), or links to
     C(xtables-nft-multi) and C(xtables-legacy-multi) that are replaced by a rename. Where one group fails, all are put back.
   - In an image nothing is run. The state files and links are written that the tools would leave.
-  - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). What writes them keeps doing so until
-    the node is rebooted, so switching alone would only hide the break until then.
-  - A refusal is no failure. RV(refused) says in one sentence why nothing was done, as on a system that has no such backend, a kernel without
-    legacy tables, an immutable system, or where somebody changed since what should be undone.
-  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+  - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). A running program keeps writing to that backend until
+    the node is rebooted, so switching alone would only hide the fault until then.
+  - A refusal is no failure. RV(refused) gives the reason in one sentence, for example a system without such a backend, a kernel without
+    legacy tables, an immutable system, or a state that somebody changed since the switch that should be undone.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -58,14 +58,14 @@ options:
     type: bool
     default: false
   seconds:
-    description: After how many seconds what O(state=cleaned) removed is put back, from 10 to 3600.
+    description: Seconds after which the rules that O(state=cleaned) removed are put back, from 10 to 3600.
     type: int
     default: 60
   sample_seconds:
     description:
       - How many seconds pass between the two readings of O(state=cleaned), from 1 to 300.
-      - Packets still pass rules that nobody maintains, so counters may rise in between. A counter that falls shows that rules were written
-        anew.
+      - Packets still pass through stale rules, so counters may rise in between. A counter that falls shows that rules were
+        rewritten.
     type: int
     default: 5
   token:
@@ -114,7 +114,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 backend:
-  description: The backend that is switched to, or with O(state=cleaned) the one in use. Null where it cannot be told, or is not asked for.
+  description: The backend that is switched to, or with O(state=cleaned) the one in use. Null where it is not known, or is not needed.
   returned: always
   type: str
   sample: nft
@@ -124,7 +124,7 @@ backend_because:
   type: str
   sample: kubelet (ipv4) and kube-proxy (ipv4) have chains in it
 groups:
-  description: What is switched together; empty with O(state=cleaned) and O(state=confirmed).
+  description: Groups that are switched together; empty with O(state=cleaned) and O(state=confirmed).
   returned: always
   type: list
   elements: dict
@@ -142,7 +142,7 @@ groups:
     mode_after: {description: The same afterwards., type: str, returned: always, sample: manual}
     msg: {description: Why it stays as it is., type: str, returned: always, sample: ''}
 refused:
-  description: Why nothing was done, in one sentence; null where nothing stood in the way.
+  description: Why nothing was done, in one sentence; null where nothing was refused.
   returned: always
   type: str
   sample: null
@@ -199,7 +199,7 @@ rollback:
     pid: {description: Its process on the node., type: int, returned: always, sample: 4711}
     state: {description: V(armed) or V(confirmed)., type: str, returned: always, sample: armed}
     path:
-      description: File in which it will say what it did, or that says it was confirmed.
+      description: File that gets its result, or the note that it was confirmed.
       type: str
       returned: always
       sample: /var/lib/kubenode-netfilter/iptables_backend/rollback/5f0c2a9d1e3b4c67.restored

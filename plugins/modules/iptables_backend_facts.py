@@ -6,14 +6,14 @@
 
 DOCUMENTATION = r"""
 module: iptables_backend_facts
-short_description: Tell which backends of iptables a Kubernetes node uses, and whether they get in each other's way
+short_description: Report which iptables backends a Kubernetes node uses, and whether they conflict
 version_added: 0.1.0
 description:
   - Returns the backend, version and alternatives of each of the node's own iptables programs, the rules in each backend, the backend that
     kubelet and kube-proxy really use, the iptables builds in the containers of those who write rules of the node, and a graded verdict on
     mixing.
-  - The kernel puts packets through the rules of both backends, and whoever lists one of them does not see the other.
-  - Takes no lock, loads no module, creates no table, and runs nothing but the node's own C(iptables-save) and C(ip6tables-save). A build in a
+  - Packets pass through the rules of both backends, but a list of one backend does not show the other.
+  - Takes no lock, loads no module, creates no table, and runs only the node's own C(iptables-save) and C(ip6tables-save). A build in a
     container is read and never run.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -76,12 +76,12 @@ ansible_facts:
             ipv4: {description: Of C(iptables)., type: str, returned: always, sample: nft}
             ipv6: {description: Of C(ip6tables)., type: str, returned: always, sample: nft}
         version:
-          description: What the node's C(iptables-save) says of itself; null where it was not asked.
+          description: Version that the node's C(iptables-save) prints; null where it was not run.
           type: str
           returned: always
           sample: 1.8.9
         unread:
-          description: Paths on the way to these programs that could not be read, at most five.
+          description: Paths that lead to these programs and could not be read, at most five.
           type: list
           elements: dict
           returned: always
@@ -100,7 +100,7 @@ ansible_facts:
             name: {description: Program., type: str, returned: always, sample: iptables-save}
             path: {description: Where root finds it or null., type: str, returned: always, sample: /usr/sbin/iptables-save}
             target: {description: The file behind all links., type: str, returned: always, sample: /usr/sbin/xtables-nft-multi}
-            backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where there is none.', type: str, returned: always, sample: nft}
+            backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where none exists.', type: str, returned: always, sample: nft}
             version: {description: The version that file holds in its bytes; null where it tells none., type: str, returned: always, sample: 1.8.9}
             alternative:
               description: How update-alternatives links it; null where it does not.
@@ -120,7 +120,7 @@ ansible_facts:
                   sample: nft
                 link: {description: Where the link in C(/etc/alternatives) leads., type: str, returned: always, sample: /usr/sbin/iptables-nft-save}
         legacy_tables:
-          description: Legacy IPv4 tables that exist in the node's network namespace; null where it cannot be told.
+          description: Legacy IPv4 tables that exist in the node's network namespace; null where it is not known.
           type: list
           elements: str
           returned: always
@@ -154,7 +154,7 @@ ansible_facts:
             ipv4: {description: 'V(nft), V(legacy), V(both), V(none), or null.', type: str, returned: always, sample: nft}
             ipv6: {description: As for IPv4., type: str, returned: always, sample: nft}
         kube_proxy_backend:
-          description: The backend in which rules of kube-proxy are reached. In nftables mode that is none.
+          description: The backend in which packets reach rules of kube-proxy. In nftables mode no backend is used.
           type: dict
           returned: always
           contains:
@@ -162,7 +162,7 @@ ansible_facts:
             ipv6: {description: As for IPv4., type: str, returned: always, sample: nft}
         containers:
           description:
-            - The iptables builds in containers of kube-proxy and network plugins that share the node's network, at most ten, and those that differ
+            - The iptables builds in containers of kube-proxy and network plugins that share the node's network, at most ten; differing builds come
               first.
           type: list
           elements: dict
@@ -187,7 +187,7 @@ ansible_facts:
               returned: always
               sample: false
             because: {description: Why., type: str, returned: always, sample: both write and read matches in the same form}
-        containers_left_out: {description: Builds and containers that are not told., type: int, returned: always, sample: 0}
+        containers_left_out: {description: Number of builds and containers that are not listed., type: int, returned: always, sample: 0}
         mixing:
           description: What comes of rules in two backends.
           type: dict

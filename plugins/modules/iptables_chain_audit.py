@@ -6,11 +6,11 @@
 
 DOCUMENTATION = r"""
 module: iptables_chain_audit
-short_description: Tell what is wrong with the netfilter rules of a Kubernetes node
+short_description: Report faults in the netfilter rules of a Kubernetes node
 version_added: 0.1.0
 description:
-  - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and tells what is
-    missing, damaged, repeated, left over or in the way, with the rule and its chain.
+  - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and returns
+    missing, damaged, repeated, left over and obstructing rules, each with its chain.
   - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is loaded and no table is
     created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the C(legacy) one where legacy tables exist.
   - With O(src) it judges dumps instead, for example those of a support bundle.
@@ -53,7 +53,7 @@ options:
       - Read the whole tables of kube-proxy's nftables mode on a very big node too, and not only their chains, maps and main rules. That takes
         memory and time.
       - Tables of up to 40000 chains in both families together, of which 7000 in each balance, are always read as a whole, as of 5000 Services
-        with two endpoints. Of a larger one V(unjudged_table) tells that what is inside the chains of Services is not judged.
+        with two endpoints. Of a larger one, the rules inside the chains of Services are not judged, and V(unjudged_table) reports it.
     type: bool
     default: false
   max_offenders:
@@ -141,12 +141,12 @@ ansible_facts:
           sample: live
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
         mode: {description: 'Mode of kube-proxy that was judged for, or null.', type: str, returned: always, sample: iptables}
-        mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
+        mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         kubernetes: {description: 'Version of Kubernetes that was judged for, or null.', type: str, returned: always, sample: '1.30'}
-        kubernetes_source: {description: What says so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        kubernetes_source: {description: Source of this value., type: str, returned: always, sample: /usr/bin/kubelet --version}
         starting:
           description:
-            - Why jumps and chains of kube-proxy that are missing are not told (C(anchor_missing), C(canary_missing)), because it has just started.
+            - Why missing jumps and chains of kube-proxy are not reported (C(anchor_missing), C(canary_missing)), because it has just started.
             - Null where it has not, or nothing of that is missing.
           type: str
           returned: always
@@ -169,7 +169,7 @@ ansible_facts:
             policies: {description: Policies of the built-in chains., type: dict, returned: always, sample: {filter/FORWARD: ACCEPT}}
             unreadable: {description: Tables that nft can list and iptables cannot., type: list, elements: str, returned: always, sample: []}
         notices:
-          description: What was odd about the text itself, at most 20. It says nothing about the node.
+          description: Oddities of the text itself, at most 20. They do not concern the node.
           type: list
           elements: dict
           returned: always
@@ -181,8 +181,8 @@ ansible_facts:
             text: {description: 'The first one, at most 200 characters.', type: str, returned: always, sample: -A KUBE-SVC-4N57TF}
         observations:
           description:
-            - What is wrong, at most O(max_offenders) of each kind, the most telling first.
-            - Texts come from whoever may write rules or name a Service. Do not trust them.
+            - The faults, at most O(max_offenders) of each kind, the most significant first.
+            - Texts come from anyone who may write rules or name a Service. Do not trust them.
           type: list
           elements: dict
           returned: always
@@ -208,7 +208,7 @@ ansible_facts:
             chain: {description: Chain., type: str, returned: always, sample: KUBE-FIREWALL}
             text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always, sample: -A KUBE-FIREWALL -j DROP}
             count: {description: How many rules or chains this stands for., type: int, returned: always, sample: 1}
-            detail: {description: What is wrong with it., type: str, returned: always, sample: the rule has lost its match}
+            detail: {description: Its fault., type: str, returned: always, sample: the rule has lost its match}
         observed: {description: Number of offenders of each kind., type: dict, returned: always, sample: {lost_match: 1}}
         left_out:
           description: How many of each kind are not among RV(ignore:observations), because of O(max_offenders) or the size of the answer.
@@ -216,7 +216,7 @@ ansible_facts:
           returned: always
           sample: {dangling_jump: 12}
         owners:
-          description: Who the rules belong to, told from the names of chains.
+          description: Who the rules belong to, by the names of chains.
           type: list
           elements: dict
           returned: always

@@ -6,12 +6,12 @@
 
 DOCUMENTATION = r"""
 module: ipvs_facts
-short_description: Tell what IPVS of a Kubernetes node holds, and what an ipvs mode has left behind
+short_description: Report what IPVS of a Kubernetes node holds, and what an ipvs mode has left behind
 version_added: 0.1.0
 description:
   - Counts virtual and real servers, names services without a real one, compares the schedulers with kube-proxy's configuration, checks that
-    the node takes the addresses of the services for its own, and tells how full kube-proxy's ipsets are.
-  - Where kube-proxy runs in another mode it tells whether objects of its ipvs mode are left.
+    the node has the addresses of the services as local ones, and reports how full kube-proxy's ipsets are.
+  - Where kube-proxy runs in another mode it reports whether objects of its ipvs mode are left.
   - It reads C(/proc/net/ip_vs) and its neighbours. C(ipvsadm) is not run, since it loads C(ip_vs); C(ipset) is run only where C(ip_set) is in
     the kernel already.
 author:
@@ -52,7 +52,7 @@ ansible_facts:
           returned: always
           sample: {ip_vs: ok, addresses: ok, ipsets: ok}
         in_kernel:
-          description: Whether the running kernel has IPVS loaded or built in; null where it cannot be told.
+          description: Whether the running kernel has IPVS loaded or built in; null where it is not known.
           type: bool
           returned: always
           sample: true
@@ -110,7 +110,7 @@ ansible_facts:
             entries: {description: Entries; null where C(ipset) does not tell., type: int, returned: always, sample: 84}
             size_limit: {description: How many it can hold., type: int, returned: always, sample: 65536}
         leftover:
-          description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it cannot be told.
+          description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is not known.
           type: bool
           returned: always
           sample: false

@@ -9,12 +9,12 @@ module: kernel_modules
 short_description: Load and persist a set of kernel modules
 version_added: 0.1.0
 description:
-  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only when told, lifts what blocks them.
-  - Each load is proved by looking at the kernel again; the exit status of C(modprobe) proves nothing.
+  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only with O(unblock=true), lifts what blocks them.
+  - Each load is verified in the kernel itself; the exit status of C(modprobe) proves nothing.
   - A module that fails is reported by itself while the rest is done.
   - Outside of a live place (an image, a container) modules are persisted and never loaded.
   - A module is never unloaded.
-  - It is sent to the node over standard input (pipelining), whatever the connection's setting, unless the node's sudo wants a terminal.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

@@ -6,13 +6,13 @@
 
 DOCUMENTATION = r"""
 module: kernel_modules_facts
-short_description: Tell in which form every installed kernel has the modules a Kubernetes node needs
+short_description: Report in which form every installed kernel has the modules a Kubernetes node needs
 version_added: 0.1.0
 description:
-  - For each module and B(each installed kernel) it tells whether the module is loaded, built in, loadable, installable, absent
-    or unknown, with the cause and the evidence, and apart from that what stops it from being loaded by name, by the kernel
+  - For each module and B(each installed kernel) it returns whether the module is loaded, built in, loadable, installable, absent
+    or unknown, with the cause and the evidence. It also returns what blocks a load by name, by the kernel
     itself (autoload) or at boot.
-  - It also names the kernel that boots next where that can be told, and whether each module will be there then.
+  - It also names the kernel that boots next where that is known, and returns whether each module will be there then.
   - It only reads files. No module is loaded, C(modprobe) is not run, no table is created.
   - What could not be looked at is V(unknown) and never V(absent).
   - The section stays below 64 KB of JSON. Where a node holds more, texts and examples (C(kernels), C(blocks), C(persisted_by)) are
@@ -73,7 +73,7 @@ ansible_facts:
           returned: always
           sample: {proc_modules: ok, modules_directory: ok, modprobe_conf: ok, modules_load: ok, cmdline: ok, boot_loader: ok}
         supports_modules:
-          description: Whether the running kernel can load modules at all (CONFIG_MODULES); null where it cannot be told.
+          description: Whether the running kernel can load modules at all (CONFIG_MODULES); null where it is not known.
           type: bool
           returned: always
           sample: true
@@ -114,7 +114,7 @@ ansible_facts:
               contains:
                 by: {description: The switch., type: str, returned: always, sample: modules_disabled}
                 file: {description: Where it is., type: str, returned: always, sample: /proc/sys/kernel/modules_disabled}
-                text: {description: What it says., type: str, returned: always, sample: '1'}
+                text: {description: Its text., type: str, returned: always, sample: '1'}
         kernels:
           description: The kernels looked at, newest first.
           type: list
@@ -129,7 +129,7 @@ ansible_facts:
             index_cause: {description: Why the index is not ok., type: str, returned: always, sample: ''}
             config: {description: File of its build configuration or null., type: str, returned: always, sample: /boot/config-6.1.0-49-cloud-amd64}
             config_complete:
-              description: Whether that is a whole configuration; the silence of a fragment says nothing.
+              description: Whether that is a whole configuration; an option that a fragment lacks is not known.
               type: bool
               returned: always
               sample: true
@@ -140,7 +140,7 @@ ansible_facts:
           returned: always
           contains:
             release: {description: Its release or null., type: str, returned: always, sample: 6.1.0-49-cloud-amd64}
-            certain: {description: Whether a boot loader or the lack of any other kernel says so., type: bool, returned: always, sample: true}
+            certain: {description: Whether a boot loader or the lack of any other kernel proves it., type: bool, returned: always, sample: true}
             because: {description: The evidence., type: str, returned: always, sample: the default of /boot/grub/grub.cfg}
         boot_loader:
           description: Who reads the lists of modules to load at boot, V(systemd), V(openrc), V(sysvinit) or V(unknown).
@@ -155,7 +155,7 @@ ansible_facts:
           returned: always
           contains:
             name: {description: The name asked for., type: str, returned: always, sample: xt_comment}
-            module: {description: The module it stands for on the judged kernel; null where there is none., type: str, returned: always, sample: xt_comment}
+            module: {description: The module it stands for on the judged kernel; null where none exists., type: str, returned: always, sample: xt_comment}
             state:
               description: V(loaded), V(builtin), V(loadable), V(installable), V(absent) or V(unknown), on the judged kernel.
               type: str
@@ -172,12 +172,12 @@ ansible_facts:
               returned: always
               sample: kernel/net/netfilter/xt_comment.ko
             package:
-              description: The package that a source says carries it, or null.
+              description: The package that has it, with its source, or null.
               type: dict
               returned: always
               contains:
                 name: {description: Name of the package., type: str, returned: always, sample: kernel-modules-extra-6.12.0-55.el10.x86_64}
-                source: {description: Who says so., type: str, returned: always, sample: kubernetes/kops pull 18724}
+                source: {description: Source of this value., type: str, returned: always, sample: kubernetes/kops pull 18724}
             kernels:
               description: The verdict on the other kernels; kernels with the same verdict are one group.
               type: list
@@ -206,7 +206,7 @@ ansible_facts:
               returned: always
               sample: [autoload, boot]
             blocked_unclear:
-              description: Ways of which nobody can tell, because an install command is unknown or a signature unreadable.
+              description: Kinds of load that cannot be judged, because an install command is unknown or a signature unreadable.
               type: list
               elements: str
               returned: always

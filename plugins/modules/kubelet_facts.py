@@ -6,16 +6,16 @@
 
 DOCUMENTATION = r"""
 module: kubelet_facts
-short_description: Tell who runs kubelet, and whether kubelet has set up its chains
+short_description: Report what runs kubelet, and whether kubelet has set up its chains
 version_added: 0.1.0
 description:
-  - kubelet makes its chains once, at its start. Where that fails, because a firewall service is restarted in this moment for example,
-    it logs no error and never tries again; a restart of the service that owns kubelet is the remedy.
-  - It tells which service that is (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s) and what its restart takes down, its version,
-    since when it runs, the settings that concern netfilter, and for each family whether its set-up went well.
-  - That is told by kubelet's own chains, and by what it logged, where the journal can be read. Only the first ten minutes after its start
-    are looked through.
-  - Of kubelet's configuration and of that of k3s nothing is kept but a few numbers and words.
+  - kubelet makes its chains once, at its start. If that fails, for example because a firewall service is restarted in this moment,
+    it logs no error and never tries again. The fix is a restart of the service that owns kubelet.
+  - It returns that service (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s), what its restart takes down, its version,
+    since when it runs, the settings that concern netfilter, and for each family whether kubelet has set up its chains.
+  - The evidence is kubelet's own chains, and its log where the journal can be read. Only the first ten minutes after its start
+    are searched.
+  - Only a few numbers and words of kubelet's configuration and of k3s' configuration are kept.
   - C(kubelet --version), C(systemctl show), C(journalctl) and C(iptables-save) are run. Nothing is changed.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -52,7 +52,7 @@ ansible_facts:
         collected:
           description:
             - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
-            - C(rules) and C(journal) are V(absent) where nobody had to look at them.
+            - C(rules) and C(journal) are V(absent) where they were not needed.
           type: dict
           returned: always
           sample: {config: ok, journal: ok, processes: ok, rules: ok, unit: ok, version: ok}
@@ -69,18 +69,18 @@ ansible_facts:
         pid: {description: The process that is kubelet or contains it; null where none runs., type: int, returned: always, sample: 812}
         started_seconds_ago: {description: Since when that process runs., type: float, returned: always, sample: 86340.5}
         unit:
-          description: The service of systemd that the process belongs to; null where there is none.
+          description: The service of systemd that the process belongs to; null where it belongs to none.
           type: dict
           returned: always
           contains:
             name: {description: Its name., type: str, returned: always, sample: k3s-agent.service}
-            active_seconds: {description: Since when it is active; null where nobody tells., type: float, returned: always, sample: 86341.0}
+            active_seconds: {description: Since when it is active; null where it is not known., type: float, returned: always, sample: 86341.0}
             restarts: {description: How often systemd restarted it by itself., type: int, returned: always, sample: 0}
             kill_mode: {description: Its KillMode., type: str, returned: always, sample: process}
             stops: {description: What stops and starts with kubelet., type: list, elements: str, returned: always, sample: [containerd, kube-proxy]}
             units: {description: Units that systemd restarts with it., type: list, elements: str, returned: always, sample: []}
             containers:
-              description: V(keep_running), V(stop), or null where nobody can tell.
+              description: V(keep_running), V(stop), or null where it is not known.
               type: str
               returned: always
               sample: keep_running
@@ -114,7 +114,7 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            expected: {description: Whether it makes chains once; null where nobody can tell., type: bool, returned: always, sample: true}
+            expected: {description: Whether it makes chains once; null where it is not known., type: bool, returned: always, sample: true}
             because: {description: Why., type: str, returned: always, sample: 'kubelet makes its chains once, at its start'}
             failed: {description: Families for which only a restart helps., type: list, elements: str, returned: always, sample: []}
             families:
@@ -129,14 +129,14 @@ ansible_facts:
                     - V(done).
                     - V(failed) and V(unwatched) (chains of an earlier kubelet are there, this one does not look after them) need a restart.
                     - V(flushed) (kubelet makes its chains anew within a minute), V(hint_deleted) (the hint alone is gone, and kubelet does
-                      not notice), V(starting) (it runs for less than a minute), V(unused) (nobody uses the family, or the node has no iptables),
+                      not notice), V(starting) (it runs for less than a minute), V(unused) (the family is not used, or the node has no iptables),
                       V(unknown).
                   type: str
                   returned: always
                   sample: done
                 because: {description: What tells., type: str, returned: always, sample: its canary and its hint are there}
                 hint:
-                  description: Whether KUBE-IPTABLES-HINT is in mangle of a backend; null where nobody can tell.
+                  description: Whether KUBE-IPTABLES-HINT is in mangle of a backend; null where it is not known.
                   type: bool
                   returned: always
                   sample: true

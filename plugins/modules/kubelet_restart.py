@@ -9,7 +9,7 @@ module: kubelet_restart
 short_description: Restart the service that owns kubelet
 version_added: 0.1.0
 description:
-  - Restarts one unit with M(ansible.builtin.systemd_service) and returns nothing of the node's answer but what is documented here.
+  - Restarts one unit with M(ansible.builtin.systemd_service) and returns only the documented keys of the node's answer.
   - A restart of kubelet makes it create its iptables chains again. Pods keep running.
 author:
   - kubenode.netfilter contributors (@kubenode)

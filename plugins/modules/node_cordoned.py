@@ -57,7 +57,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cordoned:
-  description: Whether the API server says that the node is unschedulable.
+  description: Whether the node is unschedulable in the answer of the API server.
   returned: always
   type: bool
   sample: true

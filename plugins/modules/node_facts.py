@@ -118,7 +118,7 @@ ansible_facts:
         running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always, sample: true}
         runs_in: {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str, returned: always, sample: container}
         mode: {description: 'V(iptables), V(ipvs), V(nftables) or null.', type: str, returned: always, sample: iptables}
-        mode_source: {description: What says so., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
+        mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         ipvs_scheduler: {description: Scheduler in ipvs mode., type: str, returned: always, sample: null}
         version:
           description: Its version, as its metrics on the loopback interface tell; null where they do not.
@@ -126,7 +126,7 @@ ansible_facts:
           returned: always
           sample: 1.31.2
         cluster_cidr:
-          description: Ranges of pods it is told; null where its settings could not be read.
+          description: Ranges of pods that it is configured with; null where its settings could not be read.
           type: list
           elements: str
           returned: always
@@ -163,13 +163,13 @@ ansible_facts:
         name:
           description:
             - V(flannel), V(calico), V(cilium), V(weave), V(aws), V(azure), V(kube-router), V(antrea), V(ovn), V(other), or null where
-              there is none.
+              no CNI is found.
           type: str
           returned: always
           sample: flannel
         node_networks:
           description:
-            - What is right behind the interfaces that default routes go out of, at most eight networks. Only a live node has any, and
+            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has any, and
               bridges and tunnels of pods are not among them.
           type: list
           elements: dict
@@ -185,7 +185,7 @@ ansible_facts:
           returned: always
           sample: [10.96.0.0/12]
         service_ranges_source:
-          description: What says so or null.
+          description: Source of this value, or null.
           type: str
           returned: always
           sample: --service-cluster-ip-range of kube-apiserver

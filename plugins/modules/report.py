@@ -12,10 +12,10 @@ description:
   - Runs on the controller and connects to nothing. With C(run_once=true) one task reports a whole batch of hosts.
   - Without C(run_once), and under the strategies C(free) and C(host_pinned), which ignore it, each host reports itself and writes the roll-up of the
     hosts assessed so far.
-  - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including those that were not
+  - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including hosts that were not
     reached. Files are replaced as a whole and readable by their owner only.
   - Shows tables of the hosts of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as wide as the terminal,
-    or as the variable C(COLUMNS) says; without a terminal they have 120 columns.
+    or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
   - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or V(oneline), or derives from
     V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl), stays parseable, and RV(text) holds the tables.
   - Writes in check mode too, as a report changes no host.

@@ -11,11 +11,11 @@ version_added: 0.1.0
 description:
   - Runs once for a batch, behind the gate, on the controller, and connects to nothing. Give C(run_once=true).
   - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than O(max_fail_percentage), RV(ended) is true, and
-    C(fleet.json) says of the hosts of later batches that the rollout did not reach them. Ending the play is for C(meta=end_play).
+    C(fleet.json) lists the hosts of later batches as not reached by the rollout. C(meta=end_play) ends the play.
   - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are missing for the other hosts,
     and does not count unreachable hosts.
   - Put it into the C(always) section of a block around the gate. There it runs where every host of the batch is blocked, too. End the play behind
-    that block, where only hosts come that passed; where there is none, Ansible ends the play by itself.
+    that block. Only hosts that passed get there. If no host passed, Ansible ends the play by itself.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

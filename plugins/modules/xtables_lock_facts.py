@@ -6,18 +6,18 @@
 
 DOCUMENTATION = r"""
 module: xtables_lock_facts
-short_description: Tell who holds the xtables lock, who waits for it, and whether all agents share it
+short_description: Report who holds the xtables lock, who waits for it, and whether all agents share it
 version_added: 0.1.0
 description:
-  - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not let go of it stops every
-    other one; an agent in a container that has a lock of its own is stopped by nobody.
-  - It tells the holder and the waiters with command, age, container and pod, restores that hang, for each agent in the network
+  - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not release it blocks every
+    other one; an agent in a container with a lock of its own is never blocked.
+  - It returns the holder and the waiters with command, age, container and pod, restores that hang, for each agent in the network
     of the node whether it has the same lock, and whether the lock matters at all. nft writers take no lock.
-  - It reads C(/proc/locks) and what C(/proc) tells of processes, and asks C(stat) about the lock file. The file is never opened and
+  - It reads C(/proc/locks) and the processes in C(/proc), and calls C(stat) on the lock file. The file is never opened and
     never locked, no program is run, no table is created.
   - Pods are named by the folders below C(/var/log/pods), containers by the links in C(/var/log/containers); no runtime is asked.
-  - From inside a container locks of other processes cannot be seen. Then RV(ansible_facts.node_xtables_lock.collected) says so, and
-    no holder does not mean that the lock is free.
+  - From inside a container, locks of other processes cannot be seen. Then RV(ansible_facts.node_xtables_lock.collected) reports it, and
+    the lock may be held although no holder is returned.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -27,11 +27,11 @@ options:
   path:
     description:
       - The lock file.
-      - The default is what the environment variable E(XTABLES_LOCKFILE) of the agents names, where all of them name the same, else
+      - The default is what the environment variable E(XTABLES_LOCKFILE) of the agents names, where all of them name the same, otherwise
         V(/run/xtables.lock).
     type: str
   hung_after_seconds:
-    description: Restores that run for longer are told as hung.
+    description: Restores that run for longer are reported as hung.
     type: int
     default: 300
   sample_seconds:
@@ -77,7 +77,7 @@ ansible_facts:
           returned: always
           sample: {locks: ok, processes: ok, lock_file: ok, uptime: ok}
         path: {description: The lock file., type: str, returned: always, sample: /run/xtables.lock}
-        path_source: {description: Who says so., type: str, returned: always, sample: the default of iptables}
+        path_source: {description: Source of this value., type: str, returned: always, sample: the default of iptables}
         kind:
           description: V(file), V(absent), V(directory) or V(other); null where it may not be seen or no place is live.
           type: str
@@ -86,7 +86,7 @@ ansible_facts:
         device: {description: Device of the file in hexadecimal numbers or null., type: str, returned: always, sample: '00:19'}
         inode: {description: Inode of the file or null., type: int, returned: always, sample: 1467}
         matters:
-          description: Whether anything on this node takes the lock; null where it cannot be told.
+          description: Whether anything on this node takes the lock; null where it is not known.
           type: bool
           returned: always
           sample: true
@@ -107,7 +107,7 @@ ansible_facts:
           contains:
             pid: {description: The process that took the lock or asks for it., type: int, returned: always, sample: 4711}
             alive:
-              description: Whether that process still has it; null where that cannot be told.
+              description: Whether that process still has it; null where that is not known.
               type: bool
               returned: always
               sample: true
@@ -154,7 +154,7 @@ ansible_facts:
           contains:
             pid: {description: The process that took the lock or asks for it., type: int, returned: always, sample: 4711}
             alive:
-              description: Whether that process still has it; null where that cannot be told.
+              description: Whether that process still has it; null where that is not known.
               type: bool
               returned: always
               sample: true
@@ -204,7 +204,7 @@ ansible_facts:
             command: {description: Its command line without secrets., type: str, returned: always, sample: iptables-restore --noflush}
             age_seconds: {description: For how long it runs., type: float, returned: always, sample: 912.4}
             state: {description: 'Its state as in /proc/PID/stat; a kill does not help in V(D).', type: str, returned: always, sample: S}
-            waits_for_lock: {description: Whether it waits for a lock; null where it cannot be told., type: bool, returned: always, sample: true}
+            waits_for_lock: {description: Whether it waits for a lock; null where it is not known., type: bool, returned: always, sample: true}
             who:
               description: Name of the process with its pod or container, for readers.
               type: str
