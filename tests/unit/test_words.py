@@ -1,0 +1,74 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages and descriptions avoid the banned words; the texts of checks are tested in plugins/plugin_utils/test_checks.py."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+from banned_words import BANNED
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# Written by tools, from checks, scenarios and benchmarks.
+GENERATED = {"checks.md", "damage.md", "benchmarks.md"}
+PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *TOP.glob("roles/*/README.md"),
+                *(path for path in TOP.glob("docs/*.md") if path.name not in GENERATED)])
+PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments") for path in TOP.glob("plugins/%s/*.py" % folder))
+SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
+# Values and names of code, which are no words of ours: O(), V(), RV(), M(), C() and E().
+MARKUP = re.compile(r"\b(?:[OVMCE]|RV)\([^)]*\)")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def page_text(text):
+    """A page without fenced and indented blocks, code spans and the targets of links, but with the comments of the blocks."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^ {4}.*? # (.*)$", text, re.MULTILINE)
+    text = re.sub(r"(?<=\n\n)(?: {4}.*\n+)+", "", text)
+    return "\n".join([re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "_", text)), *blocks])
+
+
+def described(value):
+    """Texts below the keys that people read; samples, defaults and choices are data."""
+    if isinstance(value, list):
+        for element in value:
+            yield from described(element)
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            if key in ("description", "short_description", "notes", "details") and not isinstance(below, dict):
+                yield from [below] if isinstance(below, str) else below
+            else:
+                yield from described(below)
+
+
+def plugin_text(path):
+    """Descriptions of all blocks of documentation, and the comments of the examples."""
+    for name, text in re.findall(r'^ *([A-Z]+) = r"""(.*?)"""', path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        if name == "EXAMPLES":
+            yield from re.findall(r"^\s*# (.*)$", text, re.MULTILINE)
+        else:
+            yield from described(yaml.load(text, Loader=LOADER))
+
+
+def banned(texts):
+    return [match.group() for text in texts for match in BANNED.finditer(" ".join(MARKUP.sub("_", text).split()))]
+
+
+def texts(path):
+    if path.suffix == ".py":
+        return list(plugin_text(path))
+    text = path.read_text(encoding="utf-8")
+    return [page_text(text)] if path.suffix == ".md" else list(described(yaml.load(text, Loader=LOADER)))
+
+
+@pytest.mark.parametrize("path", PAGES + SPECS + PLUGINS, ids=lambda path: str(path.relative_to(TOP)))
+def test_no_text_has_a_banned_word(path):
+    assert texts(path)
+    assert banned(texts(path)) == []
+
+
+def test_words_are_found_in_texts_and_not_in_code():
+    assert banned([page_text("A page says\n`yields`, [way](fate.md) and what\nis left.\n\n    nobody else  # told\n\nEnd\n")]) == ["says", "way", "what is", "told"]
+    assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
