@@ -78,7 +78,7 @@ _value:
   description:
     - C(max) and C(buckets) to set, C(table_bytes) that a full table of that size takes, C(needed) by the peak alone.
     - C(limited_by) is V(memory), V(ceiling) or null, C(because) a sentence.
-    - C(advice) tells what has to be set so that kube-proxy does not undo it, null where it does not.
+    - C(advice) names the setting that keeps kube-proxy from overwriting the limit, null where kube-proxy does not overwrite it.
   type: dict
 """
 

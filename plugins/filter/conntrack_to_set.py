@@ -20,7 +20,7 @@ options:
     type: int
     default: 0
   buckets:
-    description: The buckets to set whatever was found; V(0) takes as many as the limit.
+    description: The buckets to set, even without findings; V(0) takes as many as the limit.
     type: int
     default: 0
   peak:
@@ -28,7 +28,7 @@ options:
     type: int
     default: 0
   timeouts:
-    description: Timeouts to set whatever was found.
+    description: Timeouts to set, even without findings.
     type: dict
     default: {}
   lower:

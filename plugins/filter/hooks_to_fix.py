@@ -16,7 +16,7 @@ options:
     type: dict
     required: true
   only:
-    description: What to work on instead, whatever was found.
+    description: What to work on instead, independent of the findings.
     type: list
     elements: str
     default: []

@@ -18,7 +18,7 @@ options:
     type: dict
     required: true
   extra:
-    description: Names that are wanted whatever was found.
+    description: Names to load and persist, independent of the findings.
     type: list
     elements: str
     default: []

@@ -8,7 +8,7 @@ name: overlapping_ranges
 short_description: Which ranges of addresses overlap
 version_added: 0.1.0
 description:
-  - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and tells each pair that shares addresses.
+  - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and returns each pair that shares addresses.
   - Ranges below the same name may overlap. IPv4 and IPv6 never do.
 options:
   _input:

@@ -21,7 +21,7 @@ options:
     type: bool
     default: false
   max_fail_percentage:
-    description: What M(kubenode.netfilter.rollout) is to be called with, which is checked, too.
+    description: The value for option O(kubenode.netfilter.rollout#module:max_fail_percentage), which is checked, too.
     type: raw
     default: 0
 author:

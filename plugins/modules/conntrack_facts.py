@@ -225,7 +225,7 @@ ansible_facts:
           returned: always
           contains:
             versions:
-              description: Versions that come into question; several where only kubelet tells its own.
+              description: Possible versions; several where only the version of kubelet is known.
               type: list
               elements: str
               returned: always

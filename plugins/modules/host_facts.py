@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: host_facts
-short_description: Tell what kind of machine a Kubernetes node is
+short_description: Report what kind of machine a Kubernetes node is
 version_added: 0.1.0
 description:
   - Returns the distribution, the running kernel, the init system, container runtimes, whether the system is immutable, and

@@ -80,7 +80,7 @@ options:
     type: str
 notes:
   - Rules are listed, and containers looked into, by root only, and in a V(live) place only.
-  - Whatever is plain links may be put back by the next upgrade of the package that owns them.
+  - The next upgrade of a package may put back the plain links that it owns.
   - C(arptables) and C(ebtables) stay as they are where the system has them of one backend only.
 seealso:
   - module: kubenode.netfilter.iptables_backend_facts

@@ -101,7 +101,7 @@ ansible_facts:
             path: {description: Where root finds it or null., type: str, returned: always, sample: /usr/sbin/iptables-save}
             target: {description: The file behind all links., type: str, returned: always, sample: /usr/sbin/xtables-nft-multi}
             backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where none exists.', type: str, returned: always, sample: nft}
-            version: {description: The version that file holds in its bytes; null where it tells none., type: str, returned: always, sample: 1.8.9}
+            version: {description: The version that file holds in its bytes; null where it holds none., type: str, returned: always, sample: 1.8.9}
             alternative:
               description: How update-alternatives links it; null where it does not.
               type: dict

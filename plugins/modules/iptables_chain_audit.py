@@ -15,7 +15,7 @@ description:
     created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the C(legacy) one where legacy tables exist.
   - With O(src) it judges dumps instead, for example those of a support bundle.
   - What could not be read is named in RV(ansible_facts.node_iptables_chains.unread) and is never taken for empty.
-  - The section stays small, whatever the node holds. It has counts, digests and a few examples of each kind, never the rules.
+  - The section stays small on every node. It has counts, digests and a few examples of each kind, never the rules.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -194,13 +194,13 @@ ansible_facts:
                   V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
                   V(emptied_chain), V(mark_mismatch), V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
                   V(masquerade_missing), V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has not cleared yet, or one
-                  that lost its rules) or V(unjudged_table) (a native nft table or one of kube-proxy, of which C(detail) tells what could not be judged).
+                  that lost its rules) or V(unjudged_table) (a native nft table or one of kube-proxy, of which C(detail) names the unjudged part).
               type: str
               returned: always
               sample: lost_match
             family: {description: Address family., type: str, returned: always, sample: ipv4}
             backend:
-              description: V(nft), V(legacy), or V(nft and legacy) where kube-proxy has rules in both and nothing tells which it uses.
+              description: V(nft), V(legacy), or V(nft and legacy) where kube-proxy has rules in both and it is not known which it uses.
               type: str
               returned: always
               sample: nft
@@ -273,7 +273,7 @@ ansible_facts:
             endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
         digest:
           description:
-            - What kube-proxy's chains mean, for comparing the nodes of a cluster. It is the same whatever the mode, the order, the version,
+            - What kube-proxy's chains mean, for comparing the nodes of a cluster. It is independent of the mode, the order, the version,
               the counters and the addresses of the node.
           type: dict
           returned: always

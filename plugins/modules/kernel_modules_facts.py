@@ -95,7 +95,7 @@ ansible_facts:
           returned: always
           sample: ok
         running_tree_cause:
-          description: Why the directory is gone, or that nothing tells; null where it is not V(gone).
+          description: Why the directory is gone, or that the cause is not known; null where it is not V(gone).
           type: str
           returned: always
           sample: null

@@ -104,7 +104,7 @@ ansible_facts:
           contains:
             port: {description: Where it serves., type: int, returned: always, sample: 10250}
             read_only_port: {description: Where it serves without authentication; V(0) means nowhere., type: int, returned: always, sample: 0}
-            healthz_port: {description: Where it tells its health., type: int, returned: always, sample: 10248}
+            healthz_port: {description: Port of its health check., type: int, returned: always, sample: 10248}
             make_iptables_util_chains: {description: Whether it makes chains., type: bool, returned: always, sample: true}
             iptables_masquerade_bit: {description: Bit of the mark for masquerading., type: int, returned: always, sample: 14}
             iptables_drop_bit: {description: Bit of the mark for dropping., type: int, returned: always, sample: 15}
@@ -134,7 +134,7 @@ ansible_facts:
                   type: str
                   returned: always
                   sample: done
-                because: {description: What tells., type: str, returned: always, sample: its canary and its hint are there}
+                because: {description: The evidence for it., type: str, returned: always, sample: its canary and its hint are there}
                 hint:
                   description: Whether KUBE-IPTABLES-HINT is in mangle of a backend; null where it is not known.
                   type: bool

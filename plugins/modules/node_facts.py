@@ -131,7 +131,7 @@ ansible_facts:
           elements: str
           returned: always
           sample: [10.244.0.0/16]
-        detect_local_mode: {description: How it tells local traffic; null is its default., type: str, returned: always, sample: null}
+        detect_local_mode: {description: How it detects local traffic; null is its default., type: str, returned: always, sample: null}
         masquerade_all: {description: Whether it masquerades all traffic to Services., type: bool, returned: always, sample: false}
         conntrack:
           description: The settings of connection tracking that are set, as numbers and seconds; null where they could not be read.
