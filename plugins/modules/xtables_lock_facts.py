@@ -10,7 +10,7 @@ short_description: Report who holds the xtables lock, who waits for it, and whet
 version_added: 0.1.0
 description:
   - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not release it blocks every
-    other one; an agent in a container with a lock of its own is never blocked.
+    other one; an agent in a container with a lock of its own is not blocked by that process.
   - It returns the holder and the waiters with command, age, container and pod, restores that hang, for each agent in the network
     of the node whether it has the same lock, and whether the lock matters at all. nft writers take no lock.
   - It reads C(/proc/locks) and the processes in C(/proc), and calls C(stat) on the lock file. The file is never opened and
