@@ -123,11 +123,11 @@ def _ask_metrics(host, bound, pattern):
     """(status, match or None) of its own metrics on the loopback interface: whoever runs it in a container lets nobody ask its program."""
     if not host.commands:
         return ABSENT, None
-    from ..._host import http
+    from ..._host import local_http
     found = _WITH_PORT.match(bound)
     address, port = ((found.group(1) or found.group(2), int(found.group(3))) if found else (bound, METRICS_PORT))
     for candidate in (("127.0.0.1", "::1") if address in ("", "0.0.0.0", "::") else (address,)):
-        status, match = http.find_local(candidate, port, "/metrics", pattern, METRICS_SECONDS, METRICS_LIMIT)
+        status, match = local_http.find_local(candidate, port, "/metrics", pattern, METRICS_SECONDS, METRICS_LIMIT)
         if status != ABSENT:
             break
     return status, match

@@ -10,13 +10,13 @@ import time
 import pytest
 
 import loopback
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import http
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import local_http
 
 PATTERN = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
 
 
 def find(port, address="127.0.0.1", seconds=1.0, limit=4 << 20):
-    status, match = http.find_local(address, port, "/metrics", PATTERN, seconds, limit)
+    status, match = local_http.find_local(address, port, "/metrics", PATTERN, seconds, limit)
     return status, match and match.group(1).decode()
 
 
@@ -74,7 +74,7 @@ def test_a_flood_ends():
 @pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "10.0.0.1", "localhost", "", "::", "fe80::1", "128.0.0.1", "1270.0.0.1", "127.0.0.1 x",
                                      "::ffff:10.0.0.1"])
 def test_nobody_else_is_asked(address, monkeypatch):
-    monkeypatch.setattr(http.socket, "socket", None)
+    monkeypatch.setattr(local_http.socket, "socket", None)
     assert find(80, address) == ("denied", None)
 
 
@@ -86,7 +86,7 @@ def test_the_socket_does_not_leave_the_interface_lo(monkeypatch):
             bound.append(self.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
             return super().connect(address)
 
-    monkeypatch.setattr(http.socket, "socket", Watched)
+    monkeypatch.setattr(local_http.socket, "socket", Watched)
     with loopback.serving(loopback.metrics("1.33.2")) as server:
         assert find(server.port) == ("ok", "1.33.2")
     assert bound == [b"lo"]
