@@ -91,8 +91,7 @@ class PackedRules:
         return len(self._first) + len(self._numbers)
 
     def __iter__(self):
-        for rule in self._first:
-            yield rule
+        yield from self._first
         packed, chain = self._packed, self._chain
         for number in self._numbers:
             yield PackedRule(packed, chain, number)

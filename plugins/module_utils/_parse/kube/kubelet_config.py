@@ -52,5 +52,5 @@ def flag_value(name, text):
 
 def _sensible(kind, value):
     if kind in (int, bool):
-        return value if type(value) is kind and 0 <= value <= _LARGEST else None
+        return value if isinstance(value, kind) and isinstance(value, bool) == (kind is bool) and 0 <= value <= _LARGEST else None
     return value if isinstance(value, str) and value in kind else None
