@@ -111,12 +111,15 @@ class Node:
         return lambda: self.run("sh", "-c", "iptables-%s-save > /dev/null" % backend)
 
     def restore(self, backend, services):
-        """Program the rules of a node with so many Services; returns how many there are in it."""
-        text = kube_rules.restore_input((1, 30), "iptables", "ipv4", plain_cluster(services)).text()
-        path = self._folder / "rules"
-        path.write_text(text, encoding="ascii")
-        self.run("sh", "-c", "iptables-%s-restore < %s" % (backend, path))
-        return sum(line.startswith("-") for line in text.splitlines())
+        """Program the rules of a node with so many IPv4 Services; returns how many there are in it. kube-proxy makes its chains in both families."""
+        rules = 0
+        for family, program, cluster in (("ipv4", "iptables", plain_cluster(services)), ("ipv6", "ip6tables", kube_cluster.cluster("ipv6", []))):
+            text = kube_rules.restore_input((1, 30), "iptables", family, cluster).text()
+            path = self._folder / "rules"
+            path.write_text(text, encoding="ascii")
+            self.run("sh", "-c", "%s-%s-restore < %s" % (program, backend, path))
+            rules += sum(line.startswith("-") for line in text.splitlines())
+        return rules
 
 
 @contextlib.contextmanager
