@@ -10,7 +10,7 @@ import time
 import pytest
 
 import node_tree
-from node_processes import Sleeper, dead_file_system, enter, mount, needs_mounts, needs_root, private_mounts
+from node_processes import Sleeper, enter, entering, mount, needs_fuse, needs_mounts, needs_root, private_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
 HOSTILE = {
@@ -79,17 +79,10 @@ def test_proc_of_the_container_leads_back_into_it(root):
             assert text(process.pid, process.start_time, path)[1] == ""
 
 
-@needs_mounts
-@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse: a mount that never answers cannot be made")
+@needs_fuse
 def test_a_mount_that_never_answers(root):
     os.mkdir(root + "/mnt")
-
-    def prepare():
-        private_mounts()
-        handle = dead_file_system(root + "/mnt")
-        enter(root)
-        return handle
-    with Sleeper(prepare) as process:
+    with Sleeper(entering(root, "/mnt")) as process:
         begun = time.monotonic()
         found = container.look_into(process.pid, process.start_time, ["/mnt/config"], ("nft",))
         assert time.monotonic() - begun < container.SECONDS + 3

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import node_tree
-from node_processes import Sleeper, dead_file_system, enter, needs_mounts, needs_root, private_mounts
+from node_processes import Sleeper, enter, entering, needs_fuse, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
 LIMIT = 100000
@@ -79,16 +79,9 @@ def test_a_pid_that_vanished():
     assert container.read_first(pid, start_time, ["/bin/sh"], 1 << 24) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
 
 
-@needs_mounts
-@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse: a mount that never answers cannot be made")
+@needs_fuse
 def test_a_mount_that_never_answers(root):
     os.mkdir(root + "/mnt")
-
-    def prepare():
-        private_mounts()
-        handle = dead_file_system(root + "/mnt")
-        enter(root)
-        return handle
-    with Sleeper(prepare) as process:
+    with Sleeper(entering(root, "/mnt")) as process:
         found = container.read_first(process.pid, process.start_time, ["/mnt/iptables", "/usr/sbin/iptables"], LIMIT)
     assert found == ({"status": "timeout", "path": None, "device": 0, "inode": 0}, b"")

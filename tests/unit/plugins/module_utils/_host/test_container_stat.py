@@ -5,10 +5,9 @@
 
 import os
 
-import pytest
 
 import node_tree
-from node_processes import Sleeper, dead_file_system, enter, needs_mounts, needs_root, private_mounts
+from node_processes import Sleeper, enter, entering, needs_fuse, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
 TREE = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"), "etc/pipe": node_tree.FIFO, "etc/x": ""}
@@ -35,15 +34,8 @@ def test_a_pid_that_was_reused_or_vanished(tmp_path):
     assert container.stat_in(pid, process.start_time, ["/etc"]) == {"/etc": ["absent", None, None, None]}
 
 
-@needs_mounts
-@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse: a mount that never answers cannot be made")
+@needs_fuse
 def test_a_mount_that_never_answers(tmp_path):
     root = node_tree.unpack({"run/x": ""}, tmp_path)
-
-    def prepare():
-        private_mounts()
-        handle = dead_file_system(root + "/run")
-        enter(root)
-        return handle
-    with Sleeper(prepare) as process:
+    with Sleeper(entering(root, "/run")) as process:
         assert container.stat_in(process.pid, process.start_time, ["/run/xtables.lock"]) == {"/run/xtables.lock": ["timeout", None, None, None]}
