@@ -35,7 +35,7 @@ class ActionModule(Action):
         result = {"changed": False, "blocked": blocked, "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
                   "msg": "" if options["mode"] == "never" else escaped(sentence)}
         if blocked and options["mode"] == "fail":
-            # Only what blocks is listed: whoever is to mend it reads no warning beside it.
+            # A host that fails lists only the findings that block it, without the warnings.
             return dict(result, failed=True)
         result["warned"] = [escaped(text) for text in _verdict.sentences(levels["warn"])]
         if options["mode"] != "never":

@@ -24,7 +24,7 @@ _WIDEST = 10000
 
 def _terminal_width():
     with contextlib.suppress(OSError, ValueError):
-        # A terminal that nobody told its size has 0 columns.
+        # A terminal without a known size reports 0 columns.
         return os.get_terminal_size(1).columns or WIDTH
     return WIDTH
 
