@@ -6,24 +6,17 @@
 import contextlib
 import time
 
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _evidence, _options, _policy, _run, _schema, _selection, _store, _values
-from ..plugin_utils._action import Action
-from ..plugin_utils._deadline import Overdue, deadline
-from ..plugin_utils._evaluate import one_line
-from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils import _assess, _bundle, _catalogue, _options, _policy, _run, _schema, _selection, _values
+from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 from ..plugin_utils._templating import templating
 
-NODE_MODULE = "kubenode.netfilter.node_facts"
-TIMEOUT_SECONDS = 180
 # So long between two looks at a kube-proxy that has just started.
 SETTLE_PAUSE = 5
-MESSAGE_LIMIT = 300
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
 # for a run and not once for each host. What is wrong with it is told where it is used.
@@ -34,7 +27,7 @@ with contextlib.suppress(BadInput, OSError):
     _schema.documented("assess")
 
 
-class ActionModule(Action):
+class ActionModule(LookingAction):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
     OPTIONS = {
@@ -50,7 +43,7 @@ class ActionModule(Action):
         "settle": {"type": "int"},
         "unreachable": {"type": "str", "choices": ["warn", "fail"]},
         "attempts": {"type": "list", "elements": "dict", "options": {
-            "subject": {"type": "str", "required": True}, "text": {"type": "str", "required": True}}},
+            "part": {"type": "str", "required": True, "choices": list(_catalogue.PARTS)}, "text": {"type": "str", "required": True}}},
     }
 
     def arguments(self, task_vars):
@@ -71,10 +64,10 @@ class ActionModule(Action):
     def work(self, arguments, task_vars):
         checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
         with _bundle.opened(arguments.get("bundle")) as tree:
-            evidence, problems, not_reached = self._settled(dict(arguments, **tree), checks, task_vars)
+            looked = self._settled(dict(arguments, **tree), checks, task_vars)
         before = _run.findings_of(task_vars.get("ansible_facts"))
-        facts = _assess.exported(evidence, self._policy, checks, before, arguments.get("attempts") or (), not_reached,
-                                 self._earlier_peak(task_vars), problems)
+        facts = self.judged(looked, checks, self._policy, task_vars, before, arguments.get("attempts") or ())
+        not_reached = looked[2]
         if not_reached:
             sentence = "nothing is known of %s: %s" % (task_vars.get("inventory_hostname"), not_reached)
             if arguments.get("unreachable") == "fail":
@@ -83,61 +76,12 @@ class ActionModule(Action):
             Display().warning(escaped(sentence))
         return {"changed": False, "ansible_facts": facts}
 
-    def _earlier_peak(self, task_vars):
-        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
-        folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
-        with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(task_vars.get("inventory_hostname")))
-        return 0
-
     def _settled(self, arguments, checks, task_vars):
-        """What `_look` returns, again while kube-proxy is starting and `settle` seconds are not over."""
+        """What `look` returns, again while kube-proxy is starting and `settle` seconds are not over."""
         until = time.monotonic() + arguments.get("settle", 0)
         while True:
-            found = self._look(arguments, checks, task_vars)
+            found = self.look(arguments, checks, self._policy, task_vars)
             left = until - time.monotonic()
             if left <= 0 or not (found[0].get("node_iptables_chains") or {}).get("starting"):
                 return found
             time.sleep(min(left, SETTLE_PAUSE))
-
-    def _look(self, arguments, checks, task_vars):
-        """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none."""
-        module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
-        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, self._policy, arguments.get("sections"))
-        module_arguments["modules"] = self._policy.module_names
-        module_arguments["hook_directories"] = self._policy.values["hook_directories"]
-        seconds = arguments.get("timeout", TIMEOUT_SECONDS)
-        try:
-            with deadline(seconds):
-                answer = pipelined(self._connection, lambda: self._execute_module(
-                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
-        except Overdue:
-            return {}, {}, "the node did not answer within %d seconds" % seconds
-        except AnsibleConnectionFailure as error:
-            return {}, {}, "unreachable: %s" % _short(error)
-        except (AnsibleError, RecursionError, ValueError) as error:
-            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000 brackets.
-            return {}, {}, "the module could not be run: %s" % _short(error)
-        return _sections(answer)
-
-
-def _sections(answer):
-    if answer.get("unreachable"):
-        return {}, {}, "unreachable: %s" % _said(answer, "msg")
-    sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
-    if answer.get("failed") or not (sections or problems):
-        said = [_said(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
-        return {}, {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
-    return sections, problems, None
-
-
-def _said(answer, key):
-    """One text of an answer; what is no text is as long as the node likes."""
-    return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is no text" % key
-
-
-def _short(text):
-    """`text` in one line; of a long one the middle is left out, because a traceback ends with what went wrong."""
-    text, part = str(text), MESSAGE_LIMIT // 2
-    words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
-    return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])

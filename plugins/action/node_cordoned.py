@@ -5,7 +5,7 @@
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils import _backends
+from ..plugin_utils import _cordon
 from ..plugin_utils._action import Action
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._plain import plain
@@ -21,11 +21,15 @@ class ActionModule(Action):
     TRANSFERS_FILES = True
     OPTIONS = {
         "node": {"type": "str", "required": True},
-        "kubectl": {"type": "list", "elements": "str", "required": True},
+        "kubectl": {"type": "list", "elements": "str"},
+        "confirmed": {"type": "bool"},
     }
 
     def work(self, arguments, task_vars):
-        doubt = escaped(_backends.cordon_doubt(self._asked(arguments, task_vars), arguments["node"]))
+        if arguments.get("kubectl"):
+            doubt = escaped(_cordon.cordon_doubt(self._asked(arguments, task_vars), arguments["node"]))
+        else:
+            doubt = "" if arguments.get("confirmed") else _cordon.UNCONFIRMED % escaped(arguments["node"])
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
     def _asked(self, arguments, task_vars):

@@ -93,20 +93,22 @@ options:
     choices: [warn, fail]
     default: warn
   attempts:
-    description: Fixes that were tried before and failed; findings for the same subject report them.
+    description: Fixes that were tried before and failed; findings that the same part of a role fixes report them.
     type: list
     elements: dict
     suboptions:
-      subject:
-        description: Name of the module.
+      part:
+        description: The part of a role, as C(fix.part) of a check names it.
         type: str
         required: true
+        choices: [modules, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend, migrated]
       text:
         description: What went wrong.
         type: str
         required: true
 seealso:
   - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.fix
   - module: kubenode.netfilter.report
 """
 
@@ -151,6 +153,13 @@ ansible_facts:
         reason: {description: 'Why it matters for this node, or why it is unknown or skipped.', type: str, returned: always}
         remediation: {description: What to do., type: str, returned: always}
         waiver: {description: 'The waiver that applies or has expired, or null.', type: str, returned: always}
+        outcome:
+          description:
+            - What M(kubenode.netfilter.fix) did about it, V(fixed), V(would fix) (in check mode), V(refused) or V(failed). Null where it did nothing.
+            - The reason of a refusal or failure is at the end of C(reason).
+          type: str
+          returned: always
+          sample: fixed
     node_assess_required_modules:
       description: What this node needs and why.
       type: list

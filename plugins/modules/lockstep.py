@@ -16,7 +16,11 @@ author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
   - kubenode.netfilter.common.controller
-options: {}
+options:
+  turn:
+    description: The change that is due. V(restart_kubelet) is, where a finding of this run reports that kubelet lost its chains.
+    type: str
+    choices: [restart_kubelet]
 """
 
 EXAMPLES = r"""
@@ -30,4 +34,9 @@ strategy:
   returned: success
   type: str
   sample: linear
+due:
+  description: Whether the host needs the O(turn); always true without one.
+  returned: success
+  type: bool
+  sample: true
 """

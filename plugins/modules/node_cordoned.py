@@ -21,10 +21,13 @@ options:
     type: str
     required: true
   kubectl:
-    description: The command, with the arguments that come before C(get node).
+    description: The command, with the arguments that come before C(get node). Without it nothing is asked, and O(confirmed) decides.
     type: list
     elements: str
-    required: true
+  confirmed:
+    description: Your confirmation that the node is cordoned, where O(kubectl) is not given.
+    type: bool
+    default: false
 attributes:
   action:
     description: Has a part that runs on the controller.

@@ -5,7 +5,8 @@
 
 import dataclasses
 
-from . import _evaluate, _finding, _requirements, _run, _unknown, _waivers
+from . import _catalogue, _evaluate, _finding, _requirements, _run, _unknown, _waivers
+from ._fix import outcomes as _outcomes
 from ._selection import chosen_checks
 
 # The sections that node_facts reads.
@@ -54,7 +55,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
         findings, requirements = judged(evidence, policy, checks, not_reached)
     ids = {check.id for check in checks}
     findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
-    findings = sorted(findings, key=lambda row: (row["check"], row["subject"]))
+    findings = sorted(_outcomes.kept(before, findings), key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
@@ -97,11 +98,11 @@ def _conntrack_fact(requirements, earlier_peak):
 
 
 def _with_attempt(row, attempts):
-    """A fix that was tried and did not help says so in the finding it was for."""
-    said = [_evaluate.one_line(attempt["text"]) for attempt in attempts if attempt["subject"] in row["subject"].split(" or ")]
-    if row["status"] not in (_finding.FAIL, _finding.UNKNOWN) or not said:
-        return row
-    return dict(row, reason="%s The fix was tried and failed: %s" % (row["reason"], "; ".join(said)))
+    """A fix that was tried and did not help is named in the finding that it was for."""
+    check = _catalogue.catalogue().get(row["check"])
+    part = check.fix.get("part") if check and check.fix["role"] else None
+    texts = [attempt["text"] for attempt in attempts if part and attempt["part"] == part]
+    return _outcomes.failed(row, texts) if texts and row["status"] in (_finding.FAIL, _finding.UNKNOWN) else row
 
 
 def _who(evidence, requirements):

@@ -18,6 +18,15 @@ from ._role_data import ROLES, load_yaml
 FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 _FIX_KEYS = ("role", "class", "manual", "safety")
+# What the roles do, by the name that an entry's `fix` has for it. A check without a role may name a part as well: `lower_limit` is done only where
+# the role is asked for it, and what names `migrated` must hold before a migration between the backends counts as done.
+PARTS = {
+    "modules": "harden_kernel_modules",
+    "limit": "harden_conntrack", "lower_limit": "harden_conntrack", "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack",
+    "conflicts": "harden_conntrack",
+    "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks",
+    "backend": "harden_iptables_backend", "migrated": "harden_iptables_backend",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +99,9 @@ def _check_of(where, entry):
         raise BadInput("%s: an id is capital letters and three digits" % where)
     if check.severity not in _finding.SEVERITIES:
         raise BadInput("%s: severity must be one of %s" % (where, ", ".join(_finding.SEVERITIES)))
-    if sorted(check.fix) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
+    if sorted(set(check.fix) - {"part"}) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
         raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS), ", ".join(FIX_CLASSES)))
+    _refuse_wrong_part(where, check.fix)
     try:
         _judge, wants = judge_of(check.kind)
     except ImportError:
@@ -105,3 +115,17 @@ def _check_of(where, entry):
             compiled(getattr(check, name), "%s: %s" % (where, name))
     _entry.refuse_wrong_fields(where, entry, wants)
     return check
+
+
+def _refuse_wrong_part(where, fix):
+    part, role = fix.get("part"), fix["role"]
+    if role and not part:
+        raise BadInput("%s: fix names the role %s and must name its part, one of %s" % (where, role, ", ".join(_parts_of(role)) or "none"))
+    if part and part not in PARTS:
+        raise unknown_name("%s: the part" % where, part, PARTS)
+    if part and role not in (None, PARTS[part]):
+        raise BadInput("%s: the part %s belongs to the role %s, not to %s" % (where, part, PARTS[part], role))
+
+
+def _parts_of(role):
+    return [part for part, owner in PARTS.items() if owner == role]

@@ -8,20 +8,22 @@ import re
 PASS, FAIL, SKIP, UNKNOWN, WAIVED = "pass", "fail", "skip", "unknown", "waived"
 STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
-KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation", "waiver")
+KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation", "waiver", "outcome")
 
 
-def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None):
+def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None, outcome=None):
     """A flat dict with always the same keys; `check` and `subject` together name it for ever."""
     return {
         "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status, "severity": check.severity,
         "observed": observed, "expected": expected, "reason": reason, "remediation": remediation, "waiver": waiver,
+        "outcome": outcome,
     }
 
 
 def is_finding(row):
-    """Whether a row with the types of a finding has a status and a severity, and no text is null but the waiver's and the problem's."""
-    return row["status"] in STATUSES and row["severity"] in SEVERITIES and all(row[key] is not None for key in KEYS if key not in ("waiver", "problem"))
+    """Whether a row with the types of a finding has a status and a severity, and no text is null but those of problem, waiver and outcome."""
+    texts = [row[key] for key in KEYS if key not in ("problem", "waiver", "outcome")]
+    return row["status"] in STATUSES and row["severity"] in SEVERITIES and None not in texts
 
 
 def problem_of(row):

@@ -23,12 +23,13 @@ from ._role_data import ROLES, defaults, load_yaml
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
 EXPORTED = ("node_assess_conntrack", "node_assess_findings", "node_assess_required_modules", "node_assess_summary")
+_SUBJECTS = {"type": "list", "elements": "str", "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
 # Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.
 PLAYBOOKS = {
-    "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}},
+    "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}, "preflight_max_fail_percentage": {"type": "raw"},
-                   "preflight_serial": {"type": "raw"}},
+                   "preflight_serial": {"type": "raw"}, "preflight_subjects": _SUBJECTS},
 }
 # What narrows the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
@@ -77,6 +78,13 @@ def options_of(role):
 def role_defaults(role):
     """The defaults of a role other than node_policy."""
     return load_yaml(ROLES / role / "defaults" / "main.yml")
+
+
+def role_settings(role, variables, templated):
+    """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of the role. Raises BadInput."""
+    specs, given = options_of(role), role_defaults(role)
+    given = dict(given, **{name: variables[name] for name in specs if variables.get(name) is not None})
+    return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name]) for name, value in given.items()}
 
 
 @functools.lru_cache(maxsize=1)

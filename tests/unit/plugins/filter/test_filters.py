@@ -38,19 +38,12 @@ def test_what_they_answer():
     known = facts(nf_conntrack="loadable", xt_comment="absent")
     assert load("assessed").assessed(known, "KMOD") is True and load("assessed").assessed({}) is False
     assert {row["check"] for row in load("fixable").fixable(known["node_assess_findings"])} == {"KMOD003"}
-    assert "nf_conntrack" in load("modules_to_load").modules_to_load(known)
-    assert load("hooks_to_fix").hooks_to_fix(known) == [] and load("hooks_to_fix").hooks_to_fix(known, ["a.service"]) == ["a.service"]
     assert load("conntrack_size").conntrack_size(8 << 30, 4, peak=90000)["max"] == 262144
-    assert load("conntrack_to_set").conntrack_to_set(known) == {}
-    assert load("conntrack_to_set").conntrack_to_set(known, max=262144) == {"max": 262144, "buckets": 262144}
-    assert load("failed_conntrack").failed_conntrack({"settings": []}) == []
-    assert load("failed_hooks").failed_hooks({"hooks": []}) == []
     assert load("outside_ranges").outside_ranges(["10.1.0.1", "192.0.2.1"], ["10.0.0.0/8"]) == ["192.0.2.1"]
     assert [row["range"] for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"], "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
     assert load("play_hosts").play_hosts("a*", {"all": ["a1"]}) == "a*"
     assert load("play_serial").play_serial(3) == [3] and load("play_serial").play_serial([1, "10%"]) == [1, "10%"]
     assert load("play_serial").play_serial(1, check_mode=True) == ["100%"]
-    assert load("failed_modules").failed_modules({"modules": [{"name": "a", "failed": True, "msg": "b"}]}) == [{"subject": "a", "text": "b"}]
 
 
 @pytest.mark.parametrize("name, value, words", [

@@ -9,7 +9,9 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select, _verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
 
+SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
 DISABLED = [{"check": "KMOD003", "reason": "the site loads them"}]
 
 
@@ -68,7 +70,7 @@ def test_a_disabled_check_is_skipped_with_the_reason_and_nothing_of_it_is_fixed(
     assert facts["node_assess_summary"]["disabled"] == DISABLED
     assert {row["check"] for row in _select.fixable(facts["node_assess_findings"], "disruptive")} == {"KMOD005"}
     both = DISABLED + [{"check": "KMOD005", "reason": "r"}]
-    assert _select.modules_to_load(lacking(disabled_checks=both), [], True, "x.conf") == []
+    assert kernel_modules.work(lacking(disabled_checks=both), SETTINGS, "guarded").options == {}
     assert _select.assessed(lacking(disabled_checks=both), "KMOD")
 
 

@@ -112,7 +112,7 @@ def test_texts_are_filled_and_nothing_known_reads_so():
 
 def test_an_immutable_node_is_told_so():
     evidence = dict(section(rows=[{"name": "a"}]), node_host={"immutable": True, "immutable_by": "talos"})
-    row = judge(evidence, fix=dict(BASE["fix"], role="harden_kernel_modules", **{"class": "safe"}))[0]
+    row = judge(evidence, fix=dict(BASE["fix"], role="harden_kernel_modules", part="modules", **{"class": "safe"}))[0]
     assert "immutable (talos)" in row["remediation"] and "Role" not in row["remediation"]
 
 

@@ -17,10 +17,13 @@ import yaml
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
-    _assess, _backends, _catalogue, _conntrack_fix, _evidence, _finding, _fleet, _policy, _requirements, _run, _select, _verdict)
+    _assess, _catalogue, _evidence, _finding, _fleet, _policy, _requirements, _run, _select, _verdict)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, turns
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
+SETTINGS = {subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), directories=[]) for subject in SUBJECTS}
 MUTATIONS = 2500 if os.environ.get("KUBENODE_ROBUST") else 150
 SEED = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9))
 TABLES = [yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -107,12 +110,11 @@ def told(facts):
     blocking = _verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
     assert _verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
     _select.assessed(facts, "CTRACK")
-    _select.modules_to_load(facts, [], True, "kubenode-netfilter.conf")
-    _select.hooks_to_fix(facts, [])
-    _conntrack_fix.conntrack_to_set(facts, {"max": 0, "buckets": 0, "peak": 0, "timeouts": {}, "lower": True, "yields": True})
-    _backends.backends_to_fix(facts, "auto", "disruptive")
-    _backends.backends_unsettled(facts, "nft", facts.get("node_iptables_backend"))
-    _backends.failed_backends(facts, "x")
+    for subject in SUBJECTS:
+        work = subject.work(facts, SETTINGS[subject.name], "disruptive")
+        outcomes.recorded(work.findings, _run.findings_of(facts) or [], [])
+    migration.missing(facts, "nft", facts.get("node_iptables_backend"))
+    turns.of_kubelet(facts)
     return _verdict.sentences(blocking)
 
 

@@ -7,11 +7,13 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _conntrack_fix, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
 
 MAX, ESTABLISHED = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established"
 FORWARD, BRIDGE = "net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"
-GIVEN = {"max": 0, "buckets": 0, "peak": 0, "timeouts": {}, "lower": False, "yields": False}
+SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name, value: value)
 UFW = {"overruled": True, "owner": "ufw (/etc/ufw/sysctl.conf:3)", "kube_proxy_decides": False}
 
 
@@ -21,8 +23,14 @@ def facts(changes=None, earlier=0, **policy):
     return _assess.exported(evidence, policy, _assess.chosen_checks(["CTRACK"]), None, earlier_peak=earlier)
 
 
+def asked(known, given=None):
+    """The options that depend on what was found."""
+    options = conntrack.work(known, dict(SETTINGS, **(given or {}))).options
+    return {name: options[name] for name in ("max", "buckets", "timeouts", "sysctls", "modules") if name in options}
+
+
 def wanted(changes=None, given=None, **others):
-    return _conntrack_fix.conntrack_to_set(facts(changes, **others), dict(GIVEN, **(given or {})))
+    return asked(facts(changes, **others), given)
 
 
 def keys(**rows):
@@ -104,23 +112,21 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
     row.update(persisted=False, persisted_by=[], at_boot="on_demand")
     known = _assess.exported(evidence, policy, _assess.chosen_checks(None), None)
     assert any(row["check"].startswith("KMOD") and row["status"] == "fail" for row in known["node_assess_findings"])
-    assert _conntrack_fix.conntrack_to_set(known, GIVEN) == {}
+    assert asked(known) == {}
 
 
 def test_who_overrules_has_to_yield_only_where_that_is_asked_for():
     rivals = keys(forward=dict(UFW, after_kube_proxy=1), established=dict(UFW, assigned=7200, after_kube_proxy=600),
                   max=dict(UFW, assigned=262144, after_kube_proxy=131072))
     assert wanted(rivals) == {}
-    assert wanted(rivals, {"yields": True}) == {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
+    assert wanted(rivals, {"yield": True}) == {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
 
 
-def test_an_immutable_host_and_one_that_was_not_reached():
-    small = {"node_host": {"immutable": True, "immutable_by": "flatcar"}, "node_conntrack": {"max": 65536}}
-    assert wanted(small, {"max": 400000}) == {}
-    assert _conntrack_fix.conntrack_to_set({}, GIVEN) == {}
+def test_a_host_that_was_not_reached():
+    assert asked({}) == {}
     policy = _policy.default_policy()
     lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", 70000)
-    assert lost["node_assess_conntrack"]["peak"] == 70000 and _conntrack_fix.conntrack_to_set(lost, GIVEN) == {}
+    assert lost["node_assess_conntrack"]["peak"] == 70000 and asked(lost) == {}
 
 
 def test_an_image_has_no_size():
@@ -135,12 +141,11 @@ def test_a_look_at_other_sections_leaves_what_is_known():
     known = facts({"node_conntrack": {"max": 65536}})
     others = {name: value for name, value in healthy(policy.module_names).items() if name != "node_conntrack"}
     again = _assess.exported(others, policy, _assess.chosen_checks(["KMOD"]), known["node_assess_findings"])
-    assert _conntrack_fix.conntrack_to_set(dict(known, **again), GIVEN)["max"] == 131072
+    assert asked(dict(known, **again))["max"] == 131072
 
 
 @pytest.mark.parametrize("given, message", [
-    ({"max": -1}, "harden_conntrack_max is -1; give 0 to"), ({"peak": 1 << 31}, "harden_conntrack_peak is"), ({"buckets": "many"}, "buckets"),
-    ({"timeouts": [1]}, "timeouts"), ({"lower": "perhaps"}, "lower")])
+    ({"max": -1}, "harden_conntrack_max is -1; give 0 to"), ({"peak": 1 << 31}, "harden_conntrack_peak is")])
 def test_bad_input(given, message):
     with pytest.raises(BadInput, match=message):
         wanted(None, given)
@@ -158,13 +163,16 @@ def test_findings_of_before_the_modules_were_loaded_do_not_count():
     assert _select.assessed(unloaded, "CTRACK")
 
 
-def test_what_failed_is_said_where_findings_speak_of_it():
+def test_a_failure_is_told_for_every_subject_that_findings_use_for_it():
     rows = [{"key": MAX, "failed": True, "msg": "no"}, {"key": FORWARD, "failed": False, "msg": "told"}, {"key": BRIDGE, "failed": True, "msg": "not here"}]
-    assert _conntrack_fix.failed_conntrack({"settings": rows}) == [
-        {"subject": BRIDGE, "text": "not here"}, {"subject": MAX, "text": "no"}, {"subject": "nf_conntrack_max", "text": "no"},
-        {"subject": "the table", "text": "no"}]
-    refused = _conntrack_fix.failed_conntrack({"failed": True, "msg": "read-only. Nothing was changed"})
-    assert {"the table", FORWARD} <= {row["subject"] for row in refused}
-    assert _conntrack_fix.failed_conntrack({"changed": True}) == []
-    with pytest.raises(BadInput):
-        _conntrack_fix.failed_conntrack([])
+    assert conntrack.refusals({"settings": rows}, []) == [
+        Refusal(BRIDGE, FAILED, "not here"), Refusal(MAX, FAILED, "no"), Refusal("nf_conntrack_max", FAILED, "no"), Refusal("the table", FAILED, "no")]
+    refused = conntrack.refusals({"failed": True, "msg": "read-only. Nothing was changed"}, [])
+    assert {"the table", FORWARD} <= {refusal.subject for refusal in refused}
+    assert conntrack.refusals({"changed": True}, []) == []
+
+
+def test_a_class_includes_what_is_guarded():
+    rivals = keys(forward=dict(UFW, after_kube_proxy=1))
+    known = facts(rivals)
+    assert conntrack.work(known, SETTINGS, "safe").options == {} and conntrack.work(known, SETTINGS, "guarded").options["sysctls"] == [FORWARD]

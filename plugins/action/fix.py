@@ -1,0 +1,203 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of kubenode.netfilter.fix: mend what the findings of this run allow, and look again."""
+
+import dataclasses
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.utils.display import Display
+
+from ..plugin_utils import _answer, _options, _play, _policy, _run, _select, _selection
+from ..plugin_utils._fix import outcomes, results, turns
+from ..plugin_utils._fix.results import Done
+from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
+from ..plugin_utils._looking import LookingAction
+from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils._plain import plain
+from ..plugin_utils._render.text import escaped
+from ..plugin_utils._templating import templating
+
+_BACKEND, _HOOKS = "iptables_backend", "flush_hooks"
+
+
+class ActionModule(LookingAction):
+    """Decides on the controller, calls the modules over one connection, and looks again at what changed."""
+
+    _supports_async = False
+    OPTIONS = {
+        "subjects": {"type": "list", "elements": "str", "choices": list(NAMES)},
+        "up_to": {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]},
+        "state": {"type": "str", "choices": ["present", "absent"]},
+        "failure": {"type": "str", "choices": ["fail", "warn"]},
+    }
+
+    def arguments(self, task_vars):
+        self._templated = templating(self._templar)
+        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
+        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
+
+    def work(self, arguments, task_vars):
+        self._variables, self._up_to = task_vars, arguments.get("up_to")
+        self._facts, self._exported = dict(task_vars.get("ansible_facts") or {}), {}
+        self._place = _policy.role_settings("node_assess", task_vars, self._templated)
+        if self._up_to == "none":
+            return results.skipped("up_to is none")
+        chosen = self._chosen(arguments.get("subjects") or NAMES)
+        settings = {subject.name: self._settings(subject) for subject in chosen}
+        if arguments.get("state") == "absent":
+            return self._undone(chosen, settings)
+        self._look_first(chosen)
+        summary = _run.summary_of(self._facts)
+        if not summary or not summary["reached"]:
+            return self._told([], [], arguments.get("failure")) if self._exported else results.skipped("nothing is known of the node")
+        if self._up_to and not self._fixable(None):
+            return results.skipped("nothing to fix") if not self._exported else self._told([], [], None)
+        if summary["immutable"]:
+            return self._left(chosen)
+        done = self._rounds(chosen, settings)
+        return self._told(done, self._turns(chosen, settings, done), arguments.get("failure"))
+
+    def _chosen(self, names):
+        """The subjects of these names; of a run with --tags of some roles, those of these roles."""
+        tags = set(plain(self._variables.get("ansible_run_tags") or ["all"]))
+        named = [subject for subject in SUBJECTS if subject.role in tags]
+        within = named if named and not tags & {"all", "fix", "tagged"} else SUBJECTS
+        return [subject for subject in within if subject.name in names]
+
+    def _settings(self, subject):
+        """The variables of the role of a subject; the backend that it asks for is the one to judge by."""
+        settings = _policy.role_settings(subject.role, self._variables, self._templated)
+        if subject.name == _BACKEND:
+            if settings["target"] == "auto":
+                settings["target"] = self._policy.values["iptables_backend"]
+            self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values, iptables_backend=settings["target"]))
+        return dict(settings, directories=self._policy.values["hook_directories"])
+
+    def _fixable(self, role):
+        place = _run.summary_of(self._facts)["place"]
+        return _select.fixable(_run.findings_of(self._facts) or [], self._up_to or "disruptive", role, place)
+
+    def _look_first(self, chosen):
+        """Judges the sections that this run has not judged, within those that node_assess_sections leaves."""
+        within = self._place["sections"]
+        sections = {section for subject in chosen for section in subject.judged if not _select.assessed(self._facts, section)}
+        sections = sorted(section for section in sections if not within or section in within)
+        if sections:
+            self._look_at(sections)
+
+    def _look_at(self, sections):
+        place = dict(self._place, sections=sections)
+        checks = _selection.chosen_checks(sections, place["checks"], place["skip"])
+        looked = self.look(place, checks, self._policy, self._variables)
+        self._export(self.judged(looked, checks, self._policy, self._variables, _run.findings_of(self._facts)))
+
+    def _export(self, facts):
+        self._facts.update(facts)
+        self._exported.update(facts)
+
+    def _rounds(self, chosen, settings):
+        """Calls the modules, records what became of the findings, and once more where a change let a section be judged anew."""
+        done = self._round(chosen, settings)
+        if self._task.check_mode or not _run.summary_of(self._facts)["reached"]:
+            return done
+        again = [subject for subject in chosen if results.is_stale_by_others(subject, done)]
+        return done + self._round(again, settings) if again else done
+
+    def _round(self, chosen, settings):
+        done = []
+        for subject in chosen:
+            if self._up_to and not _select.assessed(self._facts, subject.judged[0]):
+                continue
+            work = subject.work(self._facts, settings[subject.name], self._up_to)
+            if work.options:
+                result = self._called(subject, "present", work.options)
+                done.append(self._judged_result(subject, settings[subject.name], work.findings, result))
+                if result.get("unreachable"):
+                    break
+        self._record(done)
+        return done
+
+    def _judged_result(self, subject, settings, findings, result):
+        if subject.name == _BACKEND and turns.MIGRATE in turns.of_backend(self._facts, settings, result):
+            return Done(subject, result, [], [])  # The turn decides what becomes of them.
+        return Done(subject, result, findings, subject.refusals(result, findings))
+
+    def _called(self, subject, state, options):
+        """The documented part of what the module of a subject answers."""
+        given = dict(options, state=state, place=self._place["place"])
+        given.update({"root": self._place["root"]} if self._place["root"] else {})
+        try:
+            answer = pipelined(self._connection, lambda: self._execute_module(
+                module_name="kubenode.netfilter.%s" % subject.name, module_args=given, task_vars=self._variables))
+        except AnsibleConnectionFailure as error:
+            answer = {"unreachable": True, "msg": str(error)}
+        except (AnsibleError, RecursionError, ValueError) as error:
+            # The last two are what reading an answer raises that is no JSON, such as 100,000 brackets.
+            answer = {"failed": True, "msg": str(error)}
+        return _answer.documented_part(answer, subject.name)
+
+    def _record(self, done):
+        """Looks again at what changed, and writes the outcomes into the findings."""
+        stale = {section for each in done for section in each.subject.stale if results.touched(each)}
+        stale = sorted(section for section in stale if _select.assessed(self._facts, section))
+        if stale and not self._task.check_mode:
+            self._look_at(stale)
+        findings = _run.findings_of(self._facts)
+        for each in done:
+            findings = outcomes.recorded(each.findings, findings, each.refusals, self._task.check_mode, each.result["changed"])
+        if done:
+            self._export(results.with_findings(self._facts, findings))
+
+    def _left(self, chosen):
+        """An immutable host stays as it is; its findings say so."""
+        host = _run.section_of(self._facts, "node_host") or {}
+        reason = results.IMMUTABLE % host.get("immutable_by")
+        keys = {(row["check"], row["subject"]) for subject in chosen for row in self._fixable(subject.role)}
+        findings = [outcomes.refused(row, reason) if (row["check"], row["subject"]) in keys else row for row in _run.findings_of(self._facts)]
+        self._export(results.with_findings(self._facts, findings))
+        self._show(reason)
+        return dict(results.of_task([], [], self._exported), msg=escaped(reason))
+
+    def _turns(self, chosen, settings, done):
+        due, names = [], [subject.name for subject in chosen]
+        if not _run.summary_of(self._facts)["reached"]:
+            return due
+        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to or self._fixable("harden_iptables_backend")):
+            result = next((each.result for each in done if each.subject.name == _BACKEND), None)
+            due += turns.of_backend(self._facts, settings[_BACKEND], result)
+        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"] or self._up_to == "disruptive"):
+            due += turns.of_kubelet(self._facts)
+        return due
+
+    def _undone(self, chosen, settings):
+        """Puts back what the modules changed, in the opposite order."""
+        done, due = [], []
+        for subject in reversed(chosen):
+            result = self._called(subject, "absent", subject.undo(settings[subject.name]))
+            if result.get("live_rules") and settings[subject.name]["migrate"]:
+                due.append(turns.MIGRATE)
+            done.append(Done(subject, result, [], [] if due else subject.refusals(result, [])))
+            if result.get("unreachable"):
+                break
+        return self._told(done, due, "fail")
+
+    def _told(self, done, due, failure):
+        """The result of the task, which fails where a change failed and no gate follows."""
+        result = results.of_task(done, due, self._exported)
+        changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
+        if changes:
+            self._show("%s: %s" % ("would change" if self._task.check_mode else "changed", ", ".join(dict.fromkeys(changes))))
+        reasons = results.reasons_to_fail(done, _run.summary_of(self._facts), plain(self._variables.get("inventory_hostname")))
+        if reasons:
+            result["msg"] = escaped("; ".join(reasons))
+            if failure == "warn":
+                self._show(result["msg"])
+            else:
+                result["failed"] = True
+        return result
+
+    def _show(self, text):
+        """One line for people; a program reads the result."""
+        if _play.stdout_is_for_people():
+            Display().display(escaped("  %s: %s" % (plain(self._variables.get("inventory_hostname")), text)))

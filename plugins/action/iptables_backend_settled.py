@@ -1,0 +1,49 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of kubenode.netfilter.iptables_backend_settled: wait until a migration between the backends is done."""
+
+import time
+
+from ..plugin_utils import _options, _policy, _run, _selection
+from ..plugin_utils._fix import migration
+from ..plugin_utils._fix.leftovers import BACKENDS
+from ..plugin_utils._looking import LookingAction
+from ..plugin_utils._plain import plain
+from ..plugin_utils._render.text import escaped
+from ..plugin_utils._templating import templating
+
+PAUSE_SECONDS = 10
+_SECTIONS = ["BACKEND", "CHAIN", "HOOK"]
+
+
+class ActionModule(LookingAction):
+    """Looks and judges until nothing is missing."""
+
+    OPTIONS = {
+        "backend": {"type": "str", "choices": list(BACKENDS), "required": True},
+        "before": {"type": "dict"},
+        "timeout": {"type": "int"},
+    }
+
+    def arguments(self, task_vars):
+        self._templated = templating(self._templar)
+        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
+        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
+
+    def work(self, arguments, task_vars):
+        if self._task.check_mode:
+            return {"changed": False, "missing": []}
+        place = dict(_policy.role_settings("node_assess", task_vars, self._templated), sections=_SECTIONS)
+        checks = _selection.chosen_checks(_SECTIONS)
+        before = _run.findings_of(task_vars.get("ansible_facts"))
+        until = time.monotonic() + arguments.get("timeout", 300)
+        while True:
+            facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars, before)
+            missing = [escaped(text) for text in migration.missing(facts, arguments["backend"], arguments.get("before"))]
+            result = {"changed": False, "missing": missing, "ansible_facts": facts}
+            if not missing:
+                return result
+            if time.monotonic() >= until:
+                return dict(result, failed=True, msg="after the reboot: %s" % "; ".join(missing))
+            time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What became of the findings that a fix worked on. PRIVATE to the collection."""
+
+from .. import _finding
+from .._evaluate import one_line
+from .work import FAILED, FIXED, REFUSED, WOULD_FIX
+
+_SENTENCES = {FAILED: "The fix was tried and failed: %s", REFUSED: "The fix was refused: %s"}
+_STAYS = "the change was made, but the check still fails"
+_UNCHANGED = "nothing was found to change"
+
+
+def recorded(tried, findings, refusals, check_mode=False, changed=True):
+    """The `findings` after a fix with its outcome: `tried` are the findings it worked on, `changed` says whether it changed anything.
+
+    A finding that is gone stays as one that passes, so that a report shows what was fixed.
+    """
+    keys = {_key(row) for row in tried}
+    rows = [_judged(row, refusals, check_mode, changed) if _key(row) in keys else row for row in findings]
+    if check_mode:
+        return rows
+    gone = _gone(tried, rows)
+    replaced = {row["check"] for row in gone}
+    kept = [row for row in rows if not (row["check"] in replaced and row["status"] == _finding.PASS and not row["subject"])]
+    return sorted(kept + gone, key=_key)
+
+
+def kept(before, findings):
+    """The `findings` of a later look, with those of `before` that were fixed and still pass."""
+    fixed = [row for row in before or [] if row["outcome"] == FIXED]
+    keys = {_key(row) for row in fixed}
+    return [dict(row, outcome=FIXED) if row["status"] == _finding.PASS and _key(row) in keys else row for row in findings] + _gone(fixed, findings)
+
+
+def failed(row, reasons):
+    """The finding with the reasons why its fix failed."""
+    return _told(row, FAILED, reasons)
+
+
+def refused(row, reason):
+    """The finding with the reason why its fix was refused."""
+    return _told(row, REFUSED, [reason])
+
+
+def _key(row):
+    return row["check"], row["subject"]
+
+
+def _judged(row, refusals, check_mode, changed):
+    if row["status"] == _finding.PASS:
+        return dict(row, outcome=FIXED)
+    if row["status"] not in (_finding.FAIL, _finding.UNKNOWN):
+        return row
+    of_subject = [refusal for refusal in refusals if refusal.subject in row["subject"].split(" or ")]
+    if of_subject:
+        outcome = FAILED if any(refusal.outcome == FAILED for refusal in of_subject) else REFUSED
+        return _told(row, outcome, [refusal.reason for refusal in of_subject])
+    if not changed:
+        return _told(row, REFUSED, [_UNCHANGED])
+    return dict(row, outcome=WOULD_FIX) if check_mode else _told(row, FAILED, [_STAYS])
+
+
+def _told(row, outcome, reasons):
+    sentence = _SENTENCES[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
+    return dict(row, outcome=outcome, reason=("%s %s" % (row["reason"], sentence)).strip())
+
+
+def _gone(tried, findings):
+    """The findings that no longer fail, of checks that were judged again."""
+    present = {_key(row) for row in findings}
+    judged = {row["check"] for row in findings if row["status"] in (_finding.PASS, _finding.FAIL, _finding.WAIVED)}
+    return [dict(row, status=_finding.PASS, problem=None, observed="", reason="", remediation="", waiver=None, outcome=FIXED)
+            for row in tried if _key(row) not in present and row["check"] in judged and not row["subject"].startswith("and ")]

@@ -1,0 +1,82 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What actions do alike that look at a node and judge it. PRIVATE to the collection."""
+
+import contextlib
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ..module_utils._errors import BadInput
+from . import _assess, _evidence, _policy, _store
+from ._action import Action
+from ._deadline import Overdue, deadline
+from ._evaluate import one_line
+from ._pipelining import pipelined
+from ._plain import plain
+from ._templating import templating
+
+NODE_MODULE = "kubenode.netfilter.node_facts"
+TIMEOUT_SECONDS = 180
+MESSAGE_LIMIT = 300
+
+
+class LookingAction(Action):
+    """Connects once for a look, and judges what it brought."""
+
+    def look(self, arguments, checks, policy, task_vars):
+        """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none.
+
+        `arguments` are options of the action assess.
+        """
+        module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
+        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, policy, arguments.get("sections"))
+        module_arguments["modules"] = policy.module_names
+        module_arguments["hook_directories"] = policy.values["hook_directories"]
+        seconds = arguments.get("timeout", TIMEOUT_SECONDS)
+        try:
+            with deadline(seconds):
+                answer = pipelined(self._connection, lambda: self._execute_module(
+                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
+        except Overdue:
+            return {}, {}, "the node did not answer within %d seconds" % seconds
+        except AnsibleConnectionFailure as error:
+            return {}, {}, "unreachable: %s" % _short(error)
+        except (AnsibleError, RecursionError, ValueError) as error:
+            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000 brackets.
+            return {}, {}, "the module could not be run: %s" % _short(error)
+        return _sections(answer)
+
+    def judged(self, looked, checks, policy, task_vars, before, attempts=()):
+        """The facts of the host, from what `look` returned; `before` are its findings so far."""
+        evidence, problems, reason = looked
+        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars), problems)
+
+    def _earlier_peak(self, task_vars):
+        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
+        folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
+        with contextlib.suppress(BadInput, TypeError, ValueError):
+            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(task_vars.get("inventory_hostname")))
+        return 0
+
+
+def _sections(answer):
+    if answer.get("unreachable"):
+        return {}, {}, "unreachable: %s" % _said(answer, "msg")
+    sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
+    if answer.get("failed") or not (sections or problems):
+        said = [_said(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
+        return {}, {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
+    return sections, problems, None
+
+
+def _said(answer, key):
+    """One text of an answer; what is no text is as long as the node likes."""
+    return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is no text" % key
+
+
+def _short(text):
+    """`text` in one line; of a long one the middle is left out, because a traceback ends with what went wrong."""
+    text, part = str(text), MESSAGE_LIMIT // 2
+    words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
+    return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])

@@ -1,0 +1,66 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From findings about hooks to the options of the module flush_hooks."""
+
+import pytest
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
+
+SETTINGS = dict(_policy.role_settings("harden_flush_hooks", {}, lambda _name, value: value), directories=["/usr/local/bin"])
+
+
+def to_fix(known, only=(), up_to=None):
+    return flush_hooks.work(known, dict(SETTINGS, only=only), up_to).options.get("only", [])
+
+
+def facts(changes=None):
+    policy = _policy.default_policy()
+    return _assess.exported(healthy(policy.module_names, None, changes), policy, _assess.chosen_checks(None), None)
+
+
+def hooks(*findings):
+    """Facts of a host of which these (check, subject, status) were found."""
+    known = facts()
+    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status) for check, subject, status in findings]
+    return dict(known, node_assess_findings=rows, node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
+
+
+def test_hooks_that_failed_are_to_be_fixed():
+    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK004", "iptables.service", "fail"), ("HOOK001", "/opt/other.sh", "waived"),
+                  ("KMOD003", "ip_vs", "fail"))
+    assert to_fix(known, []) == ["/opt/fw.sh", "iptables.service"]
+    assert to_fix(known, ["/etc/cron.d"]) == ["/etc/cron.d"]
+    assert to_fix(hooks(("HOOK001", "", "pass")), []) == []
+    assert to_fix(hooks(), "a.service,/b") == ["a.service", "/b"]
+
+
+def test_more_hooks_than_are_named_mean_all():
+    assert to_fix(hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")), []) == ["/"]
+
+
+@pytest.mark.parametrize("spared", [{"left_out": ["HOOK003"]}, {"disabled": [{"check": "HOOK003", "reason": "r"}]}])
+def test_more_hooks_than_are_named_mean_no_more_where_some_are_to_stay(spared):
+    found = [("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")]
+    known = hooks(*found)
+    known["node_assess_summary"].update(spared)
+    assert to_fix(known, []) == ["/opt/fw.sh"]
+    assert to_fix(hooks(("HOOK003", "/opt/old.sh", "waived"), *found), []) == ["/opt/fw.sh"]
+
+
+def test_a_safe_fix_leaves_hooks_alone():
+    known = hooks(("HOOK001", "/opt/fw.sh", "fail"))
+    assert to_fix(known, up_to="safe") == to_fix(known, ["/opt/fw.sh"], "safe") == [] and to_fix(known, up_to="guarded") == ["/opt/fw.sh"]
+
+
+def test_what_was_left_is_told_by_file_and_by_unit():
+    rows = [{"path": "/etc/nftables.conf", "unit": "nftables.service", "msg": "it stays", "action": None, "failed": False},
+            {"path": "/opt/a", "unit": None, "msg": "", "action": "removed", "failed": False},
+            {"path": "/opt/b", "unit": None, "msg": "left to the boot", "action": "ordered", "failed": False},
+            {"path": "/opt/c", "unit": None, "msg": "no room", "action": None, "failed": True}]
+    assert flush_hooks.refusals({"hooks": rows}, []) == [
+        Refusal("/etc/nftables.conf", REFUSED, "it stays"), Refusal("/opt/c", FAILED, "no room"), Refusal("nftables.service", REFUSED, "it stays")]
+    assert flush_hooks.refusals({"failed": True, "msg": "x"}, [{"subject": "/opt/a"}]) == [Refusal("/opt/a", FAILED, "x")]

@@ -1,0 +1,81 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From findings about backends to the module iptables_backend, and to the turns of a node."""
+
+from backend_facts import SPLIT, facts, row
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, leftovers, turns
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
+
+SETTINGS = dict(_policy.role_settings("harden_iptables_backend", {"harden_iptables_backend_node_name": "n"}, lambda _name, value: value))
+
+
+def checks_to_fix(known, target="auto", up_to=None):
+    work = iptables_backend.work(known, dict(SETTINGS, target=target), up_to)
+    return sorted({row["check"] for row in work.findings}), bool(work.options)
+
+
+def elsewhere(known, target="auto"):
+    return leftovers.families_elsewhere(_run.section_of(known, "node_iptables_backend"), target)
+
+
+def test_a_healthy_node_needs_nothing():
+    assert checks_to_fix(facts()) == ([], False) and checks_to_fix(facts(), "nft") == ([], False)
+
+
+def test_families_that_differ_are_aligned():
+    assert checks_to_fix(facts(SPLIT)) == (["BACKEND002", "BACKEND008"], True)
+    assert checks_to_fix(facts(SPLIT), up_to="guarded") == ([], False)
+
+
+def test_nothing_is_disrupted_in_an_image():
+    image = facts(dict(SPLIT, mixing={"verdict": "unknown", "because": "only a live node has rules"}), node_host={"place": "image"})
+    assert checks_to_fix(image, up_to="guarded") == (["BACKEND002"], True)
+    assert checks_to_fix(image, up_to="safe") == ([], False)
+    rows = [row for row in image["node_assess_findings"] if row["check"] == "BACKEND002"]
+    assert rows[0]["remediation"].endswith("Role harden_iptables_backend does it (guarded).")
+    assert _select.fixable(rows, "guarded", "harden_iptables_backend", "image") == rows
+    assert _select.fixable(rows, "guarded", "harden_iptables_backend", "live") == []
+
+
+def test_another_backend_is_asked_for():
+    assert checks_to_fix(facts(), "legacy") == ([], True)
+    assert checks_to_fix(facts({"=backend": None}), "nft") == ([], True)
+    assert checks_to_fix(facts({"backend": "none"}), "nft") == ([], False)
+    assert checks_to_fix(facts(), "legacy", "safe") == ([], False)
+    assert checks_to_fix(facts(policy={"node_policy_iptables_backend": "legacy"})) == (["BACKEND010"], True)
+
+
+def test_chains_elsewhere_are_leftovers():
+    sets = [row("nft", kube_rules=171), row("legacy", proxy_canary=True), row("nft", "ipv6", hint=True), row("legacy", "ipv6", rules=4)]
+    assert elsewhere(facts({"sets": sets})) == ["ipv4"]
+    assert elsewhere(facts({"sets": sets}), "legacy") == ["ipv4", "ipv6"]
+    used = {"ipv4": "both", "ipv6": "none"}
+    assert elsewhere(facts({"sets": sets, "kubelet_backend": used, "backend": "legacy"})) == ["ipv4", "ipv6"]
+    assert elsewhere(facts({"sets": sets, "kubelet_backend": used, "backend": "mixed"})) == []
+    assert elsewhere(facts({"sets": sets, "kubelet_backend": used, "backend": "mixed"}), "nft") == ["ipv4"]
+
+
+def test_a_turn_is_to_clean_or_else_to_migrate():
+    left = facts({"sets": [row("nft", kube_rules=171), row("legacy", proxy_canary=True)]})
+    both = dict(SETTINGS, clean_leftovers=True, migrate=True)
+    assert turns.of_backend(left, both, {"changed": False}) == [turns.CLEAN]
+    assert turns.of_backend(left, dict(both, clean_leftovers=False), {"changed": False}) == [turns.MIGRATE]
+    assert turns.of_backend(left, SETTINGS, {"live_rules": True}) == []
+    assert turns.of_backend(facts(), both, {"live_rules": True, "refused": "x"}) == [turns.MIGRATE]
+    assert turns.of_backend(facts(), both, {"changed": True}) == []
+    migrates = dict(both, clean_leftovers=False)
+    for result in (None, {"unreachable": True}, {"failed": True, "msg": "x"}, {"refused": "no such backend"}):
+        assert turns.of_backend(left, migrates, result) == []
+    image = facts({"sets": [row("legacy", proxy_canary=True)]}, node_host={"place": "image"})
+    assert turns.of_backend(image, both, {"live_rules": True}) == []
+
+
+def test_a_refusal_is_that_of_every_finding():
+    findings = [{"subject": "iptables and ip6tables"}]
+    refused = iptables_backend.refusals({"refused": "Kubernetes has rules in it"}, findings)
+    assert [(row.subject, row.outcome) for row in refused] == [("iptables", REFUSED), ("iptables and ip6tables", REFUSED)]
+    assert {row.outcome for row in iptables_backend.refusals({"failed": True, "msg": "x"}, findings)} == {FAILED}
+    assert iptables_backend.refusals({"refused": None}, findings) == []

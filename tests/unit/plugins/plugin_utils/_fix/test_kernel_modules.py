@@ -1,0 +1,76 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From findings about kernel modules to the options of the module kernel_modules."""
+
+import pytest
+from healthy import healthy
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
+
+FILE = "kubenode-netfilter.conf"
+SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
+
+
+def facts(modules=None, changes=None, **overrides):
+    policy = _policy.policy_of(overrides)
+    return _assess.exported(healthy(policy.module_names, modules, changes), policy, _assess.chosen_checks(None), None)
+
+
+def to_load(known, extra=(), unblock=False):
+    return kernel_modules.work(known, dict(SETTINGS, names=extra, unblock=unblock)).options.get("name", [])
+
+
+def test_what_is_to_be_loaded_includes_what_the_file_holds_already():
+    known = facts({"*": "unpersisted", "nf_conntrack": "unpersisted loadable", "xt_comment": ""},
+                  {"node_kernel_modules": {}}, node_policy_max_offenders=50)
+    names = to_load(known)
+    assert "nf_conntrack" in names and "nft_compat" in names
+    rows = {row["name"]: row for row in known["node_assess_required_modules"]}
+    rows["xt_comment"]["persisted_by"] = [{"file": "/etc/modules-load.d/" + FILE, "line": 2}]
+    assert "xt_comment" in to_load(known)
+
+
+def test_only_what_lacks_is_loaded():
+    assert "ip_vs" not in to_load(facts({"nf_conntrack": "loadable"}))
+    assert "nf_conntrack" in to_load(facts({"nf_conntrack": "loadable"}))
+
+
+def test_more_subjects_than_are_named():
+    known = facts({"*": "loadable unpersisted", "xt_comment": "installed_true unpersisted"}, node_policy_max_offenders=2)
+    needed = {row["name"] for row in known["node_assess_required_modules"] if not row["optional"]}
+    assert set(to_load(known)) == needed - {"xt_comment"}
+
+
+def test_a_block_is_lifted_only_when_told():
+    known = facts({"xt_comment": "installed_true"})
+    assert to_load(known) == []
+    assert "xt_comment" in to_load(known, unblock=True)
+
+
+def test_an_absent_module_is_nothing_to_load():
+    assert to_load(facts({"xt_comment": "absent"})) == []
+
+
+def test_names_of_the_user_are_always_there():
+    assert to_load(facts(), ["overlay"])[-1:] == ["xt_statistic"] or "overlay" in to_load(facts(), ["overlay"])
+    assert "overlay" in to_load(facts(), "overlay,vxlan") and "vxlan" in to_load(facts(), "overlay,vxlan")
+    with pytest.raises(BadInput, match="no kernel module name"):
+        to_load(facts(), ["../x"])
+
+
+def test_a_class_beyond_safe_lifts_a_block():
+    known = facts({"xt_comment": "installed_true"})
+    assert kernel_modules.work(known, SETTINGS, "safe").options == {}
+    work = kernel_modules.work(known, SETTINGS, "guarded")
+    assert "xt_comment" in work.options["name"] and work.options["unblock"] is True and {row["check"] for row in work.findings} == {"KMOD002", "KMOD007"}
+
+
+def test_a_module_that_failed_and_a_run_that_failed_as_a_whole():
+    rows = [{"name": "nf_conntrack", "failed": True, "msg": "Exec format error"}, {"name": "nf_nat", "failed": False, "msg": ""}]
+    assert kernel_modules.refusals({"modules": rows}, []) == [Refusal("nf_conntrack", FAILED, "Exec format error")]
+    assert kernel_modules.refusals({"failed": True, "msg": "no root"}, [{"subject": "ip_vs"}]) == [Refusal("ip_vs", FAILED, "no root")]
+    assert kernel_modules.refusals({"changed": True}, [{"subject": "ip_vs"}]) == []

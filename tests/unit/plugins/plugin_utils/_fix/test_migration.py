@@ -1,0 +1,46 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a migration between the backends is done, and what is missing."""
+
+import pytest
+from backend_facts import facts, row
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration
+
+
+def unsettled(known, target="nft", before=None):
+    return migration.missing(known, target, before)
+
+
+def test_a_migration_that_is_through():
+    assert unsettled(facts()) == []
+    none = {"kubelet_backend": {"ipv6": "none"}, "kube_proxy_backend": {"ipv6": "none"}}
+    assert unsettled(facts(none), before={"kubelet_backend": {"ipv6": "none"}}) == []
+
+
+@pytest.mark.parametrize("change, before, said", [
+    ({"backend": "legacy"}, None, ["the iptables programs of the node use the legacy backend"]),
+    ({"kubelet_backend": {"ipv4": "legacy"}}, None, ["kubelet has its IPv4 chains in the legacy backend"]),
+    ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in a backend that is not known"]),
+    ({"kube_proxy_backend": {"ipv6": "both"}}, None, ["kube-proxy has its IPv6 chains in both backends"]),
+    ({"kube_proxy_backend": {"ipv6": "none"}}, {"kube_proxy_backend": {"ipv6": "legacy"}}, ["kube-proxy has its IPv6 chains in no backend"]),
+    ({"sets": [row("nft", hint=True), row("legacy", kube_rules=3)]}, None, ["IPv4 chains of Kubernetes are in the legacy backend"]),
+    ({"sets": [row("legacy", kube_rules=None, readable=False)]}, None, ["IPv4 chains of Kubernetes cannot be ruled out in the legacy backend"]),
+    ({"sets": [row("legacy", rules=12)]}, None, []),
+])
+def test_what_is_missing(change, before, said):
+    assert unsettled(facts(change), before=before) == said
+
+
+def test_anchors_that_are_missing_or_unknown():
+    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT", "detail": "KUBE-SERVICES"}
+    told = unsettled(facts(node_iptables_chains={"observations": [anchor]}))
+    assert any("CHAIN001 is fail: ipv4 nft nat OUTPUT: KUBE-SERVICES missing" in text for text in told)
+    unread = [{"source": "nft_ipv4", "table": None, "evidence": "iptables-save did not end"}]
+    assert any(text.startswith("CHAIN001 is unknown") for text in unsettled(facts(node_iptables_chains={"unread": unread})))
+
+
+def test_a_node_that_did_not_come_back():
+    assert unsettled(facts(reached=False)) == ["nothing is known of the node: unreachable: x"]
+    assert unsettled({}) == ["nothing is known of the node: it was not assessed"]
