@@ -6,6 +6,7 @@
 import collections
 
 from .. import _finding, _unknown
+from .._fix.work import FIXED, WOULD_FIX
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -36,7 +37,7 @@ def render_node(report, width, color, elsewhere=()):
     for block in blocks_of(report):
         if block not in elsewhere:
             lines += _rendered(block, width, paint)
-    told = ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
+    told = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
     told += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
     return "\n".join(lines + _notes(told, width, paint) + _counts(summary, width, paint))
 
@@ -56,6 +57,15 @@ def blocks_of(report):
 def _cause(worst, sentence):
     """The checks that are unknown for one cause, with the severity of the worst of them."""
     return Block(_finding.UNKNOWN, worst["severity"], "", sentence, (sentence,))
+
+
+def _outcomes(findings):
+    """What this run fixed, and what a run without check mode would fix, a line each; the reason of a finding tells of other outcomes."""
+    texts = []
+    for outcome in (FIXED, WOULD_FIX):
+        named = [("%s %s" % (row["check"], row["subject"])).strip() for row in findings if row["outcome"] == outcome]
+        texts += ["%s: %s" % (outcome, some(named, _SHARING))] if named else []
+    return texts
 
 
 def _unmatched(row):

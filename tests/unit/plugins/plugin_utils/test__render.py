@@ -284,3 +284,10 @@ def test_wrapping_looks_at_each_character_a_few_times(word, monkeypatch):
         combining=lambda char: char == "\u0301", east_asian_width=lambda char: looked.append(char) or "W"))
     assert "".join(wrapped(word, 40)).replace(" ", "") == word.replace(" ", "")
     assert len(looked) < len(word) * 50
+
+
+def test_what_was_fixed_is_told_below_the_findings():
+    rows = [dict(_finding.finding(CHECK, "pass", "a"), outcome="fixed"), dict(_finding.finding(CHECK, "pass", "b\x1b[2J"), outcome="fixed"),
+            dict(failing("c"), outcome="would fix"), dict(failing("d"), outcome="refused")]
+    text = render_node(report(rows), 100, False)
+    assert "\n  fixed: %s a, %s b\\x1b[2J\n  would fix: %s c\n" % ((CHECK.id,) * 3) in text
