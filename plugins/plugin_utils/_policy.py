@@ -30,11 +30,12 @@ PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}, "preflight_max_fail_percentage": {"type": "raw"},
                    "preflight_serial": {"type": "raw"}, "preflight_subjects": _SUBJECTS},
+    "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
 }
 # What narrows the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
 # How their names begin, and those of most others do not.
-_OURS = ("node", "harden", "preflight", "bake")
+_OURS = ("node", "harden", "preflight", "bake", "undo")
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
 _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
