@@ -98,7 +98,7 @@ options:
       - Never below the connections there are.
     type: bool
     default: false
-  yield_files:
+  comment_out_conflicts:
     description:
       - Comment out a conflicting sysctl line of another file, which would undo a value at boot. A file of a package in C(sysctl.d) is left
         alone and hidden by an edited copy in C(/etc/sysctl.d).
@@ -179,7 +179,9 @@ msg:
   description: What failed, in one sentence for each key or file.
   returned: failure
   type: str
-  sample: 'net.ipv4.ip_forward: it is 0 after a boot (/etc/sysctl.d/zzz.conf:1 says so); yield_files: true makes that line a comment'
+  sample: >-
+    net.ipv4.ip_forward: it is 0 after a boot (/etc/sysctl.d/zzz.conf:1 says so); comment_out_conflicts: true makes that
+    line a comment
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -200,7 +202,7 @@ OPTIONS = dict(
     load={"type": "bool", "default": False},
     persist={"type": "bool", "default": True},
     lower={"type": "bool", "default": False},
-    yield_files={"type": "bool", "default": False},
+    comment_out_conflicts={"type": "bool", "default": False},
     file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
 )
 

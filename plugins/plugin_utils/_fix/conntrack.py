@@ -23,7 +23,7 @@ def work(facts, settings, up_to=None):
     for name in ("max", "buckets", "peak"):
         if not 0 <= settings[name] <= MOST:
             raise BadInput("harden_conntrack_%s is %d; give 0 to %d" % (name, settings[name], MOST))
-    comment_out = settings["yield"] or up_to in ("guarded", "disruptive")
+    comment_out = settings["comment_out_conflicts"] or up_to in ("guarded", "disruptive")
     fix = "guarded" if comment_out else "safe"
     findings = _run.findings_of(facts) or []
     wrong = fixable(findings, fix, ROLE)
@@ -41,7 +41,8 @@ def work(facts, settings, up_to=None):
     options = {name: wanted[name] for name in _WANTED if wanted[name]}
     if not options:
         return NOTHING
-    return Work(wrong, dict(options, resize=settings["resize"], lower=settings["lower"], persist=settings["persist"], yield_files=comment_out, load=True))
+    kept = {name: settings[name] for name in ("resize", "lower", "persist")}
+    return Work(wrong, dict(options, comment_out_conflicts=comment_out, load=True, **kept))
 
 
 def _by_part(findings):

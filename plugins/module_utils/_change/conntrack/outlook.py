@@ -52,13 +52,13 @@ class Persisting:
         self._others = OrderedDict()
         self._builtin = self._of_builtin()
         self._look(False)
-        if options["yield_files"]:
+        if options["comment_out_conflicts"]:
             self._let_others_yield()
         # The option is written where the line for the limit counts for certain, and nowhere else.
         if MAX in self._values and self._row(MAX)["at_boot"] == self._values[MAX] and self._is_ours(MAX):
             self._look(True)
         for key in in_order(wanted):
-            self._tell(key, options["yield_files"])
+            self._tell(key, options["comment_out_conflicts"])
 
     def _of_builtin(self):
         rows = collect_kernel_modules(self._host, self._outlook.node, list(MODULES))["modules"]
@@ -101,12 +101,14 @@ class Persisting:
             self._others[path] = text
             self._look(False)
 
-    def _tell(self, key, may_yield):
+    def _tell(self, key, comment_out):
         row, fate = self._rows[key], self._row(key)
         row.update(persisted=self._is_ours(key), at_boot=fate["at_boot"], after_kube_proxy=fate["after_kube_proxy"])
         holds = self._holds(key)
         if holds is False and not row["failed"]:
-            hint = "yield_files: true makes that line a comment" if line_of(fate["at_boot_by"]) and not may_yield else "set it there"
+            hint = "set it there"
+            if line_of(fate["at_boot_by"]) and not comment_out:
+                hint = "comment_out_conflicts: true makes that line a comment"
             row.update(failed=True, msg="it is %s after a boot (%s); %s" % (fate["at_boot"], fate["reason"], hint))
         elif holds is None:
             row["msg"] = "what it is after a boot cannot be told: %s" % fate["reason"]

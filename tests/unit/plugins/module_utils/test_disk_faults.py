@@ -41,7 +41,8 @@ MODULES = merged(
         "usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n", "var/lib": node_tree.DIRECTORY})
 TRACKING = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n", "var/lib": node_tree.DIRECTORY},
                     counters(drop=3))
-ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20}, "sysctls": [FORWARD], "yield_files": True}
+ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20}, "sysctls": [FORWARD],
+         "comment_out_conflicts": True}
 # A script that is set-uid as well, in a folder whose scripts are run.
 HOOKS = merged(hook_changes.AZURE, {
     "var/lib": node_tree.DIRECTORY,

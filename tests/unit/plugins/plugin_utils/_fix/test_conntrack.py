@@ -119,7 +119,8 @@ def test_who_overrules_has_to_yield_only_where_that_is_asked_for():
     rivals = keys(forward=dict(UFW, after_kube_proxy=1), established=dict(UFW, assigned=7200, after_kube_proxy=600),
                   max=dict(UFW, assigned=262144, after_kube_proxy=131072))
     assert wanted(rivals) == {}
-    assert wanted(rivals, {"yield": True}) == {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
+    expected = {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
+    assert wanted(rivals, {"comment_out_conflicts": True}) == expected
 
 
 def test_a_host_that_was_not_reached():

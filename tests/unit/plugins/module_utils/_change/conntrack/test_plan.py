@@ -54,7 +54,7 @@ def test_the_second_run_changes_nothing(tmp_path):
 def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
     tree = unpacked(tmp_path, {"etc/sysctl.d/zzz.conf": FORWARD + " = 0\n", "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=9))
     before = content(tree)
-    asked = dict(RAISED, sysctls=[FORWARD], timeouts={"tcp_timeout_established": 3600}, yield_files=True)
+    asked = dict(RAISED, sysctls=[FORWARD], timeouts={"tcp_timeout_established": 3600}, comment_out_conflicts=True)
     announced = run(tree, True, **asked)
     assert content(tree) == before and announced["changed"]
     done = run(tree, **asked)
@@ -267,15 +267,15 @@ def test_a_file_of_others_yields_when_told(tmp_path, rival):
     tree = unpacked(tmp_path, manifest)
     before = content(tree)
     result = run(tree, sysctls=[FORWARD], **RAISED)
-    assert result["failed"] and result["msg"].count("yield_files: true makes that line a comment") == 2
+    assert result["failed"] and result["msg"].count("comment_out_conflicts: true makes that line a comment") == 2
     assert {path: content(tree)[path] for path in before if "etc/" in path} == {path: before[path] for path in before if "etc/" in path}
     assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
-    result = run(tree, sysctls=[FORWARD], yield_files=True, **RAISED)
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)
     assert "failed" not in result and result["files"][-1] == "/" + edited, result.get("msg")
     assert (tree / edited).read_bytes().count(b"# kubenode.netfilter yields: ") == 2
     section = look({}, tree)
     assert [row["after_kube_proxy"] for row in section["sysctls"] if row["key"] in (FORWARD, MAX)] == [524288, 1]
-    assert not run(tree, sysctls=[FORWARD], yield_files=True, **RAISED)["changed"]
+    assert not run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)["changed"]
     undo(tree, lower=True)
     assert content(tree) == before
 
@@ -283,18 +283,18 @@ def test_a_file_of_others_yields_when_told(tmp_path, rival):
 def test_tuned_is_told_and_stays(tmp_path):
     profile = {"etc/tuned/throughput/tuned.conf": "[sysctl]\nnet.ipv4.ip_forward=0\n"}
     tree = unpacked(tmp_path, TUNED, profile)
-    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
     # tuned says once more what /etc/sysctl.d says, so our line has the last word, unless it is told not to.
     assert "failed" not in result
     tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
-    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
     assert result["failed"] and "(tuned (/etc/tuned/throughput/tuned.conf:2) says so); set it there" in result["msg"]
     assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
 
 
 def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
     tree = unpacked(tmp_path, {"srv/x.conf": FORWARD + "=0\n", "etc/sysctl.d/zzz.conf": node_tree.link("/srv/x.conf")})
-    result = run(tree, sysctls=[FORWARD], yield_files=True)
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
     assert result["failed"] and "leads out of /etc" in result["msg"] and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n"
 
 

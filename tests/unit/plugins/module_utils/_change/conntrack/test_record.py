@@ -24,7 +24,7 @@ LIMIT = "net/netfilter/nf_conntrack_max"
 RIVAL = "etc/sysctl.d/zzz.conf"
 NODE = tracking({RIVAL: "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20, "tcp_timeout_time_wait": 60}, "sysctls": [FORWARD],
-         "yield_files": True}
+         "comment_out_conflicts": True}
 # A value of the kernel is changed as well.
 VALUES = ((write, "set_value"),)
 
