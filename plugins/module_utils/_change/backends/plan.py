@@ -239,11 +239,11 @@ def run(params, check_mode):
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, params[name], least, most))
     host, node = open_asked(params)
     if params["state"] == "confirmed":
-        from .rollback import confirm
+        from ..leftovers.rollback import confirm
         return confirm(host, params, check_mode)
     plan = Plan(host, node)
     if params["state"] == "cleaned":
-        from .clean import clean
+        from ..leftovers.clean import clean
         return clean(plan, params, check_mode)
     try:
         (plan_absent if params["state"] == "absent" else plan_present)(plan, params)

@@ -15,7 +15,7 @@ ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
 
 def test_of_two_at_once_the_second_names_the_first_and_touches_nothing(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 class Slow(object):
     @staticmethod
     def sleep(_seconds):
@@ -46,7 +46,7 @@ told["lock"] = os.path.exists(clean.LOCK)
 
 def test_a_lock_of_a_killed_run_is_taken_over(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 with open(clean.LOCK, "w") as stream:
     stream.write("%d 1" % os.getpid())
 told["announced"], told["done"] = module("cleaned", check=True), module("cleaned")
@@ -58,7 +58,7 @@ told["lock"] = os.path.exists(clean.LOCK)
 FAULTS = """\
 import shutil
 import disk_faults
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 clean.time = Clock
 told["runs"], told["wrong"] = [], []
 real = _host_detached.claim

@@ -105,8 +105,8 @@ told["same"] = saved(OLD) == before and saved(NEW) == used and not os.path.exist
 
 def test_what_an_earlier_boot_left_waits_no_more_and_two_at_once_do_not_mix(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import rollback as rollback
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import rollback as rollback
 os.makedirs(FOLDER + "/rollback")
 mine = {"boot_id": "another", "pid": os.getpid(), "started": _host_detached.start_time_of(os.getpid())}
 with open(FOLDER + "/rollback/%s.armed" % ("a" * 16), "w") as stream:
@@ -138,7 +138,7 @@ told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
 ])
 def test_a_change_between_the_readings_refuses(tmp_path, change, sentence):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 class Clock(object):
     @staticmethod
     def sleep(_seconds):
@@ -153,7 +153,7 @@ told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
 def test_traffic_over_stale_rules_is_counted_and_is_no_change(tmp_path):
     told = clean(tmp_path, True, """\
 import socket
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import clean as clean
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 class Clock(object):
     @staticmethod
     def sleep(_seconds):
@@ -167,7 +167,7 @@ told["result"] = module("cleaned", check=True)
 
 def test_a_held_lock_is_waited_for_and_then_nothing_is_half_done(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import rollback as rollback
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import rollback as rollback
 rollback.LOCK_SECONDS = 1
 holder = subprocess.Popen(["flock", "/run/xtables.lock", "sleep", "600"])
 until(lambda: "FLOCK" in open("/proc/locks").read() and subprocess.call(["flock", "-n", "/run/xtables.lock", "true"]) == 1)
@@ -182,7 +182,7 @@ told["again"] = module("cleaned")
 
 def test_the_rollback_waits_for_a_held_lock_as_well(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import rollback as rollback
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import rollback as rollback
 rollback.LOCK_SECONDS, rollback.time = 1, Clock
 done = module("cleaned")
 token = done["rollback"]["token"]
@@ -219,7 +219,7 @@ told["rest"] = [line for line in before.splitlines() if line not in saved(OLD).s
 def test_a_module_that_is_killed_after_any_table_leaves_the_rollback_behind(tmp_path, nft):
     told = clean(tmp_path, nft, """\
 import signal
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends import rollback as rollback
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import rollback as rollback
 real, runs = rollback.Cleaning.clean, []
 for number in range(1, 5):
     child = os.fork()

@@ -15,12 +15,12 @@ from ..._look.backends import anchors
 from ..._look.backends.iptables_backend import collect_iptables_backend
 from ..._look.rules.rule_sets import save_command
 from ..._script.edit.changed_lines import changed_lines
+from ..backends.record import read_save
+from ..backends.told import Refused, conflicts_of, left_in
+from ..backends.wanted import AUTO, BACKENDS
 from .raw_dump import DumpError, changed_between, packets_between, read_dump
-from .record import read_save
 from .removal import Removal
 from .rollback import Cleaning, Rollback, still_armed
-from .told import Refused, conflicts_of, left_in
-from .wanted import AUTO, BACKENDS
 
 # On no disk, so that a boot removes it.
 LOCK = "/run/kubenode-netfilter-cleaned.lock"

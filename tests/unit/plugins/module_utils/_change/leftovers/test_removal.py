@@ -9,8 +9,8 @@ import pytest
 from backend_node import KUBERNETES, on_a_node
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.raw_dump import read_dump
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.removal import Removal
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers.raw_dump import read_dump
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers.removal import Removal
 
 NAT = """\
 *nat
@@ -62,8 +62,8 @@ FOREIGN = ("-s 10.%d.0.0/16 -j ACCEPT", "-p tcp -m tcp --dport %d -j RETURN", '-
            "-m comment --comment \"%d '; $(x) \\\\ & KUBE\" -j RETURN", "-d 192.0.2.%d/32 -j RETURN",
            "-m conntrack --ctstate NEW -m mark --mark 0x%d -j RETURN")
 ROUNDS = """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.raw_dump import RawTable, read_dump
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.removal import Removal
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers.raw_dump import RawTable, read_dump
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers.removal import Removal
 RawTable.__eq__ = lambda self, other: vars(self) == vars(other)
 def restore(backend, text, *options):
     subprocess.run(["iptables-%s-restore" % backend] + list(options), input=text.encode(), check=True)

@@ -11,10 +11,10 @@ import time
 
 from ... import _errors
 from ..._host import detached, feed, write
+from ..backends.record import FOLDER, ROLLBACK, read_save
+from ..backends.told import nothing_told
 from ..record import STATE, settled_names
 from .raw_dump import DumpError, read_dump
-from .record import FOLDER, ROLLBACK, read_save
-from .told import nothing_told
 
 # The legacy backend shares a lock with everybody who writes rules; kube-proxy gives it back within seconds.
 LOCK_SECONDS = 10
