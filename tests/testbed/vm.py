@@ -29,6 +29,7 @@ import time
 
 import emulator
 import images
+import sources
 
 RUN = images.CACHE / "run"
 # A boot takes 40-90 s on an idle machine; a busy one may take ten times as long, and that is no failure of the kernel.
@@ -106,7 +107,7 @@ class Node:
             return 255, b""
         return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
-    def boot(self, qemu, image, accel):
+    def boot(self, qemu, image, accel, archive):
         self.dir.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             (self.dir / "qmp.sock").unlink()
@@ -121,6 +122,9 @@ class Node:
             + ["-qmp", "unix:qmp.sock,server=on,wait=off", "-daemonize"],
             cwd=str(self.dir), env=dict(os.environ, TMPDIR=str(self.dir)))
         self.wait()
+        status, output = self.ssh(sources.UNPACK_AND_COMPILE, timeout=BOOT_SECONDS, script=archive)
+        if status != 0:
+            raise images.ImageError("{0}: compiling what Ansible sends ended with {1}: {2}".format(self.name, status, output.decode()))
         with self.monitor() as human:
             human("savevm " + SNAPSHOT)
 
@@ -237,12 +241,13 @@ def start(nodes):
     qemu = emulator.command(emulator.build())
     accel = find_accel(qemu, next(iter(built.values())))
     up = {node.name for node in nodes if node.running()}
+    archive = sources.archive()
 
     def bring_up(node):
         if node.name in up:
             node.restore()
         else:
-            node.boot(qemu, built[node.name], accel)
+            node.boot(qemu, built[node.name], accel, archive)
 
     in_parallel(bring_up, [node for node in nodes if node.name in built])
 
