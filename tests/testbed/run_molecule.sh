@@ -36,8 +36,8 @@ export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
-# Those that take the nodes one after the other come first: in make test they leave a core to the unit tests.
-scenarios=(everything backend hooks conntrack default rules image)
+# Those that take the nodes one after the other, or no node, come first: in make test they leave a core to the unit tests.
+scenarios=(everything backend hooks image conntrack default rules)
 number=0
 for scenario in "${scenarios[@]}"; do
     before=$SECONDS

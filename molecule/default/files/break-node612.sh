@@ -3,5 +3,6 @@
 set -eu
 release=$(uname -r)
 mkdir -p /root/taken
+cp --archive "/lib/modules/$release"/modules.* /root/taken/
 mv "/lib/modules/$release/kernel/net/netfilter/xt_MASQUERADE.ko.xz" /root/taken/
 depmod "$release"
