@@ -3,15 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ranges of a cluster as the policy or the node tells them, put beside each other. PRIVATE to the collection."""
 
-import collections
+from typing import NamedTuple
+
+import netaddr
 
 from ._ranges import family_of, is_in, range_of, ranges_in, shared
 
 POLICY = ("pod_ranges", "service_ranges", "node_ranges")
-# `ranges`: [(netaddr.IPNetwork, who says so)]; `doubt`: why there may be others, or an empty text.
-_Side = collections.namedtuple("_Side", ("what", "ranges", "doubt"))
 # Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and eBPF host routing).
 _WITHOUT_KUBE_PROXY = ("cilium",)
+
+
+class _Side(NamedTuple):
+    """The ranges of one kind of address, each with its source; `doubt` is why there may be others, or an empty text."""
+
+    what: str
+    ranges: list[tuple[netaddr.IPNetwork, str]]
+    doubt: str
 
 
 def check_policy(values):

@@ -4,10 +4,10 @@
 """What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are held to. PRIVATE to the collection."""
 
 import ast
-import collections
 import functools
 import pathlib
 import re
+from typing import NamedTuple
 
 import yaml
 
@@ -17,10 +17,21 @@ _MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
 # A section that another module documents to the leaf.
 _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
 
-# One documented value. `type` is str, int, float, bool, dict, list or raw; `always` whether it is never left out; `contains` is {key: Shape} of a
-# dict, None where its keys are free; `element` is the Shape of each element of a list; `nullable` whether null may stand for it: for a scalar
-# always, since that is what could not be told, for a list or dict where its description says null. `sampled` are the keys that the sample of a dict shows.
-Shape = collections.namedtuple("Shape", ("type", "always", "contains", "element", "nullable", "sampled"), defaults=((),))
+
+class Shape(NamedTuple):
+    """One documented value.
+
+    `type` is str, int, float, bool, dict, list or raw, `always` whether it is never left out. `contains` is None where the keys of a dict are free,
+    `element` is the Shape of each element of a list. `nullable` is whether null may stand for it: for a scalar always, where it is not known, for a
+    list or dict where its description has the word null. `sampled` are the keys in the sample of a dict.
+    """
+
+    type: str
+    always: bool
+    contains: "dict[str, Shape] | None"
+    element: "Shape | None"
+    nullable: bool
+    sampled: tuple[str, ...] = ()
 
 
 @functools.lru_cache(maxsize=None)

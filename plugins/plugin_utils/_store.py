@@ -7,7 +7,6 @@ Whoever may write to the report folder may forge reports, and make this process 
 once, are no symbolic links, belong to the user who runs Ansible and are writable by that user alone; files are made below what was opened.
 """
 
-import collections
 import contextlib
 import fcntl
 import hashlib
@@ -16,6 +15,7 @@ import os
 import secrets
 import stat
 import urllib.parse
+from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
@@ -28,8 +28,13 @@ _NAME_PART = 150
 FLEET = "fleet.json"
 _NODES = "nodes"
 
-# A report folder that is open: its path, and descriptors of it and of `nodes` below it.
-Folder = collections.namedtuple("Folder", ("path", "handle", "nodes"))
+
+class Folder(NamedTuple):
+    """A report folder that is open: its path, and descriptors of it and of `nodes` below it."""
+
+    path: str
+    handle: int
+    nodes: int
 
 
 def file_name(host):

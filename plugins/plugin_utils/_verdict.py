@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a node is fit for traffic, and the sentences that say why not. PRIVATE to the collection."""
 
-import collections
+from typing import NamedTuple
 
 from . import _finding, _run, _unknown
 from ._options import checked
@@ -14,8 +14,13 @@ LEVELS = ("fail", "warn", "ignore")
 # A message names so many checks; the report names all.
 _NAMED = 10
 
-# The findings of one level, what fails worst first, and which of them are unknown for want of root; or the reason why nothing was judged.
-Weighed = collections.namedtuple("Weighed", ("findings", "needs_root", "reason"))
+
+class Weighed(NamedTuple):
+    """The findings of one level, the worst failure first, and ids of checks that are unknown for want of root; or why nothing was judged."""
+
+    findings: list[dict]
+    needs_root: tuple[str, ...] | list[str]
+    reason: str | None
 
 
 def weighed(facts, severity, unknown, unreached):

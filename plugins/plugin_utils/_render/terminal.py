@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
-import collections
+from typing import NamedTuple
 
 from .. import _finding, _unknown
 from .._fix.work import FIXED, WOULD_FIX
@@ -20,8 +20,15 @@ _LISTED = ("fail", "unknown", "waived")
 # BACKEND001 is the longest.
 _ID_WIDTH = 10
 
-# What is said of one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same finding.
-Block = collections.namedtuple("Block", ("status", "severity", "check", "title", "said"))
+
+class Block(NamedTuple):
+    """The lines about one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same finding."""
+
+    status: str
+    severity: str
+    check: str
+    title: str
+    said: tuple[str, ...]
 
 
 def render_node(report, width, color, elsewhere=()):
