@@ -12,6 +12,7 @@ from ._render.text import escaped_lines
 # A source with one of these was not read: nothing that rests on it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
 _BUNDLE = "bundle"
+_NO_REASON = "the node gives no reason"
 # Characters of one text of a finding; a list of a node may be long.
 _TEXT_LIMIT = 2000
 
@@ -44,12 +45,12 @@ def _evaluate(check, evidence, policy):
     if check.applies_when is not None:
         applies, problem = search(check.applies_when, evidence)
         if applies is None:
-            return [_unknown(check, "whether this applies here cannot be told: %s" % (_unread(check, evidence) or problem))]
+            return [_unknown(check, "whether the check applies here is not known: %s" % (_unread(check, evidence) or problem))]
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
-    if doubts is None or doubts is True:
-        return [_unknown(check, problem or "the evidence does not tell")]
+    if doubts is None or doubts and isinstance(doubts, (bool, str)):
+        return [_unknown(check, problem or (doubts if isinstance(doubts, str) else _NO_REASON))]
     offenders, problem = _judge(check, evidence, policy)
     if offenders is None:
         return [_unknown(check, problem)]
@@ -110,7 +111,7 @@ def _doubtful(check, doubts, policy):
     more = ", and %d more" % (len(names) - limit) if len(names) > limit else ""
     reasons = sorted({row["evidence"] for row in doubts if isinstance(row, dict) and row.get("evidence")})
     return _finding.finding(check, _finding.UNKNOWN, observed="not known: %s%s" % (", ".join(names[:limit]), more),
-                            reason="; ".join(reasons[:3]) or "the evidence does not tell")
+                            reason="; ".join(reasons[:3]) or _NO_REASON)
 
 
 def _doubtful_name(check, row):
@@ -177,6 +178,8 @@ def _text(template, row):
         value = row.get(match.group(1))
         if isinstance(value, list):
             return ", ".join(str(item) for item in value)
+        if isinstance(value, bool):
+            return str(value).lower()  # As in the configuration files that people compare it with.
         return "unknown" if value is None else str(value)
 
     return one_line(_entry.FIELD.sub(field, template))

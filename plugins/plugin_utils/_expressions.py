@@ -4,6 +4,7 @@
 """JMESPath expressions: compiled once, and told apart from their mistakes. PRIVATE to the collection."""
 
 import functools
+import re
 import sys
 
 from ..module_utils._errors import BadInput
@@ -16,6 +17,13 @@ except ImportError:
 
     class JMESPathError(Exception):
         """Stands in where the package is missing, so that this file can still be imported and say so."""
+
+
+# Texts and literals of an expression, and what is left of it that names keys: `node_x.y`.
+_LITERAL = re.compile(r"'[^']*'|`[^`]*`")
+_PATH = re.compile(r"[a-z]\w*(?:\.\w+)+")
+# Keys beside a value in which the node gives its reason.
+_REASONS = ("_because", "_cause", "_source")
 
 
 def compiled(expression, where):
@@ -35,9 +43,21 @@ def _compiled(expression):
 
 
 def search(expression, evidence):
-    """(answer, problem); the answer is None where the expression raises or yields null, and the problem says which."""
+    """(answer, problem); the answer is None where the expression raises or returns null, and the problem is the reason."""
     try:
         answer = compiled(expression, "select").search(evidence)
     except JMESPathError as error:
         return None, "%s: %s" % (expression, str(error).splitlines()[0])
-    return answer, None if answer is not None else "the evidence holds nothing for %s" % expression
+    return answer, _missing(expression, evidence) if answer is None else None
+
+
+def _missing(expression, evidence):
+    """The keys of an expression that are null in the evidence, with the reasons of the node: users do not read JMESPath."""
+    reasons = []
+    for path in sorted(set(_PATH.findall(_LITERAL.sub("", expression)))):
+        *above, key = path.split(".")
+        place = functools.reduce(lambda value, name: value.get(name) if isinstance(value, dict) else None, above, evidence)
+        if isinstance(place, dict) and place.get(key) is None:
+            because = next((place[key + end] for end in _REASONS if place.get(key + end)), None)
+            reasons.append("%s is not known%s" % (path, ": %s" % because if because else ""))
+    return "; ".join(reasons) or "the evidence lacks a value that the check needs"

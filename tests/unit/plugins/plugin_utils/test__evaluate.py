@@ -95,9 +95,15 @@ def test_what_is_not_known_is_called_what_it_calls_itself():
 
 def test_a_check_of_which_nobody_knows_whether_it_applies_says_so():
     found = judge(section(rows=[]), applies_when="node_x.live")[0]
-    assert found["reason"] == "whether this applies here cannot be told: the evidence holds nothing for node_x.live"
+    assert found["reason"] == "whether the check applies here is not known: node_x.live is not known"
     found = judge(section(rows=[], collected={"file": "denied"}), applies_when="node_x.live")[0]
-    assert found["reason"] == "whether this applies here cannot be told: file of node_x is denied"
+    assert found["reason"] == "whether the check applies here is not known: file of node_x is denied"
+
+
+def test_an_unknown_may_be_one_reason_for_the_whole_check():
+    found = judge(section(rows=[{"name": "a"}]), unknown="node_x.rows && 'the list is cut'")
+    assert [(row["status"], row["reason"]) for row in found] == [("unknown", "the list is cut")]
+    assert [row["status"] for row in judge(section(rows=[]), unknown="node_x.rows && 'the list is cut'")] == ["pass"]
 
 
 def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
@@ -108,6 +114,7 @@ def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
 def test_texts_are_filled_and_nothing_known_reads_so():
     row = judge(section(rows=[{"name": "a", "files": ["x", "y"], "line": None}]), observed="{files} at {line} {name}", reason="for {name}")[0]
     assert (row["subject"], row["observed"], row["reason"], row["remediation"]) == ("a", "x, y at unknown a", "for a", "do unknown")
+    assert judge(section(rows=[{"name": "a", "on": True}]), observed="{on}")[0]["observed"] == "true"
 
 
 def test_an_immutable_node_is_told_so():

@@ -16,9 +16,16 @@ def test_a_bad_expression_is_one_sentence(expression):
     assert str(caught.value).startswith("here is no valid JMESPath expression") and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("expression, answer", [("a", (1, None)), ("b", (None, "the evidence holds nothing for b"))])
+@pytest.mark.parametrize("expression, answer", [
+    ("a", (1, None)),
+    ("b", (None, "the evidence lacks a value that the check needs")),
+    ("c.live == 'c.d' && c.d", (None, "c.d is not known")),
+    ("c.live && c.mode && contains(['x.y'], c.mode)", (None, "c.mode is not known: no configuration")),
+    ("c.matters && c.d || c.d", (None, "c.d is not known; c.matters is not known: only root may look")),
+])
 def test_search(expression, answer):
-    assert _expressions.search(expression, {"a": 1}) == answer
+    section = {"live": "c.d", "d": None, "mode": None, "mode_source": "no configuration", "matters": None, "matters_because": "only root may look"}
+    assert _expressions.search(expression, {"a": 1, "c": section}) == answer
 
 
 def test_what_raises_is_told():
