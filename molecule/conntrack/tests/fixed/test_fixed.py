@@ -59,7 +59,7 @@ def test_real_connections_filled_the_table_and_were_dropped(findings, node):
     full = {check: failed[check, "the table"] for check in ("CTRACK001", "CTRACK003") if (check, "the table") in failed}
     assert bool(full) == (node == "node61")
     if full:
-        assert full["CTRACK001"] == "1024 of 1024 connections, 100.0 %"
+        assert full["CTRACK001"] == "1024 of 1024 entries, 100.0 %"
         assert int(re.match(r"since boot: (\d+) packets dropped", full["CTRACK003"]).group(1)) >= 100
 
 
@@ -67,7 +67,7 @@ def test_what_is_safe_touches_no_file_of_others(snapshot):
     assert changed(snapshot, "broken", "safe") <= OWN_FILES
 
 
-def test_a_limit_that_others_undo_is_still_told_then(findings, node):
+def test_a_limit_that_others_undo_is_still_reported_then(findings, node):
     failed = set(of_connections(findings("safe", "fail")))
     assert failed == {"node61": {("CTRACK007", MAX)}, "node612": {("CTRACK006", MAX), ("CTRACK012", MAX)}, "node72": set()}[node]
 

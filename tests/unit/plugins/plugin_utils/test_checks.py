@@ -42,8 +42,9 @@ def test_a_title_says_what_holds_and_a_problem_what_is_wrong(check):
 
 
 def texts(check):
-    """Titles, problems, reasons and fixes: all that people read of a check besides what was found and what is wanted."""
-    return [check.title, check.problem, check.why, check.reason, check.skipped, check.unknown or "", check.fix["manual"] or "", check.fix["safety"] or ""]
+    """All that people read of a check; expressions hold the texts of its rows."""
+    return [check.title, check.problem, check.observed, check.expected, check.why, check.reason, check.skipped, check.select, check.unknown or "",
+            check.fix["manual"] or "", check.fix["safety"] or ""]
 
 
 @pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
@@ -75,6 +76,8 @@ def test_check(check_id, row):
     assert _evidence.checked_sections(evidence)[1] == {}
     found, _requirements = _assess.judged(evidence, policy, [_catalogue.catalogue()[check_id]])
     assert all(list(finding) == list(_finding.KEYS) for finding in found)
+    # Values are those of the node and of the policy: no expression, no value in Python's spelling, no variable in place of its number.
+    assert not [text for finding in found for text in finding.values() if re.search(r"&&|\|\||\b(True|False)\b|at most node_policy", str(text))]
     statuses = [finding["status"] for finding in found]
     assert sorted(set(statuses)) == sorted({row["expect"], row.get("also", row["expect"])}), found
     failing = [finding for finding in found if finding["status"] == "fail"]
