@@ -14,7 +14,7 @@ attributes:
     description: It never changes anything, so check mode makes no difference.
   diff_mode:
     support: N/A
-    description: There is nothing to differ.
+    description: Nothing is changed, so there is no diff.
   facts:
     support: full
     description: The evidence is returned below C(ansible_facts) and becomes a fact of the host.
@@ -29,13 +29,13 @@ attributes:
 attributes:
   check_mode:
     support: full
-    description: What check mode announces is what the run does, no more and no less.
+    description: Check mode announces exactly the changes that a run makes.
   diff_mode:
     support: full
     description:
-      - Of every file the lines that change are shown, and every module to be loaded. Secrets are masked, such as values behind a name like
+      - The diff shows the changed lines of every file, and every module to be loaded. Secrets are masked, such as values behind a name like
         token, password or key, and credentials of a URL. Rules, sysctls and the record of the changes are shown as they are.
-      - Other lines never leave the node. Of more than 200 lines of one file the rest is counted.
+      - Other lines never leave the node. Of one file at most 200 lines are shown; further lines are counted.
   idempotent:
     support: full
     description: A second run with the same options changes nothing.
@@ -71,14 +71,14 @@ attributes:
 options:
   root:
     description:
-      - Directory on the node that is taken as V(/). Another one than V(/) is an image tree (or a support bundle), judged
-        for the kernels B(it) holds.
+      - Directory on the node that is taken as V(/). Any directory other than V(/) is an image tree (or a support
+        bundle), judged by the kernels that B(it) holds.
       - Links are followed inside the tree, so nothing outside of it is read.
     type: path
     default: /
   place:
     description:
-      - What kind of place the tree is. V(auto) finds it out; over a chroot connection an image looks like V(/).
+      - Kind of place that the tree is. V(auto) detects it; over a chroot connection an image looks like V(/).
       - A tree without programs is a part of a node's files. To a module that only looks it is a V(bundle), to one that changes it a V(image).
       - Only in a V(live) place the running kernel is read, modules are loaded and commands are started.
       - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. A missing file was not collected, and is

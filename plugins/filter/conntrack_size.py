@@ -5,12 +5,12 @@
 
 DOCUMENTATION = r"""
 name: conntrack_size
-short_description: How big the table of connection tracking of a node should be
+short_description: Size of the conntrack table that a node needs
 version_added: 0.1.0
 description:
-  - The limit is what the most connections need so that they fill no more than O(used_percent) of the table.
-  - It is no less than what kube-proxy writes at its start, because any other value would be overwritten. Where kube-proxy leaves the limit
-    alone, it is no less than what kube-proxy takes for enough (131072, and 32768 for each processor).
+  - The limit is so high that the peak of connections fills at most O(used_percent) of the table.
+  - It is at least the value that kube-proxy writes at its start, because kube-proxy overwrites any other value. If kube-proxy does not set
+    the limit, it is at least the default of kube-proxy (131072, and 32768 for each processor).
   - It is rounded up to a power of two. Where that is more than O(ceiling), or than O(memory_percent) of the memory at 400 bytes for an entry,
     it is rounded down to a power of two below that, and RV(_value) names the bound.
 options:
@@ -23,19 +23,19 @@ options:
     type: int
     required: true
   peak:
-    description: The most connections that are known of.
+    description: The highest known number of connections.
     type: int
     default: 0
   used_percent:
-    description: How much of the table they may fill.
+    description: Percent of the table that they may fill.
     type: int
     default: 60
   memory_percent:
-    description: How much of the memory the table may take.
+    description: Percent of the memory that the table may take.
     type: int
     default: 5
   ceiling:
-    description: The most entries worth having.
+    description: The highest limit to return.
     type: int
     default: 1048576
   kube_proxy:
@@ -45,10 +45,10 @@ options:
   kubernetes_version:
     description:
       - Version of kube-proxy; from 1.36 on it has an upper bound of its own.
-      - Without a version that bound is unknown; then nothing is said of kube-proxy where the bound would matter.
+      - Without a version that bound is unknown; if the bound would matter, the result then has no statement about kube-proxy.
     type: str
   max_per_core:
-    description: Its setting conntrack.maxPerCore; V(0) means that it leaves the limit alone.
+    description: Its setting conntrack.maxPerCore; V(0) means that it does not set the limit.
     type: int
     default: 32768
   min:

@@ -16,15 +16,15 @@ options:
     elements: dict
     required: true
   fix:
-    description: The furthest class that may be applied; a class includes those before it.
+    description: The highest class that may be applied; a class includes the classes before it.
     type: str
     choices: [none, safe, guarded, disruptive]
     default: safe
   role:
-    description: Only what this role fixes.
+    description: Only findings that this role fixes.
     type: str
   place:
-    description: What kind of place the host is. In an V(image) nothing runs that could be disrupted, so V(guarded) includes V(disruptive) there.
+    description: Kind of place that the host is. In an V(image) no program runs that could be disrupted, so V(guarded) includes V(disruptive) there.
     type: str
     choices: [live, image, container]
 author:

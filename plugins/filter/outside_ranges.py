@@ -5,7 +5,7 @@
 
 DOCUMENTATION = r"""
 name: outside_ranges
-short_description: Addresses and networks that are in none of some ranges
+short_description: Addresses and networks that are outside of given ranges
 version_added: 0.1.0
 description:
   - Selects each element whose addresses are not all in one of the ranges.

@@ -5,11 +5,11 @@
 
 DOCUMENTATION = r"""
 name: overlapping_ranges
-short_description: Which ranges of addresses overlap
+short_description: Address ranges that overlap
 version_added: 0.1.0
 description:
   - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and returns each pair that shares addresses.
-  - Ranges below the same name may overlap. IPv4 and IPv6 never do.
+  - Ranges below the same name may overlap. IPv4 and IPv6 ranges never overlap.
 options:
   _input:
     description: Lists of ranges such as V(10.244.0.0/16) by a name.
@@ -31,12 +31,12 @@ _value:
   type: list
   elements: dict
   contains:
-    first: {description: Name of the one., type: str, sample: pods}
+    first: {description: Name of the first list., type: str, sample: pods}
     first_range: {description: Its range., type: str, sample: 10.0.0.0/8}
-    second: {description: Name of the other., type: str, sample: Services}
+    second: {description: Name of the second list., type: str, sample: Services}
     second_range: {description: Its range., type: str, sample: 10.96.0.0/12}
     family: {description: V(ipv4) or V(ipv6)., type: str, sample: ipv4}
-    range: {description: What they share., type: str, sample: 10.96.0.0/12}
+    range: {description: The shared addresses., type: str, sample: 10.96.0.0/12}
 """
 
 from ..plugin_utils import _ranges

@@ -5,10 +5,10 @@
 
 DOCUMENTATION = r"""
 name: play_hosts
-short_description: Check what the playbooks of the collection are to run on
+short_description: Check the host pattern of the collection's playbooks
 version_added: 0.1.0
 description:
-  - Returns the host pattern as it is, for the keyword C(hosts) of a play, and fails with one sentence where it matches no host.
+  - Returns the host pattern unchanged, for the keyword C(hosts) of a play, and fails with one sentence if it matches no host.
     Ansible itself skips such a play and ends with status 0.
   - It is evaluated before any node is contacted. C(--syntax-check) passes, since it often has no inventory.
 options:
@@ -21,7 +21,7 @@ options:
     type: dict
     default: {}
   name:
-    description: The variable that the pattern is from, for the message.
+    description: Name of the variable that holds the pattern, for the message.
     type: str
     default: hosts
   limit:

@@ -10,7 +10,7 @@ short_description: Look at a node and judge it
 version_added: 0.1.0
 description:
   - Runs M(kubenode.netfilter.node_facts) on the node and the checks of the collection on the controller, in one task.
-  - The policy is what role C(node_policy) holds by default, overlaid by the C(node_policy_*) variables of the host.
+  - The policy is the defaults of role C(node_policy), overridden by the C(node_policy_*) variables of the host.
   - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do wrong values of
     the other variables of the collection's roles.
   - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are V(unknown), with the
@@ -47,19 +47,19 @@ options:
     description: Path of the system tree to look at on the node, such as an unpacked image. By default the node itself.
     type: str
   place:
-    description: What kind of place the tree is; detected where it is V(auto) or left out.
+    description: Kind of place that the tree is; detected if it is V(auto) or not set.
     type: str
     choices: [auto, live, image, container, bundle]
   bundle:
     description:
       - Path of a support bundle on the controller to judge instead of a node. A folder, an archive (tar, also packed with gzip, bzip2, xz or
         zstd) or a single dump.
-      - It is laid out as a tree in a private temporary folder, which is removed when the task ends. Nothing is contacted. The task needs the
+      - It is laid out as a tree in a private temporary folder, which is removed when the task ends. No host is contacted. The task needs the
         connection plugin C(local).
       - Checks of evidence that the bundle does not hold are skipped, and check C(BUNDLE001) lists the missing evidence once.
     type: str
   kernel:
-    description: Release of an installed kernel to judge for, instead of the running one or the one that boots next.
+    description: Release of the installed kernel to judge, instead of the running kernel or the kernel that boots next.
     type: str
   sections:
     description:
@@ -78,17 +78,17 @@ options:
     type: list
     elements: str
   timeout:
-    description: Seconds the node has to answer, at most V(86400); V(0) waits for ever.
+    description: Seconds that the node has to answer, at most V(86400); V(0) waits without a limit.
     type: int
     default: 180
   settle:
     description:
-      - For so many seconds, at most V(86400), look again while kube-proxy has just started and its rules are not there yet. V(0) judges the first
+      - Seconds, at most V(86400), to look again while kube-proxy has just started and has not written its rules yet. V(0) judges the first
         look; missing rules are unknown then.
     type: int
     default: 0
   unreachable:
-    description: What happens to a host of which nothing is known. V(warn) prints a warning, V(fail) fails the host.
+    description: The result for a host without evidence. V(warn) prints a warning, V(fail) fails the host.
     type: str
     choices: [warn, fail]
     default: warn
@@ -103,7 +103,7 @@ options:
         required: true
         choices: [modules, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend, migrated]
       text:
-        description: What went wrong.
+        description: The error.
         type: str
         required: true
 seealso:
@@ -142,16 +142,16 @@ ansible_facts:
       returned: always
       contains:
         check: {description: Id of the check., type: str, returned: always, sample: KMOD003}
-        subject: {description: What it is about; empty where a check speaks of the node., type: str, returned: always, sample: nf_conntrack}
-        title: {description: What the check makes sure of., type: str, returned: always, sample: The node forwards packets}
-        problem: {description: 'The fault, in one sentence; null where nothing fails or is waived, and where the check has no such sentence.', type: str,
+        subject: {description: The subject; empty where the check concerns the whole node., type: str, returned: always, sample: nf_conntrack}
+        title: {description: The requirement., type: str, returned: always, sample: The node forwards packets}
+        problem: {description: 'The fault, in one sentence; null if the check neither fails nor is waived, or has no such sentence.', type: str,
                   returned: always, sample: 'The node does not forward packets: net.ipv4.ip_forward is 0, must be 1'}
         status: {description: 'One of pass, fail, skip, unknown, waived.', type: str, returned: always, sample: fail}
         severity: {description: 'One of info, low, medium, high.', type: str, returned: always, sample: high}
-        observed: {description: What was found., type: str, returned: always}
-        expected: {description: What should be., type: str, returned: always}
-        reason: {description: 'Why it matters for this node, or why it is unknown or skipped.', type: str, returned: always}
-        remediation: {description: What to do., type: str, returned: always}
+        observed: {description: The found value., type: str, returned: always}
+        expected: {description: The wanted value., type: str, returned: always}
+        reason: {description: 'The reason of the requirement for this node, or of the status unknown or skip.', type: str, returned: always}
+        remediation: {description: The fix., type: str, returned: always}
         waiver: {description: 'The waiver that applies or has expired, or null.', type: str, returned: always}
         outcome:
           description:
@@ -161,20 +161,20 @@ ansible_facts:
           returned: always
           sample: fixed
     node_assess_required_modules:
-      description: What this node needs and why.
+      description: The modules that this node needs, with the reasons.
       type: list
       elements: dict
       returned: always
       contains:
-        subject: {description: 'Name, or names of which one will do.', type: str, returned: always, sample: nf_conntrack}
-        name: {description: The alternative that is nearest to working., type: str, returned: always, sample: nf_conntrack}
+        subject: {description: 'Name, or names of modules of which one is enough.', type: str, returned: always, sample: nf_conntrack}
+        name: {description: The alternative with the best state., type: str, returned: always, sample: nf_conntrack}
         any_of: {description: The alternatives., type: list, elements: str, returned: always}
-        optional: {description: Whether absence is only reported., type: bool, returned: always}
-        on_demand: {description: Whether something loads it when it is needed., type: bool, returned: always}
-        reason: {description: Who needs it and what for., type: str, returned: always}
+        optional: {description: Whether its absence is only reported., type: bool, returned: always}
+        on_demand: {description: Whether the kernel loads it when a rule needs it., type: bool, returned: always}
+        reason: {description: The program that needs it, and its purpose., type: str, returned: always}
         state: {description: State on the judged kernel., type: str, returned: always, sample: loadable}
-        at_boot: {description: What becomes of it at the next boot., type: str, returned: always, sample: on_demand}
-        blocked_by: {description: What stops it., type: str, returned: always, sample: ''}
+        at_boot: {description: Its state after the next boot., type: str, returned: always, sample: on_demand}
+        blocked_by: {description: The directives that block it., type: str, returned: always, sample: ''}
         persisted_by:
           description: Files and lines that list it for the boot.
           type: list
@@ -184,7 +184,7 @@ ansible_facts:
             file: {description: File., type: str, returned: always, sample: /etc/modules-load.d/k8s.conf}
             line: {description: Line., type: int, returned: always, sample: 1}
     node_assess_summary:
-      description: Counts by status, the worst severity that fails, what was not judged, and what the node is.
+      description: Counts by status, the worst severity that fails, checks that were not judged, and the kind of node.
       type: dict
       returned: always
       contains:
@@ -236,12 +236,12 @@ ansible_facts:
             matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is unknown.', type: bool,
                       returned: always, sample: false}
     node_assess_conntrack:
-      description: What M(kubenode.netfilter.conntrack) is asked for is made from.
+      description: The input of the size that M(kubenode.netfilter.conntrack) sets.
       type: dict
       returned: where the conntrack section was looked at, or nothing was assessed before
       contains:
         run: {description: Id of the run., type: str, returned: always, sample: 20261121T100000Z-4711}
-        peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
+        peak: {description: The highest known number of connections., type: int, returned: always, sample: 20480}
         options:
           description: Policy and peak for the size of the table; null where the conntrack section is not known.
           type: dict
@@ -249,7 +249,7 @@ ansible_facts:
           contains:
             used_percent: {description: Share of the table that the peak may fill., type: int, returned: always, sample: 60}
             memory_percent: {description: Share of the memory that the table may take., type: int, returned: always, sample: 5}
-            ceiling: {description: The most entries that are worth having., type: int, returned: always, sample: 1048576}
+            ceiling: {description: The highest limit to set., type: int, returned: always, sample: 1048576}
             peak: {description: Peak by the policy., type: int, returned: always, sample: 0}
             earlier: {description: Peak by an earlier report., type: int, returned: always, sample: 20480}
 """

@@ -6,15 +6,15 @@
 
 DOCUMENTATION = r"""
 module: conntrack
-short_description: Size connection tracking of a node, now and at boot
+short_description: Set the size of a node's conntrack table, now and at boot
 version_added: 0.1.0
 description:
-  - Sets the limit of connection tracking, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. The requested values
+  - Sets the limit of the conntrack table, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. The requested values
     are written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that bring the keys into one below
     C(/etc/modules-load.d), and the values are set in the running kernel.
   - The limit and the buckets are raised; only O(lower) allows to lower them. A value that another file of C(sysctl.d) sets is not lowered
     either.
-  - Where buckets and a limit hold at boot, one file below C(/etc/modprobe.d) sets the buckets for the module as well (C(hashsize)). That option
+  - If buckets and a limit are set at boot, one file below C(/etc/modprobe.d) sets the buckets for the module as well (C(hashsize)). That option
     alone would make the limit eight times as much, so it is never written without the line for the limit. It has no effect where nf_conntrack is
     built into the kernel; there C(sysctl.d) sets the buckets, and C(nf_conntrack.hashsize) on the command line does so from the start.
   - Each value is read again after it was set. Its value after the next boot and after kube-proxy's next start is predicted as in
@@ -22,9 +22,9 @@ description:
   - Files and values are tested before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as it was.
   - Keys that an earlier run wrote stay in the file until O(state=absent).
   - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/conntrack). They are written before the change is made, so a
-    run that is killed can be undone, or run again. The record also keeps what was lost until the limit was raised, so that only later losses
-    count as such.
-  - In an image files are written and nothing is set. In a container nothing is done, because connection tracking is the node's.
+    run that is killed can be undone, or run again. The record also keeps the losses until the limit was raised, so that only later losses
+    count.
+  - In an image files are written and no value is set. In a container nothing is done, because the conntrack table belongs to the node.
   - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -34,12 +34,12 @@ extends_documentation_fragment:
 attributes:
   diff_mode:
     support: full
-    description: Of every file the lines that change are shown, and every value and module of the running kernel.
+    description: The diff shows the changed lines of every file, and every value and module of the running kernel.
 options:
   state:
     description:
       - V(present) raises, sets and persists.
-      - V(absent) puts every file back byte for byte and removes what was added. A file that was changed since is left alone, and the module
+      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left alone, and the module
         fails with its name. Running values stay, unless O(lower) is set.
     type: str
     choices: [present, absent]
@@ -52,22 +52,22 @@ options:
     type: int
   resize:
     description:
-      - Whether the running hash table is enlarged. All entries move at once and packets wait meanwhile, which users of a busy node notice.
-      - V(auto) does so where the limit is more than eight times the buckets, V(always) whenever it has fewer than O(buckets), V(never) leaves
-        it to the next boot.
+      - Whether the running hash table is enlarged. All entries move at once and packets wait meanwhile, which delays traffic on a busy node.
+      - V(auto) enlarges it if the limit is more than eight times the buckets, V(always) if it has fewer than O(buckets), V(never) only at the
+        next boot.
     type: str
     choices: [auto, always, never]
     default: auto
   timeouts:
     description:
-      - Seconds by name, as C(tcp_timeout_established). They are set to just these.
+      - Seconds by name, as C(tcp_timeout_established). They are set to exactly these values.
       - Known are C(tcp_timeout_established), C(tcp_timeout_close_wait), C(tcp_timeout_time_wait), C(udp_timeout) and C(udp_timeout_stream).
     type: dict
     default: {}
   sysctls:
     description:
       - Keys that must be 1.
-      - Forwarding of IPv6 is refused on a live node whose default route comes from router advertisements and would be lost by it.
+      - Forwarding of IPv6 is refused on a live node whose default route comes from router advertisements and would be lost.
     type: list
     elements: str
     choices:
@@ -84,18 +84,18 @@ options:
     choices: [br_netfilter, nf_conntrack]
     default: []
   load:
-    description: Load a module that brings a key where it is not in the kernel. Otherwise the key counts from the next boot on.
+    description: Load a module that brings a key if it is not in the kernel. Otherwise the key takes effect at the next boot.
     type: bool
     default: false
   persist:
-    description: Write the files that make it hold at boot.
+    description: Write the files that set the values at boot.
     type: bool
     default: true
   lower:
     description:
       - Set the limit and the buckets to exactly the requested values, lower ones too, and set a limit where none is set.
-      - With O(state=absent), set what was set back to what it was before, unless it was changed since.
-      - Never below the connections there are.
+      - With O(state=absent), restore the previous values, unless they were changed since.
+      - Never below the current number of connections.
     type: bool
     default: false
   comment_out_conflicts:
@@ -141,21 +141,21 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: One row for each key that was asked for; with O(state=absent) and O(lower), for each that is set back.
+  description: One row for each requested key; with O(state=absent) and O(lower), for each restored key.
   returned: always
   type: list
   elements: dict
   contains:
     key: {description: The sysctl., type: str, returned: always, sample: net.netfilter.nf_conntrack_max}
-    wanted: {description: 'The value that is aimed at; null where nothing is done about it.', type: int, returned: always, sample: 524288}
+    wanted: {description: 'The target value; null if the key is not changed.', type: int, returned: always, sample: 524288}
     before: {description: 'Its value before; null where it could not be read or does not exist.', type: int, returned: always, sample: 131072}
-    after: {description: 'Its value afterwards; in check mode the one a run aims at.', type: int, returned: always, sample: 524288}
+    after: {description: 'Its value afterwards; in check mode the target of a run.', type: int, returned: always, sample: 524288}
     at_boot: {description: 'Its value after the next boot; null where that is not known.', type: int, returned: always, sample: 524288}
-    after_kube_proxy: {description: 'Its value after kube-proxy has started; null likewise.', type: int, returned: always, sample: 131072}
-    persisted: {description: Whether a line of O(file) makes it so., type: bool, returned: always, sample: true}
-    failed: {description: Whether it is not what was asked for., type: bool, returned: always, sample: false}
+    after_kube_proxy: {description: 'Its value after kube-proxy has started; null where that is not known.', type: int, returned: always, sample: 131072}
+    persisted: {description: Whether a line of O(file) sets it., type: bool, returned: always, sample: true}
+    failed: {description: Whether it is not the requested value., type: bool, returned: always, sample: false}
     msg:
-      description: Why, or who has the last word.
+      description: The reason, or the program that sets the final value.
       type: str
       returned: always
       sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word and sets it to 131072
@@ -166,12 +166,12 @@ files:
   elements: str
   sample: [/var/lib/kubenode-netfilter/conntrack/record.json, /etc/sysctl.d/zz-kubenode-netfilter.conf]
 advice:
-  description: What has to be set so that kube-proxy does not undo the limit; null where it does not.
+  description: The setting of kube-proxy that keeps the limit; null where kube-proxy does not overwrite it.
   returned: always
   type: str
   sample: set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word
 unfinished:
-  description: Whether an earlier run did not come to its end. This one finishes what was begun.
+  description: Whether an earlier run was interrupted. This run completes it.
   returned: always
   type: bool
   sample: false

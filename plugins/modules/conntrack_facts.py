@@ -6,17 +6,17 @@
 
 DOCUMENTATION = r"""
 module: conntrack_facts
-short_description: Report how full the conntrack table is, what was lost, and what sets its limits
+short_description: Report the use of the conntrack table, lost connections, and the programs that set its limits
 version_added: 0.1.0
 description:
   - When the conntrack table is full, the kernel drops new connections. The limit is set by the kernel, by sysctl.d, by options of the module
     nf_conntrack, by ufw or tuned, and by kube-proxy, some versions of which lower a raised limit at their start.
-  - The module returns the current limit, connections and buckets, the memory a full table takes, and what was lost since the boot. For each
+  - The module returns the current limit, connections and buckets, the memory of a full table, and the losses since the boot. For each
     sysctl that connections and bridges of Kubernetes depend on, it returns the value now, at the next boot, and after kube-proxy's next start,
-    and what sets it.
+    and the file or program that sets it.
   - Counters are the kernel's own, by the names of its columns. A kernel that has no C(/proc/net/stat/nf_conntrack) is asked over netlink,
     where the module nf_conntrack_netlink is loaded.
-  - C(dmesg) is run where connections were lost, and C(conntrack -L) where O(top) asks for it. Nothing is changed and no module is loaded.
+  - C(dmesg) is run if connections were lost, and C(conntrack -L) if O(top) is set. Nothing is changed and no module is loaded.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -24,17 +24,17 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.tree
 options:
   window_seconds:
-    description: Watch counters and connections for so many seconds and tell rates and the highest count, V(0) to V(300).
+    description: Seconds, V(0) to V(300), for which counters and connections are watched, to return rates and the highest count.
     type: int
     default: 0
   top:
     description:
       - Count the connections by protocol and state with C(conntrack -L).
-      - On a node with a million connections that takes seconds, and a processor while it lasts. It ends after 20 seconds.
+      - On a node with a million connections that takes seconds, and one processor meanwhile. It ends after 20 seconds.
     type: bool
     default: false
   kernel_log:
-    description: Look for lines about a full table in the log of the kernel also where the counters say that nothing was lost.
+    description: Look for lines about a full table in the log of the kernel also if the counters show no loss.
     type: bool
     default: false
 seealso:
@@ -90,32 +90,32 @@ ansible_facts:
         max_per_bucket: {description: Limit by buckets. Lookups take long above 8., type: float, returned: always, sample: 2.0}
         counters:
           description:
-            - What was counted since the boot, over all processors, by the kernel's names; those it does not have are left out.
-            - C(drop) and C(insert_failed) both count a clash of two packets of one connection, as parallel DNS lookups make it.
+            - The counters since the boot, over all processors, by the kernel's names; counters that the kernel does not have are left out.
+            - C(drop) and C(insert_failed) both count a race of two packets of one connection, as in parallel DNS lookups.
           type: dict
           returned: always
           sample: {chainlength: 0, clashres: 12, drop: 3, early_drop: 0, icmp_error: 0, insert_failed: 3, invalid: 241, search_restart: 0}
         growth:
           description:
-            - Packets that were lost while this module looked, or in O(window_seconds) where that is longer; null where the kernel does not tell,
-              and where nothing runs.
+            - Packets that were lost while this module looked, or in O(window_seconds) where that is longer; null where the kernel has no
+              counters, and outside of a live place.
           type: dict
           returned: always
           contains:
-            seconds: {description: How long the look took up to then., type: float, returned: always, sample: 1.4}
-            drop: {description: By so much C(drop) grew., type: int, returned: always, sample: 0}
-            insert_failed: {description: By so much C(insert_failed) grew., type: int, returned: always, sample: 0}
+            seconds: {description: Seconds of the look up to then., type: float, returned: always, sample: 1.4}
+            drop: {description: Growth of C(drop)., type: int, returned: always, sample: 0}
+            insert_failed: {description: Growth of C(insert_failed)., type: int, returned: always, sample: 0}
         lost:
-          description: What found no room; null where the kernel does not tell.
+          description: Losses because the table was full; null where the kernel has no counters.
           type: dict
           returned: always
           contains:
             dropped:
-              description: Packets that were dropped without a clash, so for want of room, or as their protocol wanted it.
+              description: Packets that were dropped without a race, so because the table was full, or by a rule of their protocol.
               type: int
               returned: always
               sample: 0
-            evicted: {description: Connections without an answer yet that had to make room (C(early_drop))., type: int, returned: always, sample: 0}
+            evicted: {description: Connections without a reply that were evicted from a full table (C(early_drop))., type: int, returned: always, sample: 0}
             since:
               description: V(boot), or V(the limit was raised) by M(kubenode.netfilter.conntrack) after it.
               type: str
@@ -129,25 +129,25 @@ ansible_facts:
           contains:
             table_full: {description: Lines about a full table; null where it was not searched., type: int, returned: always, sample: 4}
             since: {description: Since when they were counted., type: str, returned: always, sample: boot}
-        entry_bytes: {description: What an entry takes without its extensions., type: int, returned: always, sample: 256}
+        entry_bytes: {description: Bytes of an entry without its extensions., type: int, returned: always, sample: 256}
         entry_bytes_from: {description: 'V(the kernel), or V(estimate), which has room for extensions.', type: str, returned: always, sample: the kernel}
-        total_bytes: {description: What a full table takes., type: int, returned: always, sample: 34078720}
-        memory_percent: {description: Share of the node's memory that is., type: float, returned: always, sample: 0.4}
+        total_bytes: {description: Bytes of a full table., type: int, returned: always, sample: 34078720}
+        memory_percent: {description: Percent of the node's memory., type: float, returned: always, sample: 0.4}
         timeouts:
           description: Current timeouts in seconds.
           type: dict
           returned: always
           sample: {net.netfilter.nf_conntrack_tcp_timeout_close_wait: 3600, net.netfilter.nf_conntrack_tcp_timeout_established: 86400}
         rates:
-          description: What O(window_seconds) gave; null where it was not asked for.
+          description: Result of O(window_seconds); null where it was not requested.
           type: dict
           returned: always
           contains:
-            window_seconds: {description: For how long it was watched., type: float, returned: always, sample: 30.0}
-            highest_count: {description: The most connections seen in ten looks., type: int, returned: always, sample: 22311}
+            window_seconds: {description: Seconds of the window., type: float, returned: always, sample: 30.0}
+            highest_count: {description: The highest count in ten readings., type: int, returned: always, sample: 22311}
             per_second: {description: Counters per second., type: dict, returned: always, sample: {drop: 0.0, early_drop: 0.0, invalid: 1.2}}
         consumers:
-          description: What O(top) gave, the twelve most frequent; null where it was not asked for or could not be read.
+          description: Result of O(top), the twelve most frequent; null where it was not requested or could not be read.
           type: list
           elements: dict
           returned: always
@@ -158,7 +158,7 @@ ansible_facts:
               type: str
               returned: always
               sample: ESTABLISHED
-            count: {description: How many connections., type: int, returned: always, sample: 15230}
+            count: {description: Number of connections., type: int, returned: always, sample: 15230}
         sysctls:
           description: One row for each sysctl.
           type: list
@@ -170,23 +170,23 @@ ansible_facts:
             now: {description: Its value., type: raw, returned: always, sample: 131072}
             at_boot: {description: Its value after a boot before kube-proxy starts; null where it is not known., type: raw, returned: always, sample: 262144}
             at_boot_by:
-              description: What sets it then; null is the default of the kernel.
+              description: The file or program that sets it then; null is the default of the kernel.
               type: str
               returned: always
               sample: /etc/sysctl.d/90-kubelet.conf:3
             after_kube_proxy: {description: Its value once kube-proxy has started; null where it is not known., type: raw, returned: always, sample: 131072}
             owner:
-              description: Who has the last word; null is the default of the kernel.
+              description: The file or program that sets the final value; null is the default of the kernel.
               type: str
               returned: always
               sample: kube-proxy (conntrack.maxPerCore and conntrack.min)
-            survives: {description: Whether the current value is the same after all of that., type: bool, returned: always, sample: true}
+            survives: {description: Whether the current value is also the final value., type: bool, returned: always, sample: true}
             assigned: {description: The value in sysctl.d., type: raw, returned: always, sample: 262144}
             assigned_by: {description: The line that sets it., type: str, returned: always, sample: /etc/sysctl.d/90-kubelet.conf:3}
             overruled: {description: Whether that line has no effect; null where it is not known., type: bool, returned: always, sample: true}
             late: {description: Whether it is ignored because the module is loaded later; null where that is not known., type: bool,
                    returned: always, sample: false}
-            kube_proxy_decides: {description: Whether kube-proxy's start makes it another one., type: bool, returned: always, sample: true}
+            kube_proxy_decides: {description: Whether kube-proxy's start changes it., type: bool, returned: always, sample: true}
             missing: {description: Whether it does not exist now., type: bool, returned: always, sample: false}
             reason:
               description: Why.
@@ -203,7 +203,7 @@ ansible_facts:
             module: {description: Module that brings it., type: str, returned: always, sample: br_netfilter}
             reason: {description: Why., type: str, returned: always, sample: br_netfilter is not in the kernel}
         unread:
-          description: Files and directories of sysctl.d, and of what overrules it, that could not be read.
+          description: Files and directories of sysctl.d, and of programs that override it, that could not be read.
           type: list
           elements: dict
           returned: always
@@ -217,10 +217,10 @@ ansible_facts:
           returned: always
           contains:
             now: {description: The current parameter., type: int, returned: always, sample: 65536}
-            option: {description: What modprobe.d or the command line of the kernel asks for., type: int, returned: always, sample: null}
+            option: {description: The value in modprobe.d or on the command line of the kernel., type: int, returned: always, sample: null}
             option_by: {description: Where., type: str, returned: always, sample: null}
         kube_proxy:
-          description: What kube-proxy does about the limit at its start; null where none runs.
+          description: The change of the limit at kube-proxy's start; null where none runs.
           type: dict
           returned: always
           contains:
@@ -230,19 +230,19 @@ ansible_facts:
               elements: str
               returned: always
               sample: [1.31.2]
-            by: {description: 'Who sets the limit: V(kube-proxy), or V(k3s) instead of it.', type: str, returned: always, sample: kube-proxy}
+            by: {description: 'Program that sets the limit, V(kube-proxy), or V(k3s) instead of it.', type: str, returned: always, sample: kube-proxy}
             settings_known: {description: Whether its configuration could be read., type: bool, returned: always, sample: true}
             max_per_core: {description: The setting conntrack.maxPerCore; null is its default., type: int, returned: always, sample: 32768}
             min: {description: The setting conntrack.min; null is its default., type: int, returned: always, sample: 131072}
             writes:
               description:
-                - V(leaves) means that it leaves the limit alone, V(raises) that it never lowers it, V(exactly) that it lowers too.
-                - V(unknown) where versions that come into question differ, or its settings are not known.
+                - V(leaves) means that it does not set the limit, V(raises) that it never lowers it, V(exactly) that it also lowers it.
+                - V(unknown) where the possible versions differ, or its settings are not known.
               type: str
               returned: always
               sample: exactly
-            value: {description: What it aims at; null where that is not known or it leaves the limit alone., type: int, returned: always, sample: 131072}
-            capped: {description: Whether its own upper bound makes that less than is configured., type: bool, returned: always, sample: false}
+            value: {description: Its target; null where that is not known or it does not set the limit., type: int, returned: always, sample: 131072}
+            capped: {description: Whether its own upper bound lowers the configured value., type: bool, returned: always, sample: false}
         rp_filter:
           description: The reverse path filter on the interface of the default route; null where the place is not live.
           type: dict
@@ -251,21 +251,21 @@ ansible_facts:
             interface: {description: That interface or null., type: str, returned: always, sample: eth0}
             all: {description: Value for all interfaces., type: int, returned: always, sample: 2}
             own: {description: Value of that interface., type: int, returned: always, sample: 2}
-            effective: {description: What counts., type: int, returned: always, sample: 2}
+            effective: {description: The effective value., type: int, returned: always, sample: 2}
         size:
           description:
-            - The size that is right for the node by the defaults of P(kubenode.netfilter.conntrack_size#filter); null where memory and
+            - The size that the node needs by the defaults of P(kubenode.netfilter.conntrack_size#filter); null where memory and
               processors are not known.
           type: dict
           returned: always
           contains:
             max: {description: The limit., type: int, returned: always, sample: 131072}
             buckets: {description: The buckets., type: int, returned: always, sample: 131072}
-            table_bytes: {description: What a full table of that size takes., type: int, returned: always, sample: 53477376}
-            needed: {description: What the peak alone asks for., type: int, returned: always, sample: 34134}
+            table_bytes: {description: Bytes of a full table of that size., type: int, returned: always, sample: 53477376}
+            needed: {description: The need of the peak alone., type: int, returned: always, sample: 34134}
             limited_by: {description: 'V(memory), V(ceiling), or null where the need is met.', type: str, returned: always, sample: null}
             because: {description: Why., type: str, returned: always, sample: kube-proxy sets 131072 at its start; 20480 connections need 34134}
-            peak: {description: The most connections that are known of., type: int, returned: always, sample: 20480}
+            peak: {description: The highest known number of connections., type: int, returned: always, sample: 20480}
             peak_because: {description: Source of this value., type: str, returned: always, sample: the count of now}
             enough:
               description: Whether the current limit, or C(limit_when_loaded), is enough; null where neither is known.
@@ -273,7 +273,7 @@ ansible_facts:
               returned: always
               sample: true
             advice:
-              description: What has to be set so that kube-proxy does not undo that size; null where it does not.
+              description: The setting of kube-proxy that keeps that size; null where kube-proxy does not overwrite it.
               type: str
               returned: always
               sample: null

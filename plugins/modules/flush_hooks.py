@@ -14,8 +14,8 @@ description:
     command cannot simply be removed, C(:) replaces it. A restore of saved rules at boot stays and gets C(--noflush). The result must read
     the same but for that command, and on a live node the script's own shell must parse it (C(sh -n)).
   - A packaged unit is never edited. It gets a drop-in that clears a stop or reload that flushes, replaces a start that flushes by one with
-    C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node C(systemd-analyze verify) has to take the
-    drop-in without an ordering cycle before it is written; elsewhere the order is worked out from the files.
+    C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node C(systemd-analyze verify) must accept the
+    drop-in without an ordering cycle before it is written; elsewhere the order is derived from the files.
   - Saved rule sets lose the chains of Kubernetes and of its network plugin, with the rules that jump to them. No tool of the node is run on
     them.
   - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/flush_hooks). They are written before the change is made,
@@ -32,15 +32,15 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - V(present) neutralises.
-      - V(absent) puts every file back byte for byte and removes what was added. A file that was changed since is left alone, and the module
+      - V(present) removes the hooks.
+      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left alone, and the module
         fails with its name.
     type: str
     choices: [present, absent]
     default: present
   only:
     description:
-      - Work on these alone. Each is the path of a file, a path with a line (C(/opt/fw.sh:12)), the path of a directory, or the name of a unit.
+      - Change only these. Each is the path of a file, a path with a line (C(/opt/fw.sh:12)), the path of a directory, or the name of a unit.
       - Empty for all.
     type: list
     elements: str
@@ -50,7 +50,7 @@ options:
       - The change to a unit that flushes when it starts.
       - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A start that cannot be
         changed like this, such as C(nft -f) of a configuration that flushes the whole ruleset, is left to the boot, before kubelet.
-      - V(mask) keeps it from starting at all, so its rules are not loaded any more. A unit whose own file is in C(/etc/systemd/system)
+      - V(mask) prevents its start, so its rules are no longer loaded. A unit whose own file is in C(/etc/systemd/system)
         cannot be masked and is treated as with V(noflush).
     type: str
     choices: [noflush, mask]
@@ -58,24 +58,24 @@ options:
   divert:
     description:
       - Whether a packaged script that no unit runs is replaced by an edited copy. C(dpkg-divert) puts the packaged one aside, and upgrades do
-        not bring it back. Distributions without C(dpkg) have nothing of the kind; there the script is reported and stays.
+        not bring it back. Without C(dpkg) the script is reported and stays.
     type: bool
     default: false
   clean_saved:
-    description: Whether chains of Kubernetes and of its network plugin are taken out of saved rule sets.
+    description: Whether chains of Kubernetes and of its network plugin are removed from saved rule sets.
     type: bool
     default: true
   directories:
-    description: Directories that are searched for scripts besides the places where a node runs some by itself.
+    description: Directories that are searched for scripts in addition to the places from which a node runs scripts automatically.
     type: list
     elements: path
     default: [/usr/local/bin, /usr/local/sbin]
 notes:
   - The first restore with C(--noflush) after a boot fills empty tables. Each further one would add the rules of built-in chains once more,
     which is why manual starts are refused. Use C(iptables-restore) by hand, or reboot, to load other rules.
-  - Where a script is called that fails because a unit now refuses manual stops, take the call out of it. This module does so in the scripts
-    it finds.
-  - What Azure Linux's and Photon's scripts do besides loading rules, such as writing sysctls, is not done any more.
+  - If a script fails because a unit now refuses manual stops, remove the call from the script. This module does so in the scripts that it
+    finds.
+  - The scripts of Azure Linux and Photon no longer run, so their other commands, such as writing sysctls, are not run either.
 seealso:
   - module: kubenode.netfilter.flush_hooks_facts
 """
@@ -97,32 +97,33 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hooks:
-  description: One row for each hook, saved rule set and order that was worked on, or that could not be.
+  description: One row for each hook, saved rule set and order that was changed, or could not be changed.
   returned: always; empty with O(state=absent)
   type: list
   elements: dict
   contains:
-    path: {description: The file it stands in., type: str, returned: always, sample: /usr/local/sbin/maintenance.sh}
-    line: {description: Where in it; null where it is the file or the unit as a whole., type: int, returned: always, sample: 12}
-    command: {description: 'The command alone, secrets masked; null where none exists.', type: str, returned: always, sample: systemctl restart iptables}
+    path: {description: Its file., type: str, returned: always, sample: /usr/local/sbin/maintenance.sh}
+    line: {description: Its line; null where it is the whole file or unit., type: int, returned: always, sample: 12}
+    command: {description: 'The command, secrets masked; null where none exists.', type: str, returned: always, sample: systemctl restart iptables}
     kind:
-      description: 'What kind of file it is, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
+      description: 'Kind of the file, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
       type: str
       returned: always
       sample: script
-    unit: {description: The unit through which it is reached., type: str, returned: always, sample: null}
-    triggers: {description: When it runs., type: list, elements: str, returned: always, sample: [by_hand]}
+    unit: {description: The unit that runs it., type: str, returned: always, sample: null}
+    triggers: {description: Its trigger., type: list, elements: str, returned: always, sample: [by_hand]}
     action:
       description:
         - The change.
-        - V(removed) takes the command out, V(noflush) gives it C(--noflush), V(drop_in) neutralises it in its unit, V(ordered) leaves
-          it to the boot before kubelet, V(masked) keeps its unit from starting, V(diverted) puts an edited copy in the place of a packaged
-          script, V(cleaned) takes chains out of a saved rule set. Null where nothing is done.
+        - V(removed) removes the command, V(noflush) adds C(--noflush) to it, V(drop_in) disables it in its unit,
+          V(ordered) runs it only at boot before kubelet, V(masked) prevents the start of its unit, V(diverted) replaces
+          a packaged script by an edited copy, V(cleaned) removes chains from a saved rule set. Null where nothing is
+          changed.
       type: str
       returned: always
       sample: removed
-    failed: {description: Whether it was tried and could not be done., type: bool, returned: always, sample: false}
-    msg: {description: 'Why nothing is done, or what stays.', type: str, returned: always, sample: ''}
+    failed: {description: Whether the change was tried and failed., type: bool, returned: always, sample: false}
+    msg: {description: 'The reason for no change, or the part that stays.', type: str, returned: always, sample: ''}
 files:
   description: Files that were written, linked or removed, in that order. Backups, and what a killed run left behind, are not listed.
   returned: always

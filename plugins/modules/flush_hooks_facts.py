@@ -6,15 +6,15 @@
 
 DOCUMENTATION = r"""
 module: flush_hooks_facts
-short_description: Find what flushes the firewall of a Kubernetes node, and when
+short_description: Find commands that flush the firewall of a Kubernetes node, and their triggers
 version_added: 0.1.0
 description:
-  - A script or a service that flushes rules also removes the rules of Kubernetes and of the network plugin. kubelet sets its chains up once,
-    at its start, so a chain that it could not set up then stays broken until somebody restarts kubelet.
+  - A script or a service that flushes rules also removes the rules of Kubernetes and of the network plugin. kubelet sets up its chains once,
+    at its start, so a chain that it could not set up then stays broken until kubelet is restarted.
   - It searches units of systemd with their drop-ins, the scripts that they run and that these scripts run, cron, cloud-init, the dispatchers of
     NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev, logrotate, hooks of apt and dnf, the firewall services of
-    distributions with their settings, saved rule sets, and the directories you name.
-  - For each command it returns what it destroys, its trigger, and whether it is live. Comments, printed texts, here-documents that are
+    distributions with their settings, saved rule sets, and the directories that you name.
+  - For each command it returns the tables that it flushes, its trigger, and whether it is live. Comments, printed texts, here-documents that are
     only written, functions that are never called and flushes of a program's own chains are no hooks.
   - It only reads files, and runs C(systemctl show) once on a live node. No script is run.
   - Scripts in languages other than shells and nft are not read; the ones with a word of the firewall are named.
@@ -26,8 +26,8 @@ extends_documentation_fragment:
 options:
   directories:
     description:
-      - Directories with scripts that people run, searched with all that is in them, six levels deep. Links to directories are not followed.
-      - What runs by itself is found wherever it is, whether or not its directory is named here.
+      - Directories with scripts that are run by hand, searched six levels deep. Links to directories are not followed.
+      - Scripts that run automatically are found in every directory, listed here or not.
     type: list
     elements: str
     default: [/usr/local/bin, /usr/local/sbin]
@@ -63,19 +63,19 @@ ansible_facts:
         collected:
           description:
             - For each kind of place V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
-            - V(timeout) means that there was more than one look reads.
+            - V(timeout) means that there were more files than one look reads.
           type: dict
           returned: always
           sample:
             {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok, network_manager: absent,
              networkd_dispatcher: absent, package_hooks: ok, rc_local: absent, saved_rules: absent, systemd: ok, udev: ok}
         hooks:
-          description: One row for each command. Live ones come first, and ones that run by themselves before ones that a person starts.
+          description: One row for each command. Live commands come first, and automatic ones before commands that are run by hand.
           type: list
           elements: dict
           returned: always
           contains:
-            path: {description: The file the command stands in., type: str, returned: always, sample: /etc/cron.d/firewall}
+            path: {description: The file with the command., type: str, returned: always, sample: /etc/cron.d/firewall}
             line: {description: Its line., type: int, returned: always, sample: 4}
             command:
               description: 'The command, at most 200 characters, without what looks like a secret.'
@@ -91,7 +91,7 @@ ansible_facts:
               sample: cron
             owner:
               description:
-                - V(administrator), V(package) or V(unknown). The place tells it, below C(/etc) the lists of dpkg; databases of rpm are not read.
+                - V(administrator), V(package) or V(unknown), by the directory, and below C(/etc) by the lists of dpkg; databases of rpm are not read.
               type: str
               returned: always
               sample: administrator
@@ -112,7 +112,7 @@ ansible_facts:
             chains: {description: 'Chains that lose rules, V(*) is every one.', type: list, elements: str, returned: always, sample: ['*']}
             comes_back:
               description:
-                - V(no), V(saved) (the same script restores what it saved), V(replaced) (other rules come instead), or V(unknown).
+                - V(no), V(saved) (the same script restores its saved rules), V(replaced) (other rules are loaded), or V(unknown).
               type: str
               returned: always
               sample: 'no'
@@ -136,13 +136,13 @@ ansible_facts:
             live:
               description:
                 - Whether the node runs it. True where its unit is active or enabled, or the program that reads its place would run it.
-                - Null where that is not known, and for scripts that only people run.
+                - Null where that is not known, and for scripts that are only run by hand.
               type: bool
               returned: always
               sample: true
             live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
             confidence:
-              description: 'V(certain), V(likely) or V(possible): how sure it is that the command does this.'
+              description: 'V(certain), V(likely) or V(possible): the certainty that the command does this.'
               type: str
               returned: always
               sample: certain
@@ -152,23 +152,23 @@ ansible_facts:
               type: str
               returned: always
               sample: remove_command
-            saved_to: {description: 'Where the same script saves the rules that are left, a file or the command of a service; or null.', type: str,
+            saved_to: {description: 'File, or command of a service, with which the same script saves the remaining rules; or null.', type: str,
                        returned: always, sample: /etc/iptables/rules.v4}
-            restarted: {description: 'Of V(kubelet) and V(kube-proxy) what the same script restarts afterwards.', type: list, elements: str,
+            restarted: {description: 'V(kubelet) and V(kube-proxy), if the same script restarts them afterwards.', type: list, elements: str,
                         returned: always, sample: [kubelet]}
             appends: {description: 'Whether the same script adds rules afterwards, which would be there twice without the command.', type: bool,
                       returned: always, sample: true}
             purpose:
               description:
-                - V(teardown) in a script of a distribution that takes Kubernetes off a node (k3s, RKE2), V(library) in a function that nothing
-                  calls, or null.
+                - V(teardown) in a script of a distribution that removes Kubernetes from a node (k3s, RKE2), V(library) in a function that no
+                  script calls, or null.
               type: str
               returned: always
               sample: null
-        hook_count: {description: How many hooks there are., type: int, returned: always, sample: 1}
-        hooks_left_out: {description: How many of them have no row here., type: int, returned: always, sample: 0}
+        hook_count: {description: Number of hooks., type: int, returned: always, sample: 1}
+        hooks_left_out: {description: Number of hooks without a row here., type: int, returned: always, sample: 0}
         files:
-          description: The same hooks, those of one file together, as findings speak of them; at most forty rows.
+          description: The same hooks, grouped by file, as in the findings; at most forty rows.
           type: list
           elements: dict
           returned: always
@@ -185,35 +185,35 @@ ansible_facts:
             tables: {description: Of all commands together., type: list, elements: str, returned: always, sample: [filter, mangle, nat, raw]}
             comes_back: {description: The worst of all commands., type: str, returned: always, sample: 'no'}
             saved:
-              description: A sentence about where the rules that are left are saved to afterwards, empty where they are not.
+              description: A sentence that names the file to which the remaining rules are saved, empty where they are not saved.
               type: str
               returned: always
               sample: ' The rule set without these rules is saved afterwards (/etc/iptables/rules.v4): a boot does not bring rules of others back.'
-            rebuilt: {description: 'What kubelet and kube-proxy rebuild, where the script restarts them afterwards; otherwise empty.', type: str,
+            rebuilt: {description: 'The rules that kubelet and kube-proxy rebuild if the script restarts them afterwards; otherwise empty.', type: str,
                       returned: always, sample: ' Afterwards it restarts kubelet. kubelet rebuilds KUBE-FIREWALL.'}
-            lost: {description: What stays lost in spite of that., type: str, returned: always,
+            lost: {description: The rules that stay lost despite these restarts., type: str, returned: always,
                    sample: ' Stays lost: KUBE-FORWARD of kube-proxy (until it is restarted), rules of others.'}
-            advice: {description: 'Why a removal needs care: the script adds rules later, or belongs to a distribution; otherwise empty.',
+            advice: {description: 'Reason for care with a removal: the script adds rules later, or belongs to a distribution; otherwise empty.',
                      type: str, returned: always, sample: ''}
             purpose: {description: As of a hook., type: str, returned: always, sample: null}
             unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always, sample: iptables.service}
             triggers: {description: Of all commands together., type: list, elements: str, returned: always, sample: [stop, restart, package_upgrade]}
             before_kubelet:
-              description: Whether every unit of a kubelet waits for what runs it at boot; null where it does not run at boot or there is no kubelet.
+              description: Whether every unit of a kubelet waits for the unit that runs it at boot; null where it does not run at boot or there is no kubelet.
               type: bool
               returned: always
               sample: null
             automatic:
-              description: Whether it runs by itself while kubelet may run; what a unit does at boot is in RV(ansible_facts.node_flush_hooks.unordered).
+              description: Whether it runs automatically while kubelet may run; commands of units at boot are in RV(ansible_facts.node_flush_hooks.unordered).
               type: bool
               returned: always
               sample: true
             asked: {description: 'Whether a start, stop, restart or reload of a unit runs it.', type: bool, returned: always, sample: true}
-            by_hand: {description: Whether only people run it., type: bool, returned: always, sample: false}
+            by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: iptables.service is active}
-            confidence: {description: The least sure of all commands., type: str, returned: always, sample: certain}
-        file_count: {description: How many such rows there are; at most forty are listed., type: int, returned: always, sample: 2}
+            confidence: {description: The lowest certainty of all commands., type: str, returned: always, sample: certain}
+        file_count: {description: Number of such rows; at most forty are listed., type: int, returned: always, sample: 2}
         saved_rule_sets:
           description: Files that hold rules, those with chains of Kubernetes first, at most twenty.
           type: list
@@ -226,14 +226,14 @@ ansible_facts:
             tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, nat]}
             owners:
               description: >-
-                How many rules and chains each owner has in it, as in
+                Number of rules and chains of each owner, as in
                 RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains).
               type: dict
               returned: always
               sample: {kube_proxy: 211, calico: 84, other: 12}
             rules: {description: Rules in all; 0 for nft., type: int, returned: always, sample: 260}
             kubernetes:
-              description: How many rules and chains belong to Kubernetes or to a network plugin.
+              description: Number of rules and chains of Kubernetes or of a network plugin.
               type: int
               returned: always
               sample: 295
@@ -243,7 +243,7 @@ ansible_facts:
             saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.', type: list, elements: str,
                        returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
         written:
-          description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which take the node's netfilter away, at most twenty.
+          description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which block netfilter modules or turn forwarding off, at most twenty.
           type: list
           elements: dict
           returned: always
@@ -257,7 +257,7 @@ ansible_facts:
             settings: {description: 'Such lines, at most five.', type: list, elements: str, returned: always, sample: [net.ipv4.ip_forward=0]}
             setting_count: {description: How many there are., type: int, returned: always, sample: 1}
             triggers: {description: As of a hook., type: list, elements: str, returned: always, sample: [timer]}
-            by_hand: {description: Whether only people run it., type: bool, returned: always, sample: false}
+            by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
             through: {description: As of a hook., type: list, elements: str, returned: always, sample: ['/etc/crontab:8']}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
@@ -273,7 +273,7 @@ ansible_facts:
             before: {description: The unit that should wait., type: str, returned: always, sample: kubelet.service}
             reason: {description: Why., type: str, returned: always, sample: neither it nor a unit between them says that kubelet.service starts after it}
         waiting:
-          description: Units that start by themselves and flush when they do, and that have not started since the boot.
+          description: Units that start automatically, flush at their start, and have not started since the boot.
           type: list
           elements: dict
           returned: always
@@ -292,7 +292,7 @@ ansible_facts:
             flush_all_on_reload: {description: FlushAllOnReload; it concerns rules of firewalld itself., type: bool, returned: always, sample: true}
             cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
             direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables., type: int, returned: always, sample: 0}
-            live: {description: Whether it runs or starts by itself; null where it is not known., type: bool, returned: always, sample: false}
+            live: {description: Whether it runs or starts automatically; null where it is not known., type: bool, returned: always, sample: false}
             live_because: {description: Why., type: str, returned: always, sample: firewalld.service is disabled and inactive}
         ufw:
           description: Settings of ufw, null where it is not installed.
@@ -302,7 +302,7 @@ ansible_facts:
             enabled: {description: ENABLED., type: bool, returned: always, sample: false}
             manage_builtins: {description: MANAGE_BUILTINS; with it ufw flushes built-in chains., type: bool, returned: always, sample: false}
             ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always, sample: true}
-            live: {description: Whether its unit runs or starts by itself; null where it is not known., type: bool, returned: always, sample: true}
+            live: {description: Whether its unit runs or starts automatically; null where it is not known., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}
         scanned:
           description: What was read.
@@ -312,12 +312,12 @@ ansible_facts:
             files: {description: Files., type: int, returned: always, sample: 640}
             bytes: {description: Their bytes., type: int, returned: always, sample: 812344}
             skipped:
-              description: What may be there and could not be read, at most five of each source.
+              description: Files and directories that could not be read, at most five of each source.
               type: list
               elements: dict
               returned: always
               contains:
-                source: {description: 'What it was read for, a key of C(collected).', type: str, returned: always, sample: cron}
+                source: {description: 'The source that it belongs to, a key of C(collected).', type: str, returned: always, sample: cron}
                 path: {description: File or directory., type: str, returned: always, sample: /etc/cron.d/backup}
                 reason: {description: Why and how to know., type: str, returned: always,
                          sample: "/etc/cron.d/backup is not readable as user 'ops'; run with become"}

@@ -9,7 +9,7 @@ module: gate
 short_description: Fail a host whose findings do not pass
 version_added: 0.1.0
 description:
-  - Judges what M(kubenode.netfilter.assess) found in this run, host by host, on the controller, and connects to nothing.
+  - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a connection.
   - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -32,7 +32,7 @@ options:
     choices: [fail, warn, ignore]
     default: warn
   unreached:
-    description: A host of which nothing is known. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
+    description: A host without evidence. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
     type: str
     choices: [fail, warn, ignore]
     default: fail
@@ -64,7 +64,7 @@ blocking:
   elements: str
   sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
 msg:
-  description: Why the host does not pass, or that it does, in one sentence, which is the same on every ansible-core; empty where O(mode) is V(never).
+  description: The result and its reason in one sentence, the same on every ansible-core; empty if O(mode) is V(never).
   returned: always
   type: str
   sample: "Not fit for traffic: 1 finding blocks (KMOD001). Report: /srv/audit/nodes/web-1.json"

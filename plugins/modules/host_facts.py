@@ -72,7 +72,7 @@ ansible_facts:
           returned: always
           sample: 6.1.0-49-cloud-amd64
         bundle:
-          description: What a support bundle holds; null outside of a place V(bundle).
+          description: Content of a support bundle; null outside of a place V(bundle).
           type: dict
           returned: always
           sample: null
@@ -80,7 +80,7 @@ ansible_facts:
             files: {description: Files of the bundle., type: int, returned: always, sample: 812}
             recognised: {description: Number of files with evidence of the node., type: int, returned: always, sample: 44}
             lacks:
-              description: What of a node the bundle does not hold.
+              description: Evidence of a node that the bundle lacks.
               type: list
               elements: dict
               returned: always
@@ -106,7 +106,7 @@ ansible_facts:
           returned: always
           sample: [containerd]
         immutable: {description: Whether the system is replaced as a whole instead of being edited., type: bool, returned: always, sample: false}
-        immutable_by: {description: What shows it., type: str, returned: always, sample: null}
+        immutable_by: {description: The evidence for it., type: str, returned: always, sample: null}
         memory_bytes: {description: Memory of the node; null outside of a live place., type: int, returned: always, sample: 16773074944}
         cpu_count: {description: Processors online; null outside of a live place., type: int, returned: always, sample: 4}
         ipv6:
@@ -116,7 +116,7 @@ ansible_facts:
           sample: true
         tools:
           description:
-            - Path at which root finds each program asked after, or null.
+            - Path at which root finds each requested program, or null.
             - One that may lie in a directory which cannot be searched is left out.
           type: dict
           returned: always

@@ -16,7 +16,7 @@ description:
   - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). A running program keeps writing to that backend until
     the node is rebooted, so switching alone would only hide the fault until then.
   - A refusal is no failure. RV(refused) gives the reason in one sentence, for example a system without such a backend, a kernel without
-    legacy tables, an immutable system, or a state that somebody changed since the switch that should be undone.
+    legacy tables, an immutable system, or a state that was changed since the switch that should be undone.
   - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -31,8 +31,8 @@ options:
   state:
     description:
       - V(present) switches.
-      - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where somebody changed one since, none is
-        put back.
+      - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where one was changed since, none is put
+        back.
       - V(cleaned) takes the chains of kube-proxy and kubelet, by their exact names, out of the backend that is not in use, without a reboot.
         It does so only where every jump that the mode and version of kube-proxy have exists in the backend in use, and two readings find the
         other one unchanged. Chains of others stay, such as those of kube-router, and policies and counters of built-in chains. A process is

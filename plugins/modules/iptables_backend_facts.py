@@ -10,8 +10,7 @@ short_description: Report which iptables backends a Kubernetes node uses, and wh
 version_added: 0.1.0
 description:
   - Returns the backend, version and alternatives of each of the node's own iptables programs, the rules in each backend, the backend that
-    kubelet and kube-proxy really use, the iptables builds in the containers of those who write rules of the node, and a graded verdict on
-    mixing.
+    kubelet and kube-proxy really use, the iptables builds in the containers that write rules of the node, and a graded verdict on mixing.
   - Packets pass through the rules of both backends, but a list of one backend does not show the other.
   - Takes no lock, loads no module, creates no table, and runs only the node's own C(iptables-save) and C(ip6tables-save). A build in a
     container is read and never run.
@@ -56,8 +55,8 @@ ansible_facts:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
         collected:
           description:
-            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout). C(rules) speaks of all saves together, with the worst of
-              their words.
+            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout). C(rules) covers all saves together, with the worst of
+              their results.
           type: dict
           returned: always
           sample: {binaries: ok, version: ok, legacy_tables: ok, alternatives: ok, rules: ok, containers: ok}
@@ -86,13 +85,13 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            source: {description: 'What it was read for, V(binaries).', type: str, returned: always, sample: binaries}
+            source: {description: 'The source that it belongs to, V(binaries).', type: str, returned: always, sample: binaries}
             path: {description: File or directory., type: str, returned: always, sample: /etc/alternatives/iptables}
             reason: {description: Why and how to know., type: str, returned: always,
                      sample: "/etc/alternatives/iptables is not readable as user 'ops'; run with become"}
         unread_count: {description: How many there are in all., type: int, returned: always, sample: 0}
         binaries:
-          description: Each program of C(iptables), C(ip6tables), C(arptables) and C(ebtables), and where its links lead.
+          description: Each program of C(iptables), C(ip6tables), C(arptables) and C(ebtables), and the targets of its links.
           type: list
           elements: dict
           returned: always
@@ -109,7 +108,7 @@ ansible_facts:
               contains:
                 name: {description: The group it belongs to; null where its state may not be read., type: str, returned: always, sample: iptables}
                 mode:
-                  description: V(auto), V(manual) (somebody chose, and upgrades keep the choice), or null.
+                  description: V(auto), V(manual) (set by hand, and upgrades keep the choice), or null.
                   type: str
                   returned: always
                   sample: auto
@@ -189,14 +188,14 @@ ansible_facts:
             because: {description: Why., type: str, returned: always, sample: both write and read matches in the same form}
         containers_left_out: {description: Number of builds and containers that are not listed., type: int, returned: always, sample: 0}
         mixing:
-          description: What comes of rules in two backends.
+          description: The effect of rules in two backends.
           type: dict
           returned: always
           contains:
             verdict:
               description:
-                - V(none), V(harmless) (the tables of the other backend are empty), V(suspicious) (it holds rules, but nothing of Kubernetes that is
-                  elsewhere too), V(conflicting) (rules of Kubernetes or DROP verdicts of one family in both, or kubelet and kube-proxy use different
+                - V(none), V(harmless) (the tables of the other backend are empty), V(suspicious) (it holds rules, but none of Kubernetes that are
+                  in both), V(conflicting) (rules of Kubernetes or DROP verdicts of one family in both, or kubelet and kube-proxy use different
                   ones), or V(unknown).
               type: str
               returned: always

@@ -14,7 +14,7 @@ description:
   - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is loaded and no table is
     created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the C(legacy) one where legacy tables exist.
   - With O(src) it judges dumps instead, for example those of a support bundle.
-  - What could not be read is named in RV(ansible_facts.node_iptables_chains.unread) and is never taken for empty.
+  - Unread rules are named in RV(ansible_facts.node_iptables_chains.unread) and never count as empty.
   - The section stays small on every node. It has counts, digests and a few examples of each kind, never the rules.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -34,18 +34,18 @@ options:
     elements: path
   proxy_mode:
     description:
-      - Mode of kube-proxy to judge for.
-      - The default is that of the kube-proxy that runs here, and what the rules themselves tell where none does or O(src) is given.
+      - Mode of kube-proxy to judge.
+      - The default is that of the kube-proxy that runs here; without one, or with O(src), it is derived from the rules.
     type: str
     choices: [iptables, ipvs, nftables]
   kubernetes_version:
     description:
-      - Version to judge for, for example V(1.30). What must exist differs between versions.
-      - The default is that of the kube-proxy or kubelet that runs here. Where it is not known, only what holds for all versions is judged.
+      - Version to judge, for example V(1.30). The required rules differ between versions.
+      - The default is that of the kube-proxy or kubelet that runs here. If it is not known, only the requirements of all versions are judged.
     type: str
   sample_seconds:
     description:
-      - Wait this many seconds between two readings of the packet counters and tell whether they move; at most V(300). V(0) reads none.
+      - Seconds, at most V(300), between two readings of the packet counters, which show whether they change. V(0) reads none.
     type: int
     default: 0
   deep:
@@ -122,7 +122,7 @@ ansible_facts:
           returned: always
           sample: {nft_ipv4: ok, nft_ipv6: ok, legacy_ipv4: absent, legacy_ipv6: absent, nftables: absent}
         unread:
-          description: What holds rules, or may hold them, and could not be read, or not all of it.
+          description: Sources and tables that could not be read, or not as a whole.
           type: list
           elements: dict
           returned: always
@@ -140,9 +140,9 @@ ansible_facts:
           returned: always
           sample: live
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
-        mode: {description: 'Mode of kube-proxy that was judged for, or null.', type: str, returned: always, sample: iptables}
+        mode: {description: 'Judged mode of kube-proxy, or null.', type: str, returned: always, sample: iptables}
         mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
-        kubernetes: {description: 'Version of Kubernetes that was judged for, or null.', type: str, returned: always, sample: '1.30'}
+        kubernetes: {description: 'Judged version of Kubernetes, or null.', type: str, returned: always, sample: '1.30'}
         kubernetes_source: {description: Source of this value., type: str, returned: always, sample: /usr/bin/kubelet --version}
         starting:
           description:
@@ -157,8 +157,8 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            family: {description: 'V(ipv4), V(ipv6), or null where a dump does not tell.', type: str, returned: always, sample: ipv4}
-            backend: {description: 'V(nft), V(legacy), or null where a dump does not tell.', type: str, returned: always, sample: nft}
+            family: {description: 'V(ipv4), V(ipv6), or null where a dump does not show it.', type: str, returned: always, sample: ipv4}
+            backend: {description: 'V(nft), V(legacy), or null where a dump does not show it.', type: str, returned: always, sample: nft}
             source: {description: V(live) or the file., type: str, returned: always, sample: live}
             version: {description: Version of the iptables that printed it or null., type: str, returned: always, sample: 1.8.9}
             tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, mangle, nat]}
@@ -176,7 +176,7 @@ ansible_facts:
           contains:
             source: {description: The source., type: str, returned: always, sample: iptables-save.txt}
             kind: {description: The kind as a word., type: str, returned: always, sample: unreadable_line}
-            count: {description: How often., type: int, returned: always, sample: 2}
+            count: {description: Number of occurrences., type: int, returned: always, sample: 2}
             line: {description: Line of the first one or null., type: int, returned: always, sample: 118}
             text: {description: 'The first one, at most 200 characters.', type: str, returned: always, sample: -A KUBE-SVC-4N57TF}
         observations:
@@ -207,7 +207,7 @@ ansible_facts:
             table: {description: Table., type: str, returned: always, sample: filter}
             chain: {description: Chain., type: str, returned: always, sample: KUBE-FIREWALL}
             text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always, sample: -A KUBE-FIREWALL -j DROP}
-            count: {description: How many rules or chains this stands for., type: int, returned: always, sample: 1}
+            count: {description: Number of rules or chains that this row stands for., type: int, returned: always, sample: 1}
             detail: {description: Its fault., type: str, returned: always, sample: the rule has lost its match}
         observed: {description: Number of offenders of each kind., type: dict, returned: always, sample: {lost_match: 1}}
         left_out:
@@ -216,7 +216,7 @@ ansible_facts:
           returned: always
           sample: {dangling_jump: 12}
         owners:
-          description: Who the rules belong to, by the names of chains.
+          description: Owners of the rules, by the names of chains.
           type: list
           elements: dict
           returned: always
@@ -273,7 +273,7 @@ ansible_facts:
             endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
         digest:
           description:
-            - What kube-proxy's chains mean, for comparing the nodes of a cluster. It is independent of the mode, the order, the version,
+            - A digest of the Services in kube-proxy's chains, to compare the nodes of a cluster. It is independent of the mode, the order, the version,
               the counters and the addresses of the node.
           type: dict
           returned: always
@@ -306,12 +306,12 @@ ansible_facts:
             moved: {description: Whether any counter moved., type: bool, returned: always, sample: true}
             packets: {description: Packets that were counted., type: int, returned: always, sample: 1834}
         footprint:
-          description: What this look took.
+          description: Cost of this look.
           type: dict
           returned: always
           contains:
-            own_peak_bytes: {description: The most memory the module itself held., type: int, returned: always, sample: 41000000}
-            helpers_peak_bytes: {description: The most memory a program it ran held., type: int, returned: always, sample: 23000000}
+            own_peak_bytes: {description: Peak memory of the module itself., type: int, returned: always, sample: 41000000}
+            helpers_peak_bytes: {description: Peak memory of a program that it ran., type: int, returned: always, sample: 23000000}
             seconds: {description: Time from the first to the last reading., type: float, returned: always, sample: 0.4}
 """
 

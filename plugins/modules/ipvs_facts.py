@@ -6,12 +6,12 @@
 
 DOCUMENTATION = r"""
 module: ipvs_facts
-short_description: Report what IPVS of a Kubernetes node holds, and what an ipvs mode has left behind
+short_description: Report the IPVS objects of a Kubernetes node, and leftovers of an ipvs mode
 version_added: 0.1.0
 description:
-  - Counts virtual and real servers, names services without a real one, compares the schedulers with kube-proxy's configuration, checks that
-    the node has the addresses of the services as local ones, and reports how full kube-proxy's ipsets are.
-  - Where kube-proxy runs in another mode it reports whether objects of its ipvs mode are left.
+  - Counts virtual and real servers, names services without a real server, compares the schedulers with kube-proxy's configuration, checks that
+    the node has the addresses of the services as local ones, and reports the use of kube-proxy's ipsets.
+  - If kube-proxy runs in another mode, it reports leftover objects of ipvs mode.
   - It reads C(/proc/net/ip_vs) and its neighbours. C(ipvsadm) is not run, since it loads C(ip_vs); C(ipset) is run only where C(ip_set) is in
     the kernel already.
 author:
@@ -59,12 +59,12 @@ ansible_facts:
         virtual_servers: {description: Number of virtual servers., type: int, returned: always, sample: 42}
         real_servers: {description: Number of real servers of all virtual ones together., type: int, returned: always, sample: 117}
         without_real_servers:
-          description: Virtual servers that have no real one, or none but those of weight 0 (which get no new connection); the first five.
+          description: Virtual servers that have no real server, or only real servers of weight 0 (which get no new connection); the first five.
           type: list
           elements: dict
           returned: always
           contains:
-            family: {description: 'V(ipv4), V(ipv6), or null for one that is known by a firewall mark.', type: str, returned: always, sample: ipv4}
+            family: {description: 'V(ipv4), V(ipv6), or null for one with a firewall mark.', type: str, returned: always, sample: ipv4}
             address: {description: Address or null., type: str, returned: always, sample: 10.96.12.7}
             port: {description: Port or null., type: int, returned: always, sample: 80}
             protocol: {description: 'V(tcp), V(udp), V(sctp) or null.', type: str, returned: always, sample: tcp}
@@ -107,8 +107,8 @@ ansible_facts:
           returned: always
           contains:
             name: {description: Name., type: str, returned: always, sample: KUBE-CLUSTER-IP}
-            entries: {description: Entries; null where C(ipset) does not tell., type: int, returned: always, sample: 84}
-            size_limit: {description: How many it can hold., type: int, returned: always, sample: 65536}
+            entries: {description: Entries; null where C(ipset) does not print the number., type: int, returned: always, sample: 84}
+            size_limit: {description: Maximum number of entries., type: int, returned: always, sample: 65536}
         leftover:
           description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is not known.
           type: bool

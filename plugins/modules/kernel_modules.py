@@ -9,9 +9,9 @@ module: kernel_modules
 short_description: Load and persist a set of kernel modules
 version_added: 0.1.0
 description:
-  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only with O(unblock=true), lifts what blocks them.
+  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only with O(unblock=true), comments out lines that block them.
   - Each load is verified in the kernel itself; the exit status of C(modprobe) proves nothing.
-  - A module that fails is reported by itself while the rest is done.
+  - A module that fails is reported; the other modules are loaded.
   - Outside of a live place (an image, a container) modules are persisted and never loaded.
   - A module is never unloaded.
   - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
@@ -23,7 +23,7 @@ extends_documentation_fragment:
 options:
   name:
     description:
-      - The whole set of modules; the file is written to hold just these. Names that every installed kernel has built in are left out
+      - The whole set of modules; the file holds exactly these. Names that every installed kernel has built in are left out
         of it.
       - Required with O(state=present).
     type: list
@@ -47,7 +47,7 @@ options:
     default: true
   unblock:
     description:
-      - Lift C(blacklist), C(install) and C(alias) lines of modprobe.d that stop one of the modules or of its dependencies.
+      - Comment out C(blacklist), C(install) and C(alias) lines of modprobe.d that block one of the modules or of its dependencies.
       - Such a line becomes a comment, in all files that hold one. A file with a hard link is refused.
       - A file outside of C(/etc) is left alone and hidden by an edited copy in C(/etc/modprobe.d).
       - Blocks on the kernel's command line are reported and stay.
@@ -83,14 +83,14 @@ modules:
   type: list
   elements: dict
   contains:
-    name: {description: The name asked for., type: str, returned: always, sample: nf_conntrack}
+    name: {description: The requested name., type: str, returned: always, sample: nf_conntrack}
     module: {description: The module it stands for; null where the kernel has none., type: str, returned: always, sample: nf_conntrack}
     before: {description: 'State before, as in M(kubenode.netfilter.kernel_modules_facts).', type: str, returned: always, sample: loadable}
-    after: {description: State afterwards; in check mode the state a run aims at., type: str, returned: always, sample: loaded}
+    after: {description: State afterwards; in check mode the target of a run., type: str, returned: always, sample: loaded}
     loaded: {description: Whether the running kernel has it now., type: bool, returned: always, sample: true}
     persisted: {description: Whether it is listed for the boot., type: bool, returned: always, sample: true}
     blocked:
-      description: What still stops it from being loaded by name, as in M(kubenode.netfilter.kernel_modules_facts).
+      description: The directives that still block a load by name, as in M(kubenode.netfilter.kernel_modules_facts).
       type: list
       elements: dict
       returned: always

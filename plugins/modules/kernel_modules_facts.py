@@ -6,15 +6,15 @@
 
 DOCUMENTATION = r"""
 module: kernel_modules_facts
-short_description: Report in which form every installed kernel has the modules a Kubernetes node needs
+short_description: Report the state of the modules that a Kubernetes node needs, on every installed kernel
 version_added: 0.1.0
 description:
   - For each module and B(each installed kernel) it returns whether the module is loaded, built in, loadable, installable, absent
-    or unknown, with the cause and the evidence. It also returns what blocks a load by name, by the kernel
-    itself (autoload) or at boot.
+    or unknown, with the cause and the evidence. It also returns the directives that block a load by name,
+    by the kernel itself (autoload) or at boot.
   - It also names the kernel that boots next where that is known, and returns whether each module will be there then.
   - It only reads files. No module is loaded, C(modprobe) is not run, no table is created.
-  - What could not be looked at is V(unknown) and never V(absent).
+  - A module that could not be looked at is V(unknown) and never V(absent).
   - The section stays below 64 KB of JSON. Where a node holds more, texts and examples (C(kernels), C(blocks), C(persisted_by)) are
     shortened or left out; states, C(blocked_for) and C(lacking_on) never are.
 author:
@@ -33,7 +33,7 @@ options:
     aliases: [modules]
   kernel:
     description:
-      - Release to judge for, for example V(6.1.0-49-amd64). It must be installed in the tree.
+      - Release to judge, for example V(6.1.0-49-amd64). It must be installed in the tree.
       - The default is the running kernel in a live place, and the kernel that boots next in an image.
     type: str
 seealso:
@@ -107,7 +107,7 @@ ansible_facts:
             load: {description: 'By name: V(allowed), V(forbidden) or V(unknown).', type: str, returned: always, sample: allowed}
             autoload: {description: 'By itself: V(allowed), V(forbidden) or V(unknown).', type: str, returned: always, sample: allowed}
             because:
-              description: What forbids it.
+              description: The settings that forbid it.
               type: list
               elements: dict
               returned: always
@@ -143,18 +143,18 @@ ansible_facts:
             certain: {description: Whether a boot loader or the lack of any other kernel proves it., type: bool, returned: always, sample: true}
             because: {description: The evidence., type: str, returned: always, sample: the default of /boot/grub/grub.cfg}
         boot_loader:
-          description: Who reads the lists of modules to load at boot, V(systemd), V(openrc), V(sysvinit) or V(unknown).
+          description: The program that reads the lists of modules to load at boot, V(systemd), V(openrc), V(sysvinit) or V(unknown).
           type: str
           returned: always
           sample: systemd
         boot_service: {description: 'Whether it does so: V(enabled), V(masked) or V(unknown).', type: str, returned: always, sample: enabled}
         modules:
-          description: One row for each module asked for, by name.
+          description: One row for each requested module, by name.
           type: list
           elements: dict
           returned: always
           contains:
-            name: {description: The name asked for., type: str, returned: always, sample: xt_comment}
+            name: {description: The requested name., type: str, returned: always, sample: xt_comment}
             module: {description: The module it stands for on the judged kernel; null where none exists., type: str, returned: always, sample: xt_comment}
             state:
               description: V(loaded), V(builtin), V(loadable), V(installable), V(absent) or V(unknown), on the judged kernel.
@@ -200,7 +200,7 @@ ansible_facts:
               returned: always
               sample: []
             blocked_for:
-              description: Ways that are stopped, among V(load), V(autoload) and V(boot).
+              description: Kinds of load that are blocked, among V(load), V(autoload) and V(boot).
               type: list
               elements: str
               returned: always
@@ -212,7 +212,7 @@ ansible_facts:
               returned: always
               sample: []
             blocks:
-              description: What stops it, besides the switches for all modules that RV(ansible_facts.node_kernel_modules.loading) names.
+              description: The directives that block it, except the switches for all modules, which RV(ansible_facts.node_kernel_modules.loading) names.
               type: list
               elements: dict
               returned: always
@@ -244,14 +244,14 @@ ansible_facts:
             state_next_boot: {description: The state on the kernel that boots next., type: str, returned: always, sample: loadable}
             at_boot:
               description:
-                - What will be after the next boot, V(loaded), V(builtin), V(on_demand) (nothing loads it before somebody asks), V(blocked),
+                - The state after the next boot, V(loaded), V(builtin), V(on_demand) (it is loaded only when a rule needs it), V(blocked),
                   V(absent) or V(unknown).
               type: str
               returned: always
               sample: on_demand
             at_boot_cause: {description: Why., type: str, returned: always, sample: not listed in modules-load.d}
         unreadable:
-          description: Lines of configuration that no program can read either, at most 20.
+          description: Lines of the configuration that kmod and systemd cannot read, at most 20.
           type: list
           elements: dict
           returned: always

@@ -6,12 +6,12 @@
 
 DOCUMENTATION = r"""
 module: kubelet_facts
-short_description: Report what runs kubelet, and whether kubelet has set up its chains
+short_description: Report the service that runs kubelet, and whether kubelet has set up its chains
 version_added: 0.1.0
 description:
   - kubelet makes its chains once, at its start. If that fails, for example because a firewall service is restarted in this moment,
     it logs no error and never tries again. The fix is a restart of the service that owns kubelet.
-  - It returns that service (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s), what its restart takes down, its version,
+  - It returns that service (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s), the services that its restart interrupts, its version,
     since when it runs, the settings that concern netfilter, and for each family whether kubelet has set up its chains.
   - The evidence is kubelet's own chains, and its log where the journal can be read. Only the first ten minutes after its start
     are searched.
@@ -60,7 +60,7 @@ ansible_facts:
         distribution: {description: 'V(kubelet), V(k3s), V(rke2), V(k0s), V(microk8s) or null.', type: str, returned: always, sample: kubelet}
         installed: {description: Path of the program or null., type: str, returned: always, sample: /usr/bin/kubelet}
         version: {description: Its version or null., type: str, returned: always, sample: 1.31.2}
-        version_source: {description: Who said so., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        version_source: {description: Source of the version., type: str, returned: always, sample: /usr/bin/kubelet --version}
         version_doubt:
           description: Why another version may run than the one that was asked, or null.
           type: str
@@ -75,9 +75,9 @@ ansible_facts:
           contains:
             name: {description: Its name., type: str, returned: always, sample: k3s-agent.service}
             active_seconds: {description: Since when it is active; null where it is not known., type: float, returned: always, sample: 86341.0}
-            restarts: {description: How often systemd restarted it by itself., type: int, returned: always, sample: 0}
+            restarts: {description: Number of automatic restarts by systemd., type: int, returned: always, sample: 0}
             kill_mode: {description: Its KillMode., type: str, returned: always, sample: process}
-            stops: {description: What stops and starts with kubelet., type: list, elements: str, returned: always, sample: [containerd, kube-proxy]}
+            stops: {description: Components that stop and start with kubelet., type: list, elements: str, returned: always, sample: [containerd, kube-proxy]}
             units: {description: Units that systemd restarts with it., type: list, elements: str, returned: always, sample: []}
             containers:
               description: V(keep_running), V(stop), or null where it is not known.
@@ -85,7 +85,7 @@ ansible_facts:
               returned: always
               sample: keep_running
             effect:
-              description: What a restart does, as a sentence.
+              description: Effect of a restart, as a sentence.
               type: str
               returned: always
               sample: it stops and starts containerd, kube-proxy with kubelet; containers keep running
@@ -94,11 +94,11 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            file: {description: What C(--config) names., type: str, returned: always, sample: /var/lib/kubelet/config.yaml}
-            directory: {description: What C(--config-dir) names., type: str, returned: always, sample: null}
+            file: {description: Value of C(--config)., type: str, returned: always, sample: /var/lib/kubelet/config.yaml}
+            directory: {description: Value of C(--config-dir)., type: str, returned: always, sample: null}
             drop_ins: {description: 'Names of the files there that count, at most ten.', type: list, elements: str, returned: always, sample: []}
         settings:
-          description: With what it runs; each is null where what may say it could not be read.
+          description: Its settings; each is null where its source could not be read.
           type: dict
           returned: always
           contains:
@@ -110,7 +110,7 @@ ansible_facts:
             iptables_drop_bit: {description: Bit of the mark for dropping., type: int, returned: always, sample: 15}
             hairpin_mode: {description: How hairpin packets are handled., type: str, returned: always, sample: promiscuous-bridge}
         initialisation:
-          description: Whether its set-up of chains went well; null where no kubelet runs.
+          description: Whether it has set up its chains; null where no kubelet runs.
           type: dict
           returned: always
           contains:
@@ -142,12 +142,12 @@ ansible_facts:
                   sample: true
                 canary: {description: The same of KUBE-KUBELET-CANARY., type: bool, returned: always, sample: true}
                 log_line:
-                  description: What it logged of its set-up, or null.
+                  description: Its log line about the set-up, or null.
                   type: str
                   returned: always
                   sample: Initialized iptables rules. protocol=IPv4
-                restart: {description: What restarts it., type: str, returned: always, sample: systemctl restart kubelet.service}
-                effect: {description: What that does besides., type: str, returned: always, sample: containers keep running}
+                restart: {description: Command that restarts it., type: str, returned: always, sample: systemctl restart kubelet.service}
+                effect: {description: Other effects of that command., type: str, returned: always, sample: containers keep running}
 """
 
 from ansible.module_utils.basic import AnsibleModule

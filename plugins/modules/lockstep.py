@@ -6,10 +6,10 @@
 
 DOCUMENTATION = r"""
 module: lockstep
-short_description: Fail where the hosts of a play do not keep in step
+short_description: Fail if the hosts of a play do not run each task together
 version_added: 0.1.0
 description:
-  - For tasks that work on one node after the other, such as a reboot. They need a strategy that starts a task only when every host has ended the
+  - For tasks that change one node after the other, such as a reboot. They need a strategy that starts a task only when every host has ended the
     task before it, which C(free) and C(host_pinned) do not.
   - Passes under every strategy where the batch is a single host, as with C(serial=1).
 author:

@@ -9,9 +9,9 @@ module: node_facts
 short_description: Collect all evidence about a Kubernetes node's netfilter in one call
 version_added: 0.1.0
 description:
-  - Returns every section that is asked for as C(ansible_facts.node_<section>), from one look at the node. The modules for single
+  - Returns every requested section as C(ansible_facts.node_<section>), from one look at the node. The modules for single
     sections return exactly the same.
-  - Nothing is changed, loaded or locked, and nothing out of a container is executed.
+  - Nothing is changed, loaded or locked, and no program of a container is run.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -28,10 +28,10 @@ options:
     type: list
     elements: str
   kernel:
-    description: Release to judge for, see O(kubenode.netfilter.kernel_modules_facts#module:kernel).
+    description: Release to judge, see O(kubenode.netfilter.kernel_modules_facts#module:kernel).
     type: str
   hook_directories:
-    description: Directories to search for scripts that people run, see O(kubenode.netfilter.flush_hooks_facts#module:directories).
+    description: Directories to search for scripts that are run by hand, see O(kubenode.netfilter.flush_hooks_facts#module:directories).
     type: list
     elements: str
 seealso:
@@ -59,7 +59,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: Facts that are added to the host, one for each section asked for.
+  description: Facts that are added to the host, one for each requested section.
   returned: success
   type: dict
   contains:
@@ -109,7 +109,7 @@ ansible_facts:
       type: dict
       sample: {schema: 1, running: true, distribution: kubelet, version: 1.31.2}
     node_kube_proxy:
-      description: Where kube-proxy runs, in which mode, and which programs it finds.
+      description: Place and mode of kube-proxy, and the programs that it finds.
       returned: when C(kube_proxy) is asked for
       type: dict
       contains:
@@ -121,7 +121,7 @@ ansible_facts:
         mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
         ipvs_scheduler: {description: Scheduler in ipvs mode., type: str, returned: always, sample: null}
         version:
-          description: Its version, as its metrics on the loopback interface tell; null where they do not.
+          description: Its version by its metrics on the loopback interface; null where they do not show it.
           type: str
           returned: always
           sample: 1.31.2
@@ -138,7 +138,7 @@ ansible_facts:
           type: dict
           returned: always
           sample: {maxPerCore: 32768, tcpEstablishedTimeout: 86400}
-        conntrack_by: {description: 'Who applies them: V(kube-proxy), V(k3s) or null.', type: str, returned: always, sample: kube-proxy}
+        conntrack_by: {description: 'Program that applies them: V(kube-proxy), V(k3s) or null.', type: str, returned: always, sample: kube-proxy}
         tools:
           description: For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.
           type: dict
@@ -146,7 +146,7 @@ ansible_facts:
           sample: {iptables: present, conntrack: absent}
         started_seconds_ago: {description: For how long it runs; null where it does not., type: float, returned: always, sample: 8640.2}
         starting:
-          description: Why its rules may not be there yet, in its first two minutes before its first sync, or null.
+          description: Reason why its rules may not exist yet, in its first two minutes before its first sync, or null.
           type: str
           returned: always
           sample: null
@@ -179,7 +179,7 @@ ansible_facts:
             network: {description: The network., type: str, returned: always, sample: 192.0.2.0/24}
             interface: {description: The interface., type: str, returned: always, sample: eth0}
         service_ranges:
-          description: Ranges that an API server on this node gives Services addresses of; empty where none runs here or it does not tell.
+          description: Service ranges of an API server on this node; empty where none runs here or they are not known.
           type: list
           elements: str
           returned: always

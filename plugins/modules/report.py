@@ -6,10 +6,10 @@
 
 DOCUMENTATION = r"""
 module: report
-short_description: Write and show what the assessment found
+short_description: Write and print the findings
 version_added: 0.1.0
 description:
-  - Runs on the controller and connects to nothing. With C(run_once=true) one task reports a whole batch of hosts.
+  - Runs on the controller, without a connection. With C(run_once=true) one task reports a whole batch of hosts.
   - Without C(run_once), and under the strategies C(free) and C(host_pinned), which ignore it, each host reports itself and writes the roll-up of the
     hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including hosts that were not
@@ -32,7 +32,7 @@ options:
     type: str
     required: true
   formats:
-    description: What to make of the findings; nothing at all where the list is empty.
+    description: Formats of the report; an empty list writes and prints nothing.
     type: list
     elements: str
     choices: [json, terminal]
@@ -46,7 +46,7 @@ options:
       - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
       - V(auto) is V(all) for up to five hosts. Of more, findings that are the same on several hosts are shown once, in the roll-up with the names of
         the hosts, and a host has a table only for what no other host has.
-      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached, V(none) the roll-up alone.
+      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached, V(none) prints only the roll-up.
     type: str
     choices: [auto, all, failing, none]
     default: auto
@@ -75,7 +75,7 @@ folder:
   sample: /srv/audit
 totals:
   description:
-    - How many hosts are in which state. On a C(healthy) host nothing fails and nothing is unknown, on one that is C(unclear)
+    - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is C(unclear)
       nothing fails.
   returned: always
   type: dict

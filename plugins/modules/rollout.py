@@ -9,20 +9,20 @@ module: rollout
 short_description: Decide after a batch whether the next batch may begin
 version_added: 0.1.0
 description:
-  - Runs once for a batch, behind the gate, on the controller, and connects to nothing. Give C(run_once=true).
+  - Runs once for a batch, after the gate, on the controller, without a connection. Give C(run_once=true).
   - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than O(max_fail_percentage), RV(ended) is true, and
     C(fleet.json) lists the hosts of later batches as not reached by the rollout. C(meta=end_play) ends the play.
   - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are missing for the other hosts,
     and does not count unreachable hosts.
-  - Put it into the C(always) section of a block around the gate. There it runs where every host of the batch is blocked, too. End the play behind
-    that block. Only hosts that passed get there. If no host passed, Ansible ends the play by itself.
+  - Put it into the C(always) section of a block around the gate. There it also runs if every host of the batch is blocked. End the play after
+    that block. Only hosts that passed run the tasks there. If no host passed, Ansible ends the play.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   max_fail_percentage:
-    description: How many hosts of a batch, in percent, may be blocked, failed or unreachable; V(0) to V(100).
+    description: Percent of the hosts of a batch that may be blocked, failed or unreachable; V(0) to V(100).
     type: raw
     default: 0
   folder:
@@ -76,7 +76,7 @@ not_reached:
   elements: str
   sample: [web-3, web-4]
 msg:
-  description: What happened, in one or two sentences.
+  description: The decision, in one or two sentences.
   returned: when the rollout ends
   type: str
   sample: >-

@@ -6,13 +6,13 @@
 
 DOCUMENTATION = r"""
 module: xtables_lock_facts
-short_description: Report who holds the xtables lock, who waits for it, and whether all agents share it
+short_description: Report the holder of the xtables lock, its waiters, and whether all agents share it
 version_added: 0.1.0
 description:
   - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not release it blocks every
     other one; an agent in a container with a lock of its own is not blocked by that process.
   - It returns the holder and the waiters with command, age, container and pod, restores that hang, for each agent in the network
-    of the node whether it has the same lock, and whether the lock matters at all. nft writers take no lock.
+    of the node whether it has the same lock, and whether any program takes the lock. nft writers take no lock.
   - It reads C(/proc/locks) and the processes in C(/proc), and calls C(stat) on the lock file. The file is never opened and
     never locked, no program is run, no table is created.
   - Pods are named by the folders below C(/var/log/pods), containers by the links in C(/var/log/containers); no runtime is asked.
@@ -31,12 +31,12 @@ options:
         V(/run/xtables.lock).
     type: str
   hung_after_seconds:
-    description: Restores that run for longer are reported as hung.
+    description: Seconds after which a running restore is reported as hung.
     type: int
     default: 300
   sample_seconds:
     description:
-      - Watch the lock for so many seconds and tell how much of that time it was held, V(0) to V(60).
+      - Seconds, V(0) to V(60), for which the lock is watched, to return the share of time that it was held.
       - The lock is looked at every 0.05 seconds, shorter holds may be missed.
     type: int
     default: 0
@@ -86,7 +86,7 @@ ansible_facts:
         device: {description: Device of the file in hexadecimal numbers or null., type: str, returned: always, sample: '00:19'}
         inode: {description: Inode of the file or null., type: int, returned: always, sample: 1467}
         matters:
-          description: Whether anything on this node takes the lock; null where it is not known.
+          description: Whether a program on this node takes the lock; null where it is not known.
           type: bool
           returned: always
           sample: true
@@ -101,7 +101,7 @@ ansible_facts:
           returned: always
           sample: null
         holder:
-          description: Who holds the lock, or null.
+          description: The holder of the lock, or null.
           type: dict
           returned: always
           contains:
@@ -147,7 +147,7 @@ ansible_facts:
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
                 pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
         waiters:
-          description: 'Who waits for it, at most five.'
+          description: 'Its waiters, at most five.'
           type: list
           elements: dict
           returned: always
@@ -193,7 +193,7 @@ ansible_facts:
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
                 pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
-        waiter_count: {description: How many wait., type: int, returned: always, sample: 2}
+        waiter_count: {description: Number of waiters., type: int, returned: always, sample: 2}
         hung:
           description: 'Restores older than RV(ansible_facts.node_xtables_lock.hung_after_seconds), the oldest first, at most five.'
           type: list
@@ -220,7 +220,7 @@ ansible_facts:
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
                 pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
-        hung_count: {description: How many hang., type: int, returned: always, sample: 1}
+        hung_count: {description: Number of hung restores., type: int, returned: always, sample: 1}
         hung_after_seconds: {description: The limit., type: int, returned: always, sample: 300}
         agents:
           description: 'Programs in the network of the node that change rules or have them changed, at most sixteen.'
@@ -245,7 +245,7 @@ ansible_facts:
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
                 pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
-            path: {description: Where it looks for the lock., type: str, returned: always, sample: /run/xtables.lock}
+            path: {description: Path of the lock that it uses., type: str, returned: always, sample: /run/xtables.lock}
             lock:
               description:
                 - V(shared) (it is the node's), V(private) (another file), V(directory), V(absent) (none is there, so it has not used legacy
@@ -256,12 +256,12 @@ ansible_facts:
             reason: {description: Why., type: str, returned: always, sample: the same file as /run/xtables.lock of the node}
         agents_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
         sample:
-          description: What watching the lock showed; null where it was not asked for or could not be done.
+          description: Result of watching the lock; null where it was not requested or not possible.
           type: dict
           returned: always
           contains:
             seconds: {description: For how long., type: float, returned: always, sample: 30.0}
-            readings: {description: How often it was looked at., type: int, returned: always, sample: 590}
+            readings: {description: Number of readings., type: int, returned: always, sample: 590}
             held_percent: {description: Share of the readings that showed a holder., type: float, returned: always, sample: 3.4}
             longest_hold_seconds:
               description: 'The longest hold by one process, to 0.05 seconds.'
@@ -269,14 +269,14 @@ ansible_facts:
               returned: always
               sample: 0.35
             holders:
-              description: 'Who held it, most often first, at most five.'
+              description: 'Its holders, the most frequent first, at most five.'
               type: list
               elements: dict
               returned: always
               contains:
                 pid: {description: Process that took it., type: int, returned: always, sample: 4711}
                 comm: {description: Its name or null., type: str, returned: always, sample: iptables-restor}
-                readings: {description: How many readings showed it., type: int, returned: always, sample: 20}
+                readings: {description: Number of readings that showed it., type: int, returned: always, sample: 20}
 """
 
 from ansible.module_utils.basic import AnsibleModule
