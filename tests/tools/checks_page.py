@@ -18,8 +18,8 @@ INTRODUCTION = """\
 Written by `make docs` from `roles/node_policy/files/checks/`; change the entries there.
 
 A check ends as `pass`, `fail`, `skip` (it does not apply to this node), `unknown` (the evidence is missing; never a pass)
-or `waived`. The class of a fix says what is at stake: `safe` loads, persists or raises a limit; `guarded` edits a file
-someone else owns or lifts a block; `disruptive` switches a backend, restarts or reboots.
+or `waived`. The class of a fix is its risk: `safe` loads, persists or raises a limit; `guarded` edits a file
+of another owner or removes a block; `disruptive` switches a backend, restarts or reboots.
 """
 
 
@@ -37,7 +37,7 @@ def cell(text):
 
 
 def render_table(checks):
-    yield "| id | what must be true | severity | fix |"
+    yield "| id | requirement | severity | fix |"
     yield "| --- | --- | --- | --- |"
     for check in checks:
         fix = ", ".join(filter(None, [check["fix"]["class"], None if check["fix"]["role"] else "by hand"]))
