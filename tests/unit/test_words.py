@@ -1,7 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages and descriptions avoid the banned words; the texts of checks are tested in plugins/plugin_utils/test_checks.py."""
+"""Pages, descriptions, comments of defaults, names of tasks and fragments avoid the banned words.
+
+The texts of checks are tested in plugins/plugin_utils/test_checks.py.
+"""
 
 import pathlib
 import re
@@ -17,6 +20,9 @@ PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md",
                 *(path for path in TOP.glob("docs/*.md") if path.name not in GENERATED)])
 PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments") for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
+DEFAULTS = sorted(TOP.glob("roles/*/defaults/**/*.yml"))
+TASKS = sorted([*TOP.glob("roles/node_*/tasks/*.yml"), *TOP.glob("molecule/*/*.yml"), *TOP.glob("molecule/*/tasks/*.yml")])
+FRAGMENTS = sorted(TOP.glob("changelogs/fragments/*.yml"))
 # Values and names of code, which are no words of ours: O(), V(), RV(), M(), C() and E().
 MARKUP = re.compile(r"\b(?:[OVMCE]|RV)\([^)]*\)")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -52,6 +58,15 @@ def plugin_text(path):
             yield from described(yaml.load(text, Loader=LOADER))
 
 
+def task_names(tasks):
+    """Names of plays and tasks, also within blocks; the `name` of a module's arguments is data."""
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, dict):
+            yield str(task.get("name", ""))
+            for key in ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"):
+                yield from task_names(task.get(key))
+
+
 def banned(texts):
     return [match.group() for text in texts for match in BANNED.finditer(" ".join(MARKUP.sub("_", text).split()))]
 
@@ -60,16 +75,26 @@ def texts(path):
     if path.suffix == ".py":
         return list(plugin_text(path))
     text = path.read_text(encoding="utf-8")
-    return [page_text(text)] if path.suffix == ".md" else list(described(yaml.load(text, Loader=LOADER)))
+    if path.suffix == ".md":
+        return [page_text(text)]
+    if path in DEFAULTS:
+        return ["\n".join(re.findall(r"^\s*# (.*)$", text, re.MULTILINE))]
+    data = yaml.load(text, Loader=LOADER)
+    if path in TASKS:
+        return list(task_names(data))
+    return sum(data.values(), []) if path in FRAGMENTS else list(described(data))
 
 
-@pytest.mark.parametrize("path", PAGES + SPECS + PLUGINS, ids=lambda path: str(path.relative_to(TOP)))
+@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + TASKS + FRAGMENTS + PLUGINS, ids=lambda path: str(path.relative_to(TOP)))
 def test_no_text_has_a_banned_word(path):
-    assert texts(path)
+    # Scenarios have files of plain data, which name no task.
+    assert texts(path) or path.parent.parent.name == "molecule"
     assert banned(texts(path)) == []
 
 
 def test_words_are_found_in_texts_and_not_in_code():
     page = "A page says\n`yields`, [way](fate.md) and what\nis left.\n\n    nobody else  # told\n\nEnd\n"
     assert banned([page_text(page)]) == ["says", "way", "what is", "told"]
+    tasks = [{"name": "What was told", "block": [{"name": "Nobody looks", "some.module": {"name": "fate"}}], "always": [{"meta": "else"}]}]
+    assert banned(task_names(tasks)) == ["told", "Nobody"]
     assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
