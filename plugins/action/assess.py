@@ -41,6 +41,7 @@ class ActionModule(LookingAction):
         "skip": {"type": "list", "elements": "str"},
         "timeout": {"type": "int"},
         "settle": {"type": "int"},
+        "evidence": {"type": "bool"},
         "unreachable": {"type": "str", "choices": ["warn", "fail"]},
         "attempts": {"type": "list", "elements": "dict", "options": {
             "part": {"type": "str", "required": True, "choices": list(_catalogue.PARTS)}, "text": {"type": "str", "required": True}}},
@@ -66,7 +67,8 @@ class ActionModule(LookingAction):
         with _bundle.opened(arguments.get("bundle")) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         before = _run.findings_of(task_vars.get("ansible_facts"))
-        facts = self.judged(looked, checks, self._policy, task_vars, before, arguments.get("attempts") or ())
+        facts = self.judged(looked, checks, self._policy, task_vars, before, arguments.get("attempts") or (),
+                            arguments.get("evidence", False))
         not_reached = looked[2]
         if not_reached:
             sentence = "nothing is known of %s: %s" % (task_vars.get("inventory_hostname"), not_reached)

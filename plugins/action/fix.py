@@ -90,7 +90,8 @@ class ActionModule(LookingAction):
         place = dict(self._place, sections=sections)
         checks = _selection.chosen_checks(sections, place["checks"], place["skip"])
         looked = self.look(place, checks, self._policy, self._variables)
-        self._export(self.judged(looked, checks, self._policy, self._variables, _run.findings_of(self._facts)))
+        self._export(self.judged(looked, checks, self._policy, self._variables, _run.findings_of(self._facts),
+                                 with_evidence=place["evidence"]))
 
     def _export(self, facts):
         self._facts.update(facts)

@@ -87,6 +87,14 @@ options:
         look; missing rules are unknown then.
     type: int
     default: 0
+  evidence:
+    description:
+      - Whether all sections of the evidence are facts of the host afterwards.
+      - By default only the sections that fixes rest on are kept, because Ansible copies the facts of a host for every task.
+      - Set it where later tasks read other sections, or call M(kubenode.netfilter.report) with
+        O(kubenode.netfilter.report#module:evidence=true). With the variable C(node_report_evidence) of the host all sections are kept, too.
+    type: bool
+    default: false
   unreachable:
     description: The result for a host without evidence. V(warn) prints a warning, V(fail) fails the host.
     type: str
@@ -129,8 +137,9 @@ EXAMPLES = r"""
 RETURN = r"""
 ansible_facts:
   description:
-    - Facts of the host; the sections of M(kubenode.netfilter.node_facts) besides those listed here. Of the kernel modules only
-      the ones that the node or one of its sysctls needs are listed.
+    - Facts of the host. Besides those listed here, the sections C(node_host), C(node_kernel_modules), C(node_iptables_backend),
+      C(node_conntrack) and C(node_kubelet) of M(kubenode.netfilter.node_facts), which fixes rest on, and with O(evidence) all sections that
+      were collected. Of the kernel modules only the ones that the node or one of its sysctls needs are listed.
     - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its checks are unknown.
   returned: always
   type: dict
@@ -235,6 +244,16 @@ ansible_facts:
             subject: {description: Pattern for the subject., type: str, returned: always, sample: 'xt_*'}
             matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is unknown.', type: bool,
                       returned: always, sample: false}
+    node_assess_digest:
+      description: Digest of kube-proxy's chains, see RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).
+      type: dict
+      returned: where the iptables_chains section was collected
+      contains:
+        services: {description: Digest of all Services; null where unknown., type: str, returned: always, sample: 4f0f6c1a5b3e7a2f}
+        endpoints: {description: The same with their endpoints; null where unknown., type: str, returned: always, sample: 9a1c2b3d4e5f6071}
+        service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
+        endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
+        read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
     node_assess_conntrack:
       description: The input of the size that M(kubenode.netfilter.conntrack) sets.
       type: dict

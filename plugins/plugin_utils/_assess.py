@@ -12,6 +12,8 @@ from ._selection import chosen_checks
 # The sections that node_facts reads.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
            "kube_proxy", "cni")
+# The evidence that fixes rest on. Other sections are judged and then left out, because Ansible copies all facts of a host for each task.
+_KEPT = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
 
 
@@ -45,8 +47,8 @@ def _disabled(check, policy):
     return _finding.finding(check, _finding.SKIP, reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
 
 
-def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None):
-    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made."""
+def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None, with_evidence=False):
+    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made; `with_evidence` keeps all sections."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
     except Exception as error:
@@ -60,7 +62,10 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    facts = dict(_told(evidence, modules), node_assess_findings=findings, node_assess_required_modules=modules, node_assess_summary=summary)
+    facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_required_modules=modules,
+                 node_assess_summary=summary)
+    if "node_iptables_chains" in evidence:
+        facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
     if before and not all(section in evidence for section in _requirements.SECTIONS):
@@ -80,14 +85,15 @@ def _left_out(findings):
     return [check.id for check in chosen_checks(sections) if check.id not in ids] if sections else []
 
 
-def _told(evidence, required):
-    """The evidence without modules that this node has no use for: one look asks for those of every mode, and Ansible copies facts for each task."""
-    section = evidence.get("node_kernel_modules")
+def _kept(evidence, required, with_evidence):
+    """The sections of `_KEPT`, or all of them, without the modules that this node has no use for: one look asks for those of every mode."""
+    kept = evidence if with_evidence else {name: evidence[name] for name in _KEPT if name in evidence}
+    section = kept.get("node_kernel_modules")
     if not section:
-        return evidence
+        return kept
     useful = {name for row in required for name in row["any_of"]}
-    useful.update(row["module"] for row in (evidence.get("node_conntrack") or {}).get("sysctls") or [])
-    return dict(evidence, node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
+    useful.update(row["module"] for row in (kept.get("node_conntrack") or {}).get("sysctls") or [])
+    return dict(kept, node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
 
 
 def _conntrack_fact(requirements, earlier_peak):

@@ -20,7 +20,7 @@ def node_report(name, facts, evidence=False):
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # Asked of the report by the next run: what the busiest moment was that anybody has seen.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
-        "digest": (_run.section_of(facts, "node_iptables_chains") or {}).get("digest"),
+        "digest": _run.part_of(facts, "node_assess_digest"),
     }
     if evidence:
         report["evidence"] = _evidence.checked_sections(facts)[0]

@@ -47,10 +47,13 @@ class LookingAction(Action):
             return {}, {}, "the module could not be run: %s" % _short(error)
         return _sections(answer)
 
-    def judged(self, looked, checks, policy, task_vars, before, attempts=()):
-        """The facts of the host, from what `look` returned; `before` are its findings so far."""
+    def judged(self, looked, checks, policy, task_vars, before, attempts=(), with_evidence=False):
+        """The facts of the host, from what `look` returned; `before` are its findings so far, `with_evidence` keeps all sections."""
         evidence, problems, reason = looked
-        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars), problems)
+        # What the report is to hold has to be among the facts until then.
+        with_evidence = with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
+        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars), problems,
+                                with_evidence)
 
     def _earlier_peak(self, task_vars):
         """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""

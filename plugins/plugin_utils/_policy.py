@@ -22,7 +22,7 @@ from ._role_data import ROLES, defaults, load_yaml
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
-EXPORTED = ("node_assess_conntrack", "node_assess_findings", "node_assess_required_modules", "node_assess_summary")
+EXPORTED = ("node_assess_conntrack", "node_assess_digest", "node_assess_findings", "node_assess_required_modules", "node_assess_summary")
 _SUBJECTS = {"type": "list", "elements": "str", "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
 # Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.

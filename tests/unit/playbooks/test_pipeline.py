@@ -31,6 +31,18 @@ class CallbackModule(CallbackBase):
 """
 
 
+KEPT = """
+- hosts: all
+  gather_facts: false
+  roles: [kubenode.netfilter.node_assess]
+  tasks:
+    - kubenode.netfilter.fix: {up_to: guarded}
+    - ansible.builtin.import_role: {name: kubenode.netfilter.node_report}
+    - ansible.builtin.debug: {msg: "kept: {{ item }}"}
+      loop: "{{ ansible_facts.keys() }}"
+"""
+
+
 def recap(done, host):
     """{word: number} of a host in the recap, or None where it does not appear."""
     line = re.search(r"^%s +: (.*)$" % host, done.stdout, re.M)
@@ -51,6 +63,20 @@ def test_a_rollout_ends_with_the_batch_that_has_a_blocked_host_whatever_the_stra
     assert recap(done, "bad1")["failed"] == 1 and recap(done, "good2")["failed"] == 0, done.stdout
     assert recap(done, "gone") is None and recap(done, "good3") is None
     assert "Not reached by the rollout: gone, good3, good4." in done.stdout
+
+
+@pytest.mark.parametrize("wanted", [{}, {"node_assess_evidence": True}, {"node_report_evidence": True}], ids=["default", "assess", "report"])
+def test_facts_hold_the_evidence_that_is_asked_for(tmp_path, wanted):
+    """Sections that no fix rests on stay out of the facts, and a report with evidence has them, after a fix too."""
+    fleet = fleets.Fleet(tmp_path, "bad1")
+    done = fleet.run(KEPT, preflight_fix="guarded", **wanted)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "report" / "nodes" / "bad1.json").read_text(encoding="utf-8"))
+    assert {row["outcome"] for row in report["findings"] if row["outcome"]} == {"fixed"}
+    assert ("kept: node_flush_hooks" in done.stdout) == bool(wanted) and "kept: node_host" in done.stdout
+    assert ("evidence" in report) == bool(wanted.get("node_report_evidence"))
+    if "evidence" in report:
+        assert not any(row["live"] for row in report["evidence"]["node_flush_hooks"]["hooks"])
 
 
 def test_a_batch_that_may_lose_half_and_one_that_is_lost_as_a_whole(tmp_path):

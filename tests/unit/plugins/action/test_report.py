@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path
 
 def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
     run({"folder": str(tmp_path / "alone")}, {"a": assessed(), "c": assessed()})
-    damaged = dict(assessed(), node_assess_findings=[{"check": "\x1b[2J"}], node_iptables_chains={"digest": 3})
+    damaged = dict(assessed(), node_assess_findings=[{"check": "\x1b[2J"}], node_assess_digest=3)
     run({"folder": str(tmp_path / "all"), "evidence": True}, {"a": assessed(), "b": damaged, "c": assessed(), "d": [], "e": "x"})
     rows = {row["host"]: row["status"] for row in json.loads((tmp_path / "all" / "fleet.json").read_text())["hosts"]}
     assert rows == {"a": "assessed", "b": "not_reached", "c": "assessed", "d": "not_reached", "e": "not_reached"}

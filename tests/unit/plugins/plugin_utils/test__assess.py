@@ -43,6 +43,17 @@ def test_modules_that_the_node_has_no_use_for_are_not_told():
     assert "ip_vs" in names(exported(evidence, extra_modules=[{"name": "ip-vs", "reason": "ours"}], proxy_mode="iptables"))
 
 
+def test_evidence_that_no_fix_rests_on_is_left_out_and_what_stays_is_not_touched():
+    evidence, policy, checks = healthy(_policy.default_policy().module_names), _policy.default_policy(), _assess.chosen_checks(None)
+    few, whole = _assess.exported(evidence, policy, checks, None), _assess.exported(evidence, policy, checks, None, with_evidence=True)
+    left_out = {"node_iptables_chains", "node_xtables_lock", "node_flush_hooks", "node_ipvs", "node_kube_proxy", "node_cni"}
+    assert set(whole) - set(few) == left_out and set(evidence) <= set(whole)
+    assert few == {name: value for name, value in whole.items() if name not in left_out}
+    assert few["node_assess_digest"] == evidence["node_iptables_chains"]["digest"]
+    partly = {name: value for name, value in evidence.items() if name != "node_iptables_chains"}
+    assert "node_assess_digest" not in _assess.exported(partly, policy, checks, None)
+
+
 def test_modules_that_a_sysctl_hangs_on_are_told():
     facts = exported(healthy(_policy.default_policy().module_names), cni="none")
     assert "br_netfilter" in names(facts)
