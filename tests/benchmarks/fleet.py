@@ -4,14 +4,15 @@
 """A whole audit of a healthy fleet over ssh, against a play that only asks whether the hosts answer."""
 
 import json
+import statistics
 
-from measure import TOP, Ansible, CannotRun, Outcome, take_turns, workplace
+from measure import TOP, Ansible, CannotRun, Outcome, busy_core, take_turns, workplace
 from sshd import serving
 
 HOSTS = {False: 20, True: 2}
 ROUNDS = {False: 5, True: 1}
 # With all sections on.
-LIMIT = 1.6
+LIMIT = 1.4
 PREFLIGHT = "preflight.yml --check"
 PING = "one ping"
 PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
@@ -53,6 +54,15 @@ class Fleet:
         return {row["check"] for row in rows if row["status"] == "fail"}
 
 
+def beside_load(contenders, rounds, before=None):
+    """What each contender takes against the ping on a machine that is busy with other work, as a list of one note."""
+    with busy_core():
+        seconds = {name: statistics.median(times) for name, times in take_turns(contenders, rounds, before).items()}
+    ping = seconds.pop(PING)
+    return ["beside a process that keeps one core busy: " + ", ".join(
+        "%s %.2f s, ping %.2f s, ratio %.2f" % (name, median, ping, median / ping) for name, median in seconds.items())]
+
+
 def measure(smoke):
     hosts = HOSTS[smoke]
     with workplace() as folder, serving(folder) as variables:
@@ -67,9 +77,11 @@ def measure(smoke):
                 fleet.preflight()
             if accepted and fleet.failing():
                 raise CannotRun("the hosts are not healthy: %s fail" % ", ".join(sorted(fleet.failing())))
-            seconds = take_turns({PREFLIGHT: fleet.preflight, PING: fleet.ping}, ROUNDS[smoke])
+            contenders = {PREFLIGHT: fleet.preflight, PING: fleet.ping}
+            seconds = take_turns(contenders, ROUNDS[smoke])
+            notes = beside_load(contenders, ROUNDS[smoke])
         finally:
             fleet.ansible.close_connections()
-    notes = ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []
+    notes += ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []
     what = "%s over %d ssh hosts that are healthy by policy, against a play of one ping" % (PREFLIGHT, hosts)
     return Outcome("fleet", what, PREFLIGHT, PING, seconds, LIMIT, True, notes)

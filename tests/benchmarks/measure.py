@@ -94,6 +94,18 @@ def take_turns(contenders, rounds, before=None):
 
 
 @contextlib.contextmanager
+def busy_core():
+    """One core has other work as long as the block."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL)
+    try:
+        os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
 def workplace():
     """A folder for one benchmark, gone afterwards; below /tmp, because the path of an ssh control socket must be short."""
     with tempfile.TemporaryDirectory(prefix="kubenode-bench-", dir="/tmp") as folder:

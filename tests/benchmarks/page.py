@@ -35,7 +35,8 @@ them, and in brackets the shortest and the longest.
 `load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install what is missing: an ssh
 server of its own on a loopback port, the kernel package of the distribution, a virtual machine, and community.general out of
 the PyPI package `ansible` to compare with. The first run fetches the last three into `.cache/`. The rules are put into network
-namespaces of their own.
+namespaces of their own. The hosts of `fleet` are this machine as it is; those of `fleet_findings` and `fleet_guarded` are image trees, so that
+fixes change nothing else. The three are measured once more beside a process that keeps one core busy.
 
 A missed target is told and fails nothing, because a busy machine misses too: measure where nothing else runs.
 """
