@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: iptables_backend
-short_description: Switch all iptables programs of a node to one backend, and clean the other one, reversibly
+short_description: Switch all iptables programs of a node to one backend, reversibly
 version_added: 0.1.0
 description:
   - Switches C(iptables), C(ip6tables), C(arptables) and C(ebtables) with their C(-save) and C(-restore) companions as one set, by the
@@ -26,27 +26,20 @@ extends_documentation_fragment:
 attributes:
   diff_mode:
     support: full
-    description: Every link that changes and every rule that goes is shown. Of more than 200 rules of one table the rest is counted.
+    description: Every link that changes is shown, and every file that rules are saved to.
 options:
   state:
     description:
       - V(present) switches.
       - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where one was changed since, none is put
         back.
-      - V(cleaned) takes the chains of kube-proxy and kubelet, by their exact names, out of the backend that is not in use, without a reboot.
-        It does so only where every jump that the mode and version of kube-proxy have exists in the backend in use, and two readings find the
-        other one unchanged. Chains of others stay, such as those of kube-router, and policies and counters of built-in chains. A process is
-        armed before the first table is cleaned, which puts back exactly what was removed unless O(state=confirmed) comes in time. Of two runs
-        at once the second is refused and RV(refused) names the process of the first.
-      - V(confirmed) cancels that rollback. Do so over a B(new) connection, since one that is open already proves nothing.
     type: str
-    choices: [present, absent, cleaned, confirmed]
+    choices: [present, absent]
     default: present
   backend:
     description:
       - The backend to switch to. V(auto) is what kubelet and kube-proxy use. Where neither has chains it is what the node's programs are
         already, and where these differ V(nft) if the kernel has it.
-      - With O(state=cleaned) the backend in use, which has to be that of the node's programs.
     type: str
     choices: [auto, nft, legacy]
     default: auto
@@ -57,32 +50,12 @@ options:
       - Only for a node that is cordoned, and rebooted right afterwards.
     type: bool
     default: false
-  seconds:
-    description: Seconds after which the rules that O(state=cleaned) removed are put back, from 10 to 3600.
-    type: int
-    default: 60
-  sample_seconds:
-    description:
-      - How many seconds pass between the two readings of O(state=cleaned), from 1 to 300.
-      - Packets still pass through stale rules, so counters may rise in between. A counter that falls shows that rules were
-        rewritten.
-    type: int
-    default: 5
-  token:
-    description: Which rollback O(state=confirmed) cancels, as RV(rollback.token) named it.
-    type: str
-  proxy_mode:
-    description: The mode of kube-proxy for O(state=cleaned), where it cannot be found out.
-    type: str
-    choices: [iptables, ipvs]
-  kubernetes_version:
-    description: The version of Kubernetes for O(state=cleaned), such as V(1.30), where it cannot be found out.
-    type: str
 notes:
   - Rules are listed, and containers looked into, by root only, and in a V(live) place only.
   - The next upgrade of a package may put back the plain links that it owns.
   - C(arptables) and C(ebtables) stay as they are where the system has them of one backend only.
 seealso:
+  - module: kubenode.netfilter.iptables_leftovers
   - module: kubenode.netfilter.iptables_backend_facts
   - module: kubenode.netfilter.iptables_chain_audit
 """
@@ -95,26 +68,11 @@ EXAMPLES = r"""
   kubenode.netfilter.iptables_backend:
     backend: nft
     root: /srv/images/node
-
-- name: Clean what was left in the other backend
-  kubenode.netfilter.iptables_backend:
-    state: cleaned
-    seconds: 120
-  register: cleaned
-
-- name: Begin a new connection
-  ansible.builtin.meta: reset_connection
-
-- name: Keep it so
-  kubenode.netfilter.iptables_backend:
-    state: confirmed
-    token: "{{ cleaned.rollback.token }}"
-  when: cleaned.rollback.token is not none
 """
 
 RETURN = r"""
 backend:
-  description: The backend that is switched to, or with O(state=cleaned) the one in use. Null where it is not known, or is not needed.
+  description: The backend that is switched to. Null where it is not known, or is not needed.
   returned: always
   type: str
   sample: nft
@@ -124,7 +82,7 @@ backend_because:
   type: str
   sample: kubelet (ipv4) and kube-proxy (ipv4) have chains in it
 groups:
-  description: Groups that are switched together; empty with O(state=cleaned) and O(state=confirmed).
+  description: Groups that are switched together.
   returned: always
   type: list
   elements: dict
@@ -152,7 +110,7 @@ live_rules:
   type: bool
   sample: false
 left:
-  description: Chains of Kubernetes, by all names that begin with C(KUBE-), in the backend that is left or not in use.
+  description: Chains of Kubernetes, by all names that begin with C(KUBE-), in the backend that is left.
   returned: always
   type: list
   elements: dict
@@ -172,42 +130,6 @@ saved:
   type: list
   elements: str
   sample: [/var/lib/kubenode-netfilter/iptables_backend/saved/1b0e3b3a-9d0e-4a08-8d6c-0b5b1c0f5a11/legacy-ipv4.rules]
-removed:
-  description: Chains that are taken out, with the jumps to them.
-  returned: always
-  type: list
-  elements: dict
-  contains:
-    family: {description: V(ipv4) or V(ipv6)., type: str, returned: always, sample: ipv4}
-    table: {description: The table., type: str, returned: always, sample: nat}
-    chain: {description: The chain., type: str, returned: always, sample: KUBE-SERVICES}
-    rules: {description: How many rules it held., type: int, returned: always, sample: 12}
-sampled:
-  description: What the two readings of O(state=cleaned) found; null where there were none.
-  returned: always
-  type: dict
-  contains:
-    seconds: {description: How many seconds passed between them., type: int, returned: always, sample: 5}
-    packets: {description: How many packets the rules of that backend counted meanwhile., type: int, returned: always, sample: 118}
-rollback:
-  description: The process that puts back what was removed. All of it is null where none was armed, except for C(seconds) in check mode.
-  returned: always
-  type: dict
-  contains:
-    token: {description: What O(state=confirmed) needs., type: str, returned: always, sample: 5f0c2a9d1e3b4c67}
-    seconds: {description: After how many seconds it acts., type: int, returned: always, sample: 60}
-    pid: {description: Its process on the node., type: int, returned: always, sample: 4711}
-    state: {description: V(armed) or V(confirmed)., type: str, returned: always, sample: armed}
-    path:
-      description: File that gets its result, or the note that it was confirmed.
-      type: str
-      returned: always
-      sample: /var/lib/kubenode-netfilter/iptables_backend/rollback/5f0c2a9d1e3b4c67.restored
-confirmed:
-  description: Whether the rollback was cancelled, now or before.
-  returned: always
-  type: bool
-  sample: false
 conflicts:
   description: Builds of iptables in containers that do not go with the backend. They are never changed.
   returned: always
@@ -226,7 +148,7 @@ conflicts:
       returned: always
       sample: its iptables is of the legacy backend, whatever the node's own is
 files:
-  description: Files and links that are written, in that order. Those of a rollback are not listed.
+  description: Files and links that are written, in that order.
   returned: always
   type: list
   elements: str
@@ -246,19 +168,14 @@ from ..module_utils._look import tree
 
 OPTIONS = dict(
     tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent", "cleaned", "confirmed"], "default": "present"},
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
     backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
     live={"type": "bool", "default": False},
-    seconds={"type": "int", "default": 60},
-    sample_seconds={"type": "int", "default": 5},
-    token={"type": "str", "no_log": False},
-    proxy_mode={"type": "str", "choices": ["iptables", "ipvs"]},
-    kubernetes_version={"type": "str"},
 )
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "confirmed", ["token"])])
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
         module.exit_json(**plan.run(module.params, module.check_mode))
     except (_errors.BadInput, _errors.ChangeFailed) as error:

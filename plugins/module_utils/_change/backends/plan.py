@@ -21,8 +21,6 @@ from .record import Record
 from .told import Refused, conflicts_of, left_in, nothing_told
 from .wanted import BACKENDS, wanted_backend
 
-_BOUNDS = {"seconds": (10, 3600), "sample_seconds": (1, 300)}
-
 
 class Plan:
     """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and what is `told`."""
@@ -234,17 +232,7 @@ def _refuse_unwritable(plan):
 
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.iptables_backend."""
-    for name, (least, most) in sorted(_BOUNDS.items()):
-        if not least <= params[name] <= most:
-            raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, params[name], least, most))
-    host, node = open_asked(params)
-    if params["state"] == "confirmed":
-        from ..leftovers.rollback import confirm
-        return confirm(host, params, check_mode)
-    plan = Plan(host, node)
-    if params["state"] == "cleaned":
-        from ..leftovers.clean import clean
-        return clean(plan, params, check_mode)
+    plan = Plan(*open_asked(params))
     try:
         (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
     except Refused as error:

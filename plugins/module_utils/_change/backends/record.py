@@ -19,6 +19,11 @@ SAVE_LIMIT = 100 * 1024 * 1024
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
 
+def boot_id_of(host):
+    """Which boot of the machine this is."""
+    return host.read_text(_BOOT).text.strip()
+
+
 class Record(record.Record):
     """Entries are {name of a group: what was switched}; `pending` is None, or what waits for a reboot: `{"boot_id", "backend", "saved"}`."""
 
@@ -26,7 +31,7 @@ class Record(record.Record):
 
     def __init__(self, host):
         super(Record, self).__init__(host)
-        self.boot_id = host.read_text(_BOOT).text.strip()
+        self.boot_id = boot_id_of(host)
 
     @property
     def pending(self):

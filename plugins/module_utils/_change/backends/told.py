@@ -10,7 +10,6 @@ def nothing_told():
     """What the module returns of itself where there is nothing to say."""
     return {
         "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [], "reboot_needed": False, "saved": [],
-        "removed": [], "sampled": None, "rollback": {"token": None, "seconds": None, "pid": None, "state": None, "path": None}, "confirmed": False,
         "conflicts": []}
 
 

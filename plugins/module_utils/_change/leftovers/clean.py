@@ -13,56 +13,83 @@ from ... import _errors
 from ..._host import lock
 from ..._look.backends import anchors
 from ..._look.backends.iptables_backend import collect_iptables_backend
-from ..._look.rules.rule_sets import save_command
+from ..._look.rules.rule_sets import rules_of, save_command
+from ..._look.tree import open_asked
 from ..._script.edit.changed_lines import changed_lines
-from ..backends.record import read_save
+from ..backends.record import boot_id_of, read_save
 from ..backends.told import Refused, conflicts_of, left_in
 from ..backends.wanted import AUTO, BACKENDS
 from .raw_dump import DumpError, changed_between, packets_between, read_dump
 from .removal import Removal
-from .rollback import Cleaning, Rollback, still_armed
+from .result import empty_result
+from .rollback import Cleaning, Rollback, confirm, still_armed
 
 # On no disk, so that a boot removes it.
 LOCK = "/run/kubenode-netfilter-cleaned.lock"
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
+_BOUNDS = {"rollback_seconds": (10, 3600), "sample_seconds": (1, 300)}
 
 
-def clean(plan, params, check_mode):
-    """Look, and unless `check_mode` or refused, clean; returns the result of the module."""
+class Context:
+    """A node with its rules as they are, and the `result` of the module so far."""
+
+    def __init__(self, host, node):
+        self.host = host
+        self.node = node
+        self.rules = rules_of(host, node)
+        self.boot_id = boot_id_of(host)
+        self.result = empty_result()
+
+
+def run(params, check_mode):
+    """Clean, or confirm what was cleaned; returns the result of the module kubenode.netfilter.iptables_leftovers."""
+    for name, (least, most) in sorted(_BOUNDS.items()):
+        if not least <= params[name] <= most:
+            raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (
+                name, params[name], least, most))
+    host, node = open_asked(params)
+    if params["rollback_token"] is not None:
+        return confirm(host, params["rollback_token"], check_mode)
+    return _look_and_clean(Context(host, node), params, check_mode)
+
+
+def _look_and_clean(context, params, check_mode):
+    """Look, and unless `check_mode` or refused, clean."""
     diff = []
     try:
-        _must_be_live(plan)
+        _must_be_live(context)
         if check_mode:
             _alone(lock.holder(LOCK))
-            diff = _clean(plan, params, check_mode)
+            diff = _clean(context, params, check_mode)
         else:
             with lock.held(LOCK) as other:
                 _alone(other)
-                diff = _clean(plan, params, check_mode)
+                diff = _clean(context, params, check_mode)
     except Refused as error:
-        plan.refuse(error)
-    return dict(plan.told, changed=bool(diff), diff=diff, files=[])
+        context.result["refused"] = str(error)
+    return dict(context.result, changed=bool(diff), diff=diff)
 
 
-def _clean(plan, params, check_mode):
+def _clean(context, params, check_mode):
     """[diff] of what is cleaned. Raises Refused."""
-    work = _plan(plan, params)
-    plan.told["removed"] = [{"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
-                            for each in work for chain in each.removal.chains]
+    work = _plan(context, params)
+    context.result["removed"] = [
+        {"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
+        for each in work for chain in each.removal.chains]
     if work:
-        rollback = Rollback(plan.host, plan.record.boot_id, work, params["seconds"])
+        rollback = Rollback(context.host, context.boot_id, work, params["rollback_seconds"])
         rollback.must_be_writable()
         if not check_mode:
             rollback.arm()
-            _carry_out(plan.host, rollback)
-        plan.told["rollback"] = rollback.told()
+            _carry_out(context.host, rollback)
+        context.result["rollback"] = rollback.told()
     return [_diff(each) for each in work]
 
 
-def _must_be_live(plan):
-    if plan.node["place"] != "live":
-        raise Refused("only a live node has rules, and this is a place of kind %s" % plan.node["place"])
-    if not plan.host.is_root():
+def _must_be_live(context):
+    if context.node["place"] != "live":
+        raise Refused("only a live node has rules, and this is a place of kind %s" % context.node["place"])
+    if not context.host.is_root():
         raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
 
 
@@ -71,28 +98,29 @@ def _alone(other):
         raise Refused("%s cleans the rules of this node at this moment" % other)
 
 
-def _plan(plan, params):
+def _plan(context, params):
     """[Cleaning] of each table, in the order in which they are worked on. Raises Refused."""
-    host, node, told = plan.host, plan.node, plan.told
-    evidence = collect_iptables_backend(host, node, plan.rules)
+    host, node, result = context.host, context.node, context.result
+    evidence = collect_iptables_backend(host, node, context.rules)
     backend = _in_use(evidence, params["backend"])
     other = BACKENDS[1 - BACKENDS.index(backend)]
-    told.update(backend=backend, backend_because="the node's programs are of it", conflicts=conflicts_of(evidence, backend))
-    told["left"] = left_in(plan.rules, [other])
-    if plan.rules.unread:
-        raise Refused("not all rules could be read: %s" % plan.rules.unread[0]["evidence"])
-    waiting = still_armed(host, plan.record.boot_id)
+    result.update(backend=backend, backend_because="the node's programs are of it")
+    result["conflicts"] = conflicts_of(evidence, backend)
+    result["left"] = left_in(context.rules, [other])
+    if context.rules.unread:
+        raise Refused("not all rules could be read: %s" % context.rules.unread[0]["evidence"])
+    waiting = still_armed(host, context.boot_id)
     if waiting:
         raise Refused("what was cleaned before still waits to be confirmed (token %s)" % waiting)
-    if not anchors.own_chains(plan.rules, other):
+    if not anchors.own_chains(context.rules, other):
         return []
     fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other), None)
     if fixed:
         raise Refused("kube-proxy's container %s has iptables of the %s backend, so what is there is in use" % (fixed["container"] or "", other))
-    missing = anchors.not_carried(host, node, plan.rules, backend, params)
+    missing = anchors.not_carried(host, node, context.rules, backend, params)
     if missing:
         raise Refused(missing)
-    return _twice_the_same(plan, other, params["sample_seconds"])
+    return _twice_the_same(context, other, params["sample_seconds"])
 
 
 def _in_use(evidence, asked):
@@ -104,21 +132,21 @@ def _in_use(evidence, asked):
     return backend
 
 
-def _twice_the_same(plan, backend, seconds):
+def _twice_the_same(context, backend, seconds):
     """[Cleaning] out of two readings of a backend that `seconds` passed between."""
-    sources = [(family, plan.rules.commands["%s_%s" % (backend, family)]) for family in sorted(_PROGRAMS)
-               if "%s_%s" % (backend, family) in plan.rules.commands]
-    early = [_read(plan.host, argv) for _family, argv in sources]
+    sources = [(family, context.rules.commands["%s_%s" % (backend, family)]) for family in sorted(_PROGRAMS)
+               if "%s_%s" % (backend, family) in context.rules.commands]
+    early = [_read(context.host, argv) for _family, argv in sources]
     time.sleep(seconds)
     work, packets = [], 0
     for (family, argv), before in zip(sources, early):
-        now = _read(plan.host, argv)
+        now = _read(context.host, argv)
         change = changed_between(before.tables, now.tables)
         if change:
             raise Refused("somebody still writes to the %s backend (%s): %s between two readings" % (backend, family, change))
         packets += packets_between(before.tables, now.tables)
-        work += _of_family(plan.host, backend, family, argv, now)
-    plan.told["sampled"] = {"seconds": seconds, "packets": packets}
+        work += _of_family(context.host, backend, family, argv, now)
+    context.result["sampled"] = {"seconds": seconds, "packets": packets}
     return work
 
 

@@ -12,9 +12,9 @@ import time
 from ... import _errors
 from ..._host import detached, feed, write
 from ..backends.record import FOLDER, ROLLBACK, read_save
-from ..backends.told import nothing_told
 from ..record import STATE, settled_names
 from .raw_dump import DumpError, read_dump
+from .result import empty_result
 
 # The legacy backend shares a lock with everybody who writes rules; kube-proxy gives it back within seconds.
 LOCK_SECONDS = 10
@@ -167,11 +167,10 @@ def _told(host, token, state):
     return told if isinstance(told, dict) else {}
 
 
-def confirm(host, params, check_mode):
+def confirm(host, token, check_mode):
     """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has run already."""
-    token = params["token"]
-    if not token or not detached.TOKEN.match(token):
-        raise _errors.BadInput("token %r is none; give the one that state=cleaned returned" % token)
+    if not detached.TOKEN.match(token):
+        raise _errors.BadInput("%r is not a rollback token; give rollback.token of the run that removed chains" % token)
     state = _state_of(host, token)
     changed = state == detached.ARMED
     if changed and not check_mode and not detached.claim(ROLLBACK, token, detached.CONFIRMED):
@@ -186,7 +185,7 @@ def confirm(host, params, check_mode):
     told = _told(host, token, state if check_mode or not changed else detached.CONFIRMED)
     rollback = {"token": token, "seconds": told.get("seconds"), "pid": told.get("pid"), "state": detached.CONFIRMED,
                 "path": detached.path_of(ROLLBACK, token, detached.CONFIRMED)}
-    return dict(nothing_told(), confirmed=True, rollback=rollback, changed=changed, diff=[], files=[])
+    return dict(empty_result(), confirmed=True, rollback=rollback, changed=changed, diff=[])
 
 
 def _state_of(host, token):

@@ -26,16 +26,16 @@ first = os.fork()
 if first == 0:
     try:
         with open("/run/first", "w") as stream:
-            json.dump(module("cleaned"), stream)
+            json.dump(clean_leftovers(), stream)
     finally:
         os._exit(0)
 until(lambda: os.path.exists("/run/between-the-readings"))
-told["pid"], told["announced"], told["second"] = first, module("cleaned", check=True), module("cleaned")
+told["pid"], told["announced"], told["second"] = first, clean_leftovers(check=True), clean_leftovers()
 told["same"] = saved(OLD) == before and saved(NEW) == used and not os.path.exists(FOLDER)
 open("/run/go-on", "w").close()
 os.waitpid(first, 0)
 told["first"] = json.load(open("/run/first"))
-told["third"] = module("cleaned")["refused"]
+told["third"] = clean_leftovers()["refused"]
 told["lock"] = os.path.exists(clean.LOCK)
 """)
     sentence = "process %d cleans the rules of this node at this moment" % told["pid"]
@@ -49,7 +49,7 @@ def test_a_lock_of_a_killed_run_is_taken_over(tmp_path):
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
 with open(clean.LOCK, "w") as stream:
     stream.write("%d 1" % os.getpid())
-told["announced"], told["done"] = module("cleaned", check=True), module("cleaned")
+told["announced"], told["done"] = clean_leftovers(check=True), clean_leftovers()
 told["lock"] = os.path.exists(clean.LOCK)
 """)
     assert told["announced"]["refused"] is None and told["done"]["changed"] and not told["lock"]
@@ -65,7 +65,7 @@ real = _host_detached.claim
 def cleaned(faults):
     # A run is struck, and the process on the node until it waits; nothing undoes the end of that process.
     _host_detached.claim = lambda *args: faults.end() or real(*args)
-    return module("cleaned")
+    return clean_leftovers()
 def undone():
     # The process on the node undoes what was cleaned; of a run that was stopped before it there is nothing to undo.
     open("/run/time-is-up", "w").close()
@@ -91,7 +91,7 @@ for how, error in WAYS:
         if saved(NEW) != used:
             told["wrong"].append(what + ["the backend in use"])
         if len(told["runs"]) % 4 == 0:
-            token = module("cleaned")["rollback"]["token"]
+            token = clean_leftovers()["rollback"]["token"]
             if [name for name in os.listdir(FOLDER + "/rollback") if not name.startswith(token)] or os.path.exists(clean.LOCK):
                 told["wrong"].append(what + ["not tidied"])
             undone()
