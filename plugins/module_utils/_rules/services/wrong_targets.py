@@ -7,13 +7,12 @@ How names are made: chain_hash.py. A name is the hash of one text only, so whose
 """
 
 from ..observation import observe
-from .chain_hash import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text
+from .chain_hash import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text, port_of_hash
 from .services import NODE_PORT, addressed_jumps
 
 _KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
 # So many endpoints are compared with all Services, of so many all ports are tried, and so many Services are known by name.
 _LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
-_LAST_PORT = 65535
 
 
 def tell_jumps(rule_set, table):
@@ -67,7 +66,7 @@ def tell_endpoints(rule_set, table, owners, unproven):
         if other:
             yield observe("unsound_endpoint", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, "leads to the endpoint %s of %s" % (text, other[0]))
             continue
-        port = _port_in(owner, name, endpoint) if searches else None
+        port = port_of_hash(name[9:], owner[0], owner[1], endpoint[0]) if searches else None
         searches -= bool(searches)
         if port is not None:
             yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to port %d of %s, its name is that of port %d" % (
@@ -75,8 +74,3 @@ def tell_endpoints(rule_set, table, owners, unproven):
         elif ":" not in endpoint[0]:
             # An EndpointSlice may write an address of IPv6 in more than one way, so its hash proves no other address.
             yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to %s, its name is that of another endpoint" % text)
-
-
-def _port_in(owner, name, endpoint):
-    """The port of this address that the name is made of, or None."""
-    return next((port for port in range(1, _LAST_PORT + 1) if chain_hash(owner[0], owner[1], endpoint_text((endpoint[0], port))) == name[9:]), None)
