@@ -56,7 +56,7 @@ class ActionModule(LookingAction):
                 raise _options.unknown_name("The option", name, self.OPTIONS)
         arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items() if value is not None}
         for name, value in arguments.items():
-            _values.refuse_wrong_value("node_assess_" + name, value, told=name)
+            _values.refuse_wrong_value("node_assess_" + name, value, label=name)
         _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
         if "bundle" in arguments:
             _bundle.check(arguments, self._connection.transport)

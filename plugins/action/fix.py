@@ -50,13 +50,13 @@ class ActionModule(LookingAction):
         self._look_first(chosen)
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
-            return self._told([], [], arguments.get("failure")) if self._exported else results.skipped("nothing is known of the node")
+            return self._result([], [], arguments.get("failure")) if self._exported else results.skipped("nothing is known of the node")
         if self._up_to and not self._fixable(None):
-            return results.skipped("nothing to fix") if not self._exported else self._told([], [], None)
+            return results.skipped("nothing to fix") if not self._exported else self._result([], [], None)
         if summary["immutable"]:
             return self._left(chosen)
         done = self._rounds(chosen, settings)
-        return self._told(done, self._turns(chosen, settings, done), arguments.get("failure"))
+        return self._result(done, self._turns(chosen, settings, done), arguments.get("failure"))
 
     def _chosen(self, names):
         """The subjects of these names; of a run with --tags of some roles, those of these roles."""
@@ -181,9 +181,9 @@ class ActionModule(LookingAction):
             done.append(Done(subject, result, [], [] if due else subject.refusals(result, [])))
             if result.get("unreachable"):
                 break
-        return self._told(done, due, "fail")
+        return self._result(done, due, "fail")
 
-    def _told(self, done, due, failure):
+    def _result(self, done, due, failure):
         """The result of the task, which fails where a change failed and no gate follows."""
         result = results.of_task(done, due, self._exported)
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]

@@ -101,5 +101,5 @@ def _shown(reports, fleet, files, details):
 
 def _width():
     """Columns of the terminal, or what the variable COLUMNS says instead."""
-    said = os.environ.get("COLUMNS", "")
-    return int(said) if said.isdecimal() and 0 < int(said) <= _WIDEST else TERMINAL
+    override = os.environ.get("COLUMNS", "")
+    return int(override) if override.isdecimal() and 0 < int(override) <= _WIDEST else TERMINAL

@@ -19,7 +19,7 @@ MOST_WARNINGS = 20
 MOST_DIFFS = 200
 MOST_DIFF_CHARACTERS = 2 * 1024 * 1024
 _DIFF_TEXTS = ("before_header", "after_header", "before", "after", "prepared")
-_SAID = ("msg", "module_stdout", "module_stderr")
+_MESSAGES = ("msg", "module_stdout", "module_stderr")
 
 
 def documented_part(answer, module):
@@ -30,7 +30,7 @@ def documented_part(answer, module):
     """
     result = {"changed": answer.get("changed") is True}
     result.update((key, True) for key in ("failed", "unreachable") if answer.get(key))
-    result.update((key, _message(answer[key])) for key in _SAID if answer.get(key))
+    result.update((key, _message(answer[key])) for key in _MESSAGES if answer.get(key))
     if answer.get("exception"):
         result["exception"] = _message(_traceback(answer["exception"]))
     if answer.get("warnings"):

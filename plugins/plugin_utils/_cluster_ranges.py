@@ -56,7 +56,7 @@ def _pods(evidence, values):
         # What contains kube-proxy may have its range from another node.
         unread = proxy.get("running") is None or (proxy["running"] and proxy.get("runs_in") != "embedded")
         return _Side("pods", [], "with which clusterCIDR kube-proxy runs could not be read" if unread else "")
-    return _told("pods", proxy["cluster_cidr"], "clusterCIDR of kube-proxy")
+    return _side_of("pods", proxy["cluster_cidr"], "clusterCIDR of kube-proxy")
 
 
 def _services(evidence, values):
@@ -65,7 +65,7 @@ def _services(evidence, values):
     cni = evidence.get("node_cni")
     if cni is None:
         return _Side("Services", [], "node_cni was not collected")
-    return _told("Services", cni.get("service_ranges") or [], cni.get("service_ranges_source"))
+    return _side_of("Services", cni.get("service_ranges") or [], cni.get("service_ranges_source"))
 
 
 def _nodes(evidence, values):
@@ -75,7 +75,7 @@ def _nodes(evidence, values):
     if cni is None:
         return _Side("nodes", [], "node_cni was not collected")
     status = (cni.get("collected") or {}).get("routes")
-    found = _told("nodes", [row["network"] for row in cni.get("node_networks") or []], "this node is in it")
+    found = _side_of("nodes", [row["network"] for row in cni.get("node_networks") or []], "this node is in it")
     return found._replace(doubt=found.doubt or ("" if status in ("ok", "absent") else "the routes of the node are %s" % status))
 
 
@@ -83,7 +83,7 @@ def _of_policy(what, name, values):
     return _Side(what, [(found, "node_policy_" + name) for found in ranges_in(name, values[name])], "")
 
 
-def _told(what, texts, source):
+def _side_of(what, texts, source):
     parsed = [(range_of(text), source) for text in texts]
     return _Side(what, [row for row in parsed if row[0] is not None],
                  "%s is no range of addresses" % source if any(found is None for found, _source in parsed) else "")
@@ -135,10 +135,10 @@ def _unread(evidence):
 def _cluster_cidr(evidence, values, facts, nodes):
     """Whether pods are in the range that kube-proxy takes for theirs (clusterCIDR, where it tells pods by their range)."""
     proxy = evidence.get("node_kube_proxy") or {}
-    told = _told("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
-    if not told.ranges or proxy.get("detect_local_mode") not in (None, "", "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
+    pods = _side_of("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
+    if not pods.ranges or proxy.get("detect_local_mode") not in (None, "", "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
         return _not_judged()
-    around, families = [found for found, _source in told.ranges], {family_of(found) for found, _source in told.ranges}
+    around, families = [found for found, _source in pods.ranges], {family_of(found) for found, _source in pods.ranges}
     if values["pod_ranges"]:
         outside = [found for found in ranges_in("pod_ranges", values["pod_ranges"]) if family_of(found) in families
                    and not any(is_in(found, other) for other in around)]

@@ -33,8 +33,8 @@ def compiled(expression, where):
     try:
         return _compiled(expression)
     except (JMESPathError, TypeError) as error:
-        said = str(error).strip().splitlines() or ["not an expression"]
-        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, said[0].rstrip(":"))) from None
+        message = str(error).strip().splitlines() or ["not an expression"]
+        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, message[0].rstrip(":"))) from None
 
 
 @functools.lru_cache(maxsize=None)

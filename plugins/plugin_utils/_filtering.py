@@ -14,10 +14,10 @@ def telling(function):
     """The filter `function`, whose BadInput becomes the error that Ansible shows, under the filter's name."""
 
     @functools.wraps(function)
-    def told(*args, **options):
+    def with_readable_errors(*args, **options):
         try:
             return function(*args, **options)
         except BadInput as error:
             raise AnsibleFilterError("kubenode.netfilter.%s: %s" % (function.__name__, error)) from None
 
-    return told
+    return with_readable_errors

@@ -65,15 +65,15 @@ class LookingAction(Action):
 
 def _sections(answer):
     if answer.get("unreachable"):
-        return {}, {}, "unreachable: %s" % _said(answer, "msg")
+        return {}, {}, "unreachable: %s" % _message(answer, "msg")
     sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
     if answer.get("failed") or not (sections or problems):
-        said = [_said(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
-        return {}, {}, "the module failed: %s" % ("; ".join(said[:2]) or "it returned nothing")
+        messages = [_message(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
+        return {}, {}, "the module failed: %s" % ("; ".join(messages[:2]) or "it returned nothing")
     return sections, problems, None
 
 
-def _said(answer, key):
+def _message(answer, key):
     """One text of an answer; what is no text is as long as the node likes."""
     return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is no text" % key
 

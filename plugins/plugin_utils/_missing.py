@@ -34,8 +34,8 @@ def missing_of(modules, rows, host):
     """Findings of the judged kernel: `required` and `optional`, and `one_cause`, what makes all that is missing so, or an empty text."""
     lacking = [_lack(row, row["state"], row["cause"], row["evidence"], row["release"], row) for row in modules if row["state"] in LACKING]
     required = [row for row in lacking if not row["optional"]]
-    told = {row["cause"] for row in required if row["cause"] in _WIDE}
-    optional = [row for row in lacking if row["optional"] and row["cause"] not in told]
+    wide = {row["cause"] for row in required if row["cause"] in _WIDE}
+    optional = [row for row in lacking if row["optional"] and row["cause"] not in wide]
     causes = {_root(row["evidence"]) for row in required} if required and all(row["cause"] in _WIDE for row in required) else set()
     nft = all(_resolve.available(rows[name]) for name in _NFT_BACKEND if name in rows) and all(name in rows for name in _NFT_BACKEND)
     return {"required": _by_cause(required, host, nft), "optional": _by_cause(optional, host, nft), "one_cause": "; ".join(sorted(causes))}

@@ -38,5 +38,5 @@ def _pipelining(connection):
 
 
 def _is_refused(answer):
-    said = [str(answer.get(key) or "") for key in ("msg", "module_stderr", "module_stdout")]
-    return bool(answer.get("failed")) and any(_REFUSAL in text for text in said)
+    messages = [str(answer.get(key) or "") for key in ("msg", "module_stderr", "module_stdout")]
+    return bool(answer.get("failed")) and any(_REFUSAL in text for text in messages)

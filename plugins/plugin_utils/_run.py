@@ -48,8 +48,8 @@ def _assessed(facts):
 
 def _is_summary(summary):
     """Whether nothing is null that never is: whether the node was reached and is immutable, and of which check and waiver a row speaks."""
-    told = [summary["reached"], summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
-    return None not in told + [row[key] for row in summary["waivers"] for key in ("check", "subject")]
+    texts = [summary["reached"], summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
+    return None not in texts + [row[key] for row in summary["waivers"] for key in ("check", "subject")]
 
 
 def part_of(facts, name):

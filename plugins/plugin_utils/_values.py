@@ -33,17 +33,17 @@ _BOUNDS = {  # variable -> least, most, what is counted
 _LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
 
 
-def refuse_wrong_value(name, value, told=None):
+def refuse_wrong_value(name, value, label=None):
     """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable `name` can be.
 
-    `told` is what the user calls it where that is another name.
+    `label` is what the user calls it where that is another name.
     """
     if value is None:
         return
     if name in _BOUNDS:
-        _refuse_beyond(told or name, value, *_BOUNDS[name])
+        _refuse_beyond(label or name, value, *_BOUNDS[name])
     if name in _CHECKS:
-        _CHECKS[name](told or name, value)
+        _CHECKS[name](label or name, value)
 
 
 def _refuse_beyond(name, value, least, most, what):

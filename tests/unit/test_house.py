@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every file of the collection must keep to: headers, sizes, words, and catalogue, tests and docs in step."""
 
+import ast
 import os
 import pathlib
 import re
@@ -29,6 +30,8 @@ UNWANTED = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b|failed_when: f[a]lse|i
 MAY_USE = {"debug", "fail", "set_fact", "assert", "meta", "include_tasks", "include_role", "import_tasks", "import_role", "import_playbook",
            "reboot", "wait_for_connection"}
 USED = re.compile(r"^\s*(?:- )?(ansible\.(?:builtin|legacy)|community\.\w+)\.(\w+):", re.MULTILINE)
+# Words of identifiers that name no thing: result, message, options or predicted value are meant.
+RIDDLES = {"told", "said", "says", "nobody", "whoever", "fate", "outlook", "yields"}
 TEXT_SUFFIXES = {".py", ".yml", ".yaml", ".sh", ".md", ".rst", ".txt", ".cfg", ".ini", ".j2", ".json", ""}
 
 
@@ -78,6 +81,26 @@ def test_no_unwanted_words():
     texts = [name for name in TRACKED if pathlib.PurePath(name).suffix in TEXT_SUFFIXES and name != "LICENSE"]
     found = ["%s: %s" % (name, match.group(0)) for name in texts for match in UNWANTED.finditer(read(name))]
     assert found == []
+
+
+def names_in(tree):
+    """Names that a file gives or uses: functions, classes, parameters, variables, attributes and keyword arguments."""
+    for part in ast.walk(tree):
+        found = [getattr(part, key, None) for key in ("id", "attr", "arg", "name")]
+        yield from (name for name in found if isinstance(name, str))
+
+
+def riddles(text):
+    return sorted({name for name in names_in(ast.parse(text)) if RIDDLES & set(name.lower().split("_"))})
+
+
+@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if re.match(r"plugins/(plugin_utils|action|filter)/", name)])
+def test_identifiers_on_the_controller_name_things(name):
+    assert riddles(read(name)) == []
+
+
+def test_riddles_are_found_in_names_and_not_in_texts():
+    assert riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n") == ["_told", "fate", "said", "told"]
 
 
 def catalogue():

@@ -36,12 +36,12 @@ def kept(before, findings):
 
 def failed(row, reasons):
     """The finding with the reasons why its fix failed."""
-    return _told(row, FAILED, reasons)
+    return _with_outcome(row, FAILED, reasons)
 
 
 def refused(row, reason):
     """The finding with the reason why its fix was refused."""
-    return _told(row, REFUSED, [reason])
+    return _with_outcome(row, REFUSED, [reason])
 
 
 def _key(row):
@@ -56,13 +56,13 @@ def _judged(row, refusals, check_mode, changed):
     of_subject = [refusal for refusal in refusals if refusal.subject in row["subject"].split(" or ")]
     if of_subject:
         outcome = FAILED if any(refusal.outcome == FAILED for refusal in of_subject) else REFUSED
-        return _told(row, outcome, [refusal.reason for refusal in of_subject])
+        return _with_outcome(row, outcome, [refusal.reason for refusal in of_subject])
     if not changed:
-        return _told(row, REFUSED, [_UNCHANGED])
-    return dict(row, outcome=WOULD_FIX) if check_mode else _told(row, FAILED, [_STAYS])
+        return _with_outcome(row, REFUSED, [_UNCHANGED])
+    return dict(row, outcome=WOULD_FIX) if check_mode else _with_outcome(row, FAILED, [_STAYS])
 
 
-def _told(row, outcome, reasons):
+def _with_outcome(row, outcome, reasons):
     sentence = _SENTENCES[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
     return dict(row, outcome=outcome, reason=("%s %s" % (row["reason"], sentence)).strip())
 

@@ -24,8 +24,8 @@ class Subject(NamedTuple):
     changes: Callable
 
 
-def _subject(name, file, judged, told):
-    return Subject(name, file.ROLE, judged, file.STALE, file.work, file.undo, file.refusals, told)
+def _subject(name, file, judged, changes_of):
+    return Subject(name, file.ROLE, judged, file.STALE, file.work, file.undo, file.refusals, changes_of)
 
 
 # Sysctls of connection tracking exist when its modules are loaded. Hooks are removed before anything restarts or reboots, and the programs are

@@ -35,5 +35,5 @@ def _shared(reports):
         for block in blocks_of(report) if report["summary"]["reached"] else ():
             found.setdefault(block, []).append(report["host"])
     blocks = sorted((block for block, hosts in found.items() if len(hosts) > 1), key=lambda block: (
-        -_finding.STATUSES.index(block.status), -_finding.SEVERITIES.index(block.severity), block.check, block.said))
+        -_finding.STATUSES.index(block.status), -_finding.SEVERITIES.index(block.severity), block.check, block.texts))
     return {block: found[block] for block in blocks}

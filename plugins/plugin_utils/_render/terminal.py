@@ -28,7 +28,7 @@ class Block(NamedTuple):
     severity: str
     check: str
     title: str
-    said: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 def render_node(report, width, color, elsewhere=()):
@@ -44,9 +44,9 @@ def render_node(report, width, color, elsewhere=()):
     for block in blocks_of(report):
         if block not in elsewhere:
             lines += _rendered(block, width, paint)
-    told = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
-    told += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
-    return "\n".join(lines + _notes(told, width, paint) + _counts(summary, width, paint))
+    notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
+    notes += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
+    return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
 
 
 def blocks_of(report):
@@ -98,13 +98,13 @@ def _title(report, width, paint):
 def _block(rows):
     """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
     first = rows[0]
-    said = _problems(rows) if first["problem"] else _titled(rows)
+    texts = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
-        said += _of_subjects("why", rows, "reason")
+        texts += _of_subjects("why", rows, "reason")
     if first["status"] == _finding.FAIL:
-        said += _of_subjects("fix", rows, "remediation")
-    said += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
-    return Block(first["status"], first["severity"], first["check"], first["title"], tuple(filter(None, said)))
+        texts += _of_subjects("fix", rows, "remediation")
+    texts += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
+    return Block(first["status"], first["severity"], first["check"], first["title"], tuple(filter(None, texts)))
 
 
 def _place(summary):
@@ -124,7 +124,7 @@ def _rendered(block, width, paint, where=()):
     tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
     head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, _ID_WIDTH))
     on = ["on %s" % some(where, _SHARING)] if where else []
-    return _beside(tone, head, list(block.said[:1]) + on + list(block.said[1:]), width, paint)
+    return _beside(tone, head, list(block.texts[:1]) + on + list(block.texts[1:]), width, paint)
 
 
 def _beside(tone, head, texts, width, paint):
@@ -149,8 +149,8 @@ def _problems(rows):
     for row in rows:
         text = _finding.problem_of(dict(row, expected=""))
         alike.setdefault(text.replace(row["subject"], "\0", 1), []).append((text, row["subject"]))
-    said = [same[0][0] + ("; the same for %s" % ", ".join(subject for _text, subject in same[1:]) if same[1:] else "") for same in alike.values()]
-    return said + _of_subjects("wanted", [row for row in rows if "wanted" in dict(_finding.unsaid(row))], "expected")
+    texts = [same[0][0] + ("; the same for %s" % ", ".join(subject for _text, subject in same[1:]) if same[1:] else "") for same in alike.values()]
+    return texts + _of_subjects("wanted", [row for row in rows if "wanted" in dict(_finding.unsaid(row))], "expected")
 
 
 def _of_subjects(word, rows, key):
@@ -191,9 +191,9 @@ def render_fleet(fleet, width, color, shared=None):
                 ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
                 for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
             lines += _notes([text], width, paint, "medium")
-    told = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
-    told += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
-    lines += _notes(told, width, paint)
+    notes = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
+    notes += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
+    lines += _notes(notes, width, paint)
     totals = fleet["totals"]
     text = ", ".join("%d %s" % (totals[key], "host" if key == "hosts" and totals[key] == 1 else key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
