@@ -27,7 +27,7 @@ def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
                    needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
-                                     "node_iptables_chains": dict(chains, digest=dict(chains["digest"], **digest or {}))})
+                                     "node_assess_digest": dict(chains["digest"], **digest or {})})
 
 
 def failing(subject="xt_comment", observed="absent", status="fail", waiver=None, problem=None):
