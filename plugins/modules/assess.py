@@ -180,7 +180,7 @@ ansible_facts:
         any_of: {description: The alternatives., type: list, elements: str, returned: always}
         optional: {description: Whether its absence is only reported., type: bool, returned: always}
         on_demand: {description: Whether the kernel loads it when a rule needs it., type: bool, returned: always}
-        reason: {description: The program that needs it, and its purpose., type: str, returned: always}
+        reason: {description: 'The program that needs it, and its purpose.', type: str, returned: always}
         state: {description: State on the judged kernel., type: str, returned: always, sample: loadable}
         at_boot: {description: Its state after the next boot., type: str, returned: always, sample: on_demand}
         blocked_by: {description: The directives that block it., type: str, returned: always, sample: ''}
