@@ -115,7 +115,7 @@ LIBRARY = executable("wipe() {\n  iptables -t nat -F\n}\nshow() {\n  iptables -S
 def test_a_library_that_nothing_calls_is_info(tmp_path):
     found = findings({"usr/local/sbin/fw-lib.sh": LIBRARY}, tmp_path)
     assert [(check, row["severity"], row["subject"]) for check, row in found.items()] == [("HOOK008", "info", "/usr/local/sbin/fw-lib.sh")]
-    assert "nothing here calls the function" in found["HOOK008"]["reason"]
+    assert "no script of this node calls the function" in found["HOOK008"]["reason"]
 
 
 CALLER = "#!/bin/sh\n. /usr/local/lib/site/net.sh\n%s\n"
@@ -166,7 +166,7 @@ done
 def test_a_script_that_ends_a_distribution_is_info_and_no_hook_of_another_check(name, tmp_path):
     found = findings({"usr/local/bin/" + name: KILL}, tmp_path)
     assert [(check, row["severity"], row["subject"]) for check, row in found.items()] == [("HOOK008", "info", "/usr/local/bin/" + name)]
-    assert "takes Kubernetes off the node" in found["HOOK008"]["reason"]
+    assert "removes Kubernetes from the node" in found["HOOK008"]["reason"]
 
 
 def test_one_that_cron_runs_is_a_hook_and_is_not_to_be_edited(tmp_path):
