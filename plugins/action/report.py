@@ -13,6 +13,7 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _fleet, _play, _store
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
+from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_tables
 
@@ -42,7 +43,7 @@ class ActionModule(Action):
     _requires_connection = False
     OPTIONS = {
         "folder": {"type": "str", "required": True},
-        "formats": {"type": "list", "elements": "str", "choices": ["json", "terminal"]},
+        "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
         "evidence": {"type": "bool"},
         "details": {"type": "str", "choices": list(DETAILS)},
     }
@@ -57,9 +58,11 @@ class ActionModule(Action):
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
         files, problems, complete = [], [], once
-        if "json" in formats:
+        if set(formats) - {"terminal"}:
             folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
-            files, problems, complete = _written(folder, reports if once else {name: reports[name] for name in mine}, fleet, once)
+            texts = dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet))
+            of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
+            files, problems, complete = _written(folder, of_nodes, fleet, texts, once)
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
         if files:
             result["folder"] = os.path.dirname(files[0])
@@ -70,9 +73,9 @@ class ActionModule(Action):
         return result
 
 
-def _written(folder, reports, fleet, once):
-    """(files, problems, whether the roll-up is one to show): writes the files of the hosts, and the roll-up last, so that it never names a file
-    that is not there. A file of one host that cannot be written is a problem, and costs no other host its own."""
+def _written(folder, reports, fleet, texts, once):
+    """(files, problems, whether the roll-up is one to show): writes the files of the hosts, and those of the run last, so that they never name a
+    file that is not there. A file of one host that cannot be written is a problem, and costs no other host its own."""
     files, problems = [], []
     with _store.opened(folder) as opened:
         for name in sorted(reports):
@@ -80,8 +83,8 @@ def _written(folder, reports, fleet, once):
                 files.append(_store.write_node(opened, name, render_json(reports[name])))
             except BadInput as error:
                 problems.append(str(error))
-        path, complete = _store.write_fleet(opened, fleet, render_json(fleet), newer=once)
-        return [path] + files, problems, once or complete
+        paths, complete = _store.write_fleet(opened, fleet, texts, newer=once)
+        return paths + files, problems, once or complete
 
 
 def _shown(reports, fleet, files, details):

@@ -8,6 +8,7 @@ import os
 from ..plugin_utils import _fleet, _play, _policy, _rollout, _store
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
+from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
 
@@ -18,7 +19,7 @@ class ActionModule(Action):
     _requires_connection = False
     OPTIONS = {
         "folder": {"type": "str"},
-        "formats": {"type": "list", "elements": "str", "choices": ["json", "terminal"]},
+        "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
         "max_fail_percentage": {"type": "raw"},
     }
 
@@ -28,20 +29,22 @@ class ActionModule(Action):
         batch, later = _rollout.batch_of(names, plain(self._task.get_play().serial), plain(task_vars["inventory_hostname"]))
         lost = [name for name in batch if name not in alive]
         ended = bool(later) and _rollout.ends(lost, batch, percentage)
-        if ended and "json" in (arguments.get("formats") or ["json"]):
+        formats = arguments.get("formats") or ["json"]
+        if ended and set(formats) - {"terminal"}:
             folder = arguments.get("folder") or _policy.role_defaults("node_report")["node_report_folder"]
-            _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars["hostvars"])
+            _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars["hostvars"], formats)
         result = {"changed": False, "ended": ended, "blocked": lost, "not_reached": later if ended else []}
         if ended:
             result.update(msg=_sentence(lost, batch, percentage, later), _ansible_verbose_always=True)
         return result
 
 
-def _rewritten(folder, names, later, hostvars):
-    """The report was written before the gate of its batch; the roll-up now says whose turn does not come any more."""
-    fleet = _fleet.roll_up(names, _fleet.reports_of(names, hostvars), left_out=set(later))
+def _rewritten(folder, names, later, hostvars, formats):
+    """The report was written before the gate of its batch; the files of the run now name the hosts that the rollout leaves out."""
+    reports = _fleet.reports_of(names, hostvars)
+    fleet = _fleet.roll_up(names, reports, left_out=set(later))
     with _store.opened(folder) as opened:
-        _store.write_fleet(opened, fleet, render_json(fleet))
+        _store.write_fleet(opened, fleet, dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))
 
 
 def _sentence(lost, batch, percentage, later):

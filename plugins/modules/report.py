@@ -32,10 +32,17 @@ options:
     type: str
     required: true
   formats:
-    description: Formats of the report; an empty list writes and prints nothing.
+    description:
+      - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes C(fleet.json).
+      - V(json) writes a file for each host.
+      - V(csv) writes C(findings.csv), a row for each finding.
+      - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is C(failure), one that is unknown is
+        C(error), waived and skipped ones are C(skipped) with the reason.
+      - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
+      - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
     type: list
     elements: str
-    choices: [json, terminal]
+    choices: [json, terminal, csv, junit, markdown, prometheus]
     default: [json, terminal]
   evidence:
     description: Whether the files also hold the evidence.
@@ -70,7 +77,7 @@ files:
   sample: [/srv/audit/fleet.json, /srv/audit/nodes/web-1.json]
 folder:
   description: The folder that they are in, as an absolute path.
-  returned: when O(formats) contains V(json)
+  returned: when O(formats) contains more than V(terminal)
   type: str
   sample: /srv/audit
 totals:

@@ -30,10 +30,10 @@ options:
     type: str
     default: kubenode-netfilter-report
   formats:
-    description: The formats of the report. C(fleet.json) is written only where V(json) is one of them.
+    description: The formats of the report. Nothing is written where V(terminal) alone is one of them.
     type: list
     elements: str
-    choices: [json, terminal]
+    choices: [json, terminal, csv, junit, markdown, prometheus]
     default: [json, terminal]
 seealso:
   - module: kubenode.netfilter.gate

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
+from ._render.files import FILES
 
 # With all evidence a report is far below that.
 _READ_LIMIT = 4 * 1024 * 1024
@@ -73,7 +74,7 @@ def opened(folder):
         handle = _held(stack, folder, folder, None)
         if _writable_by_others(handle):
             # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
-            _make_safe(handle, folder, set(os.listdir(handle)) <= {FLEET, _NODES})
+            _make_safe(handle, folder, set(os.listdir(handle)) <= {FLEET, _NODES, *(name for name, _render in FILES.values())})
         path = os.path.join(folder, _NODES)
         nodes = _held(stack, path, _NODES, handle)
         if _writable_by_others(nodes):
@@ -127,20 +128,23 @@ def _make_safe(handle, path, ours):
         raise BadInput("The report folder %s is writable by other users, and its mode cannot be changed: %s" % (path, error.strerror)) from None
 
 
-def write_fleet(folder, fleet, text, newer=True):
-    """Writes `fleet`, rendered as `text`, into a Folder; returns its path and whether it is the first roll-up of its run without a pending host.
+def write_fleet(folder, fleet, texts, newer=True):
+    """Writes `texts`, the files of the run by name with `fleet` as fleet.json among them, into a Folder; returns their paths, that of the roll-up
+    first, and whether it is the first roll-up of its run without a pending host.
 
     Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the same run with
     fewer pending hosts stays. Raises BadInput.
     """
-    path, pending = os.path.join(folder.path, FLEET), fleet["totals"]["pending"]
+    paths, pending = [os.path.join(folder.path, name) for name in texts], fleet["totals"]["pending"]
     # Other workers of the run wait; the lock goes with the descriptor.
     fcntl.flock(folder.handle, fcntl.LOCK_EX)
     try:
         before = None if newer else _earlier_pending(folder, fleet["run"])
         if before is not None and before < pending:
-            return path, False
-        return _write(folder.handle, path, text), not pending and before != 0
+            return paths, False
+        for path, text in zip(paths, texts.values()):
+            _write(folder.handle, path, text)
+        return paths, not pending and before != 0
     finally:
         fcntl.flock(folder.handle, fcntl.LOCK_UN)
 
@@ -167,7 +171,7 @@ def _write(handle, path, text):
     try:
         target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
         try:
-            with os.fdopen(target, "w", encoding="ascii") as stream:
+            with os.fdopen(target, "w", encoding="utf-8", newline="") as stream:
                 stream.write(text)
             os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
         except BaseException:

@@ -160,3 +160,14 @@ def test_tags_of_a_role_and_of_the_report(tmp_path):
 def test_wrong_values_are_refused_before_any_node_is_contacted(tmp_path, arguments, variables, words):
     done = fleets.Fleet(tmp_path, "good1").run("preflight", *arguments, **variables)
     assert done.returncode != 0 and words in " ".join(done.stderr.split()) and "TASK" not in done.stdout, done.stdout + done.stderr
+
+
+def test_files_of_a_run_name_every_host_and_are_written_anew_where_a_rollout_ends(tmp_path):
+    fleet = fleets.Fleet(tmp_path, "bad1", "good1", "gone")
+    done = fleet.run("preflight", preflight_serial=[1], node_report_formats=["csv", "junit", "markdown", "prometheus"])
+    assert done.returncode == 2 and fleet.states() == {"bad1": "assessed", "good1": "not_rolled_out", "gone": "not_rolled_out"}, done.stdout + done.stderr
+    texts = {path.name: path.read_text() for path in (tmp_path / "report").iterdir() if path.is_file()}
+    assert sorted(texts) == ["findings.csv", "fleet.json", "junit.xml", "kubenode_netfilter.prom", "summary.md"]
+    assert '"good1","","","not_rolled_out"' in texts["findings.csv"] and texts["junit.xml"].count("<testsuite ") == 3
+    assert 'kubenode_netfilter_node_reached{node="good1"} 0' in texts["kubenode_netfilter.prom"] and "1 failing, 2 not rolled out" in texts["summary.md"]
+    assert not list((tmp_path / "report/nodes").iterdir())

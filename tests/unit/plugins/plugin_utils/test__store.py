@@ -34,7 +34,7 @@ def test_files_are_for_their_owner_and_replaced_as_a_whole(tmp_path):
     assert mode_of(path) == 0o600
     assert os.listdir(str(folder / "nodes")) == ["x.json"]
     with _store.opened(str(folder)) as opened:
-        assert _store.write_fleet(opened, roll_up(0), "all") == (str(folder / "fleet.json"), True)
+        assert _store.write_fleet(opened, roll_up(0), {"fleet.json": "all"}) == ([str(folder / "fleet.json")], True)
     assert (folder / "fleet.json").read_text() == "all"
 
 
@@ -44,7 +44,7 @@ def roll_up(pending, run="now"):
 
 def test_where_hosts_report_one_by_one_the_roll_up_with_fewer_pending_hosts_stays(tmp_path):
     with _store.opened(str(tmp_path / "report")) as opened:
-        told = [_store.write_fleet(opened, roll_up(pending, run), json.dumps(roll_up(pending, run)), newer=False)[1]
+        told = [_store.write_fleet(opened, roll_up(pending, run), {"fleet.json": json.dumps(roll_up(pending, run))}, newer=False)[1]
                 for pending, run in ((9, "before"), (2, "now"), (3, "now"), (0, "now"), (0, "now"))]
     assert told == [False, False, False, True, False]
     assert json.loads((tmp_path / "report" / "fleet.json").read_text()) == roll_up(0)

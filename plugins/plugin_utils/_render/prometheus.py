@@ -1,0 +1,52 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Findings as metrics for the textfile collector of node_exporter. PRIVATE to the collection.
+
+Texts and subjects are no labels: their number has no bound. One timestamp or parse error would make node_exporter drop the whole file.
+"""
+
+import datetime
+
+from .. import _finding
+from .text import escaped
+
+# The value of a check is that of its worst finding.
+_VALUES = {_finding.PASS: 0, _finding.SKIP: 1, _finding.WAIVED: 2, _finding.UNKNOWN: 3, _finding.FAIL: 4}
+_PREFIX = "kubenode_netfilter_"
+
+
+def render_prometheus(reports: dict, fleet: dict) -> str:
+    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, and the status of each check."""
+    started = datetime.datetime.fromisoformat(fleet["started"]).timestamp()
+    nodes = [(row["host"], reports.get(row["host"])) for row in fleet["hosts"]]
+    judged = [(host, report) for host, report in nodes if report]
+    lines = _metric("run_timestamp_seconds", "Start of the run that wrote this file.", [({}, int(started))])
+    lines += _metric("node_reached", "1 where the node was assessed, 0 where it was not.",
+                     [({"node": host}, int(bool(report and report["summary"]["reached"]))) for host, report in nodes])
+    lines += _metric("findings", "Findings of a node by status.",
+                     [({"node": host, "status": status}, report["summary"][status]) for host, report in judged for status in _VALUES])
+    lines += _metric("check_status", "Worst finding of a check on a node: 0 pass, 1 skip, 2 waived, 3 unknown, 4 fail.",
+                     [({"node": host, "check": check, "severity": severity}, value)
+                      for host, report in judged for (check, severity), value in sorted(_checks(report).items())])
+    lines += _metric("conntrack_peak_entries", "Highest number of conntrack entries that this run or an earlier report knows of.",
+                     [({"node": host}, report["conntrack_peak"]) for host, report in judged])
+    return "".join(line + "\n" for line in lines)
+
+
+def _checks(report):
+    found = {}
+    for row in report["findings"]:
+        key = row["check"], row["severity"]
+        found[key] = max(found.get(key, 0), _VALUES[row["status"]])
+    return found
+
+
+def _metric(name, text, samples):
+    head = ["# HELP %s%s %s" % (_PREFIX, name, text), "# TYPE %s%s gauge" % (_PREFIX, name)]
+    return head + ["%s%s%s %d" % (_PREFIX, name, _labels(labels), value) for labels, value in samples]
+
+
+def _labels(labels):
+    pairs = ['%s="%s"' % (name, escaped(value).replace("\\", "\\\\").replace('"', '\\"')) for name, value in labels.items()]
+    return "{%s}" % ",".join(pairs) if pairs else ""
