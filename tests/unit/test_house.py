@@ -99,6 +99,25 @@ def test_identifiers_on_the_controller_name_things(name):
     assert riddles(read(name)) == []
 
 
+def ids_in(text):
+    """Ids of checks in the code of a file; its documentation and comments may name some."""
+    tree = ast.parse(text)
+    pages = [node.value for node in tree.body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in (
+        "DOCUMENTATION", "EXAMPLES", "RETURN")]
+    documented = {id(part) for page in pages for part in ast.walk(page)}
+    return sorted({match.group(0) for part in ast.walk(tree) if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in documented
+                   for match in CHECK_ID.finditer(part.value)})
+
+
+@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if name.startswith("plugins/")])
+def test_no_code_knows_a_check_by_its_id(name):
+    assert ids_in(read(name)) == []
+
+
+def test_ids_of_checks_are_found_in_code_and_not_in_documentation():
+    assert ids_in("DOCUMENTATION = 'KMOD001'\nX = ('KMOD002',)\n# KMOD003\n") == ["KMOD002"]
+
+
 def test_riddles_are_found_in_names_and_not_in_texts():
     assert riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n") == ["_told", "fate", "said", "told"]
 
