@@ -42,7 +42,7 @@ class ActionModule(LookingAction):
         self._facts, self._exported = dict(task_vars.get("ansible_facts") or {}), {}
         self._place = _policy.role_settings("node_assess", task_vars, self._templated)
         if self._up_to == "none":
-            return results.skipped("up_to is none")
+            return results.skipped("up_to: none")
         chosen = self._chosen(arguments.get("subjects") or NAMES)
         settings = {subject.name: self._settings(subject) for subject in chosen}
         if arguments.get("state") == "absent":

@@ -52,7 +52,7 @@ def checked(names):
     for name in names:
         if not is_name(name):
             raise BadInput(
-                "%r is no kernel module name; give names such as nf_conntrack (letters, digits, '_', '-', ':', '.', no path)" % (name,))
+                "%r is not a kernel module name; give names such as nf_conntrack (letters, digits, '_', '-', ':', '.', no path)" % (name,))
         if normalise(name) not in done:
             done.append(normalise(name))
     return done

@@ -158,7 +158,7 @@ settings:
       description: The reason, or the program that sets the final value.
       type: str
       returned: always
-      sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word and sets it to 131072
+      sample: kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it and sets it to 131072
 files:
   description: Files that were written or removed. Backups, and what a killed run left behind, are not listed.
   returned: always
@@ -169,7 +169,7 @@ advice:
   description: The setting of kube-proxy that keeps the limit; null where kube-proxy does not overwrite it.
   returned: always
   type: str
-  sample: set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word
+  sample: set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides
 unfinished:
   description: Whether an earlier run was interrupted. This run completes it.
   returned: always
@@ -180,7 +180,7 @@ msg:
   returned: failure
   type: str
   sample: >-
-    net.ipv4.ip_forward: it is 0 after a boot (/etc/sysctl.d/zzz.conf:1 says so); comment_out_conflicts: true makes that
+    net.ipv4.ip_forward: it is 0 after a boot (set by /etc/sysctl.d/zzz.conf:1); comment_out_conflicts: true makes that
     line a comment
 """
 

@@ -192,7 +192,7 @@ ansible_facts:
               description: Why.
               type: str
               returned: always
-              sample: kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word
+              sample: kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it
         missing_keys:
           description: Sysctls that do not exist now.
           type: list
@@ -266,7 +266,7 @@ ansible_facts:
             limited_by: {description: 'V(memory), V(ceiling), or null where the need is met.', type: str, returned: always, sample: null}
             because: {description: Why., type: str, returned: always, sample: kube-proxy sets 131072 at its start; 20480 connections need 34134}
             peak: {description: The highest known number of connections., type: int, returned: always, sample: 20480}
-            peak_because: {description: Source of this value., type: str, returned: always, sample: the count of now}
+            peak_because: {description: Source of this value., type: str, returned: always, sample: the current count}
             enough:
               description: Whether the current limit, or C(limit_when_loaded), is enough; null where neither is known.
               type: bool

@@ -102,7 +102,7 @@ def _of_file(path):
         with tarfile.open(path, "r|*") as archive:
             yield from _of_archive(path, archive)
     elif path.stat().st_size > FILE_LIMIT:
-        raise BadInput("bundle %s is no archive and larger than %d MiB" % (path, FILE_LIMIT >> 20))
+        raise BadInput("bundle %s is not an archive and larger than %d MiB" % (path, FILE_LIMIT >> 20))
     else:
         yield _item(path.name, path.read_bytes(), False)
 

@@ -86,7 +86,7 @@ def _of_policy(what, name, values):
 def _side_of(what, texts, source):
     parsed = [(range_of(text), source) for text in texts]
     return _Side(what, [row for row in parsed if row[0] is not None],
-                 "%s is no range of addresses" % source if any(found is None for found, _source in parsed) else "")
+                 "%s is not a range of addresses" % source if any(found is None for found, _source in parsed) else "")
 
 
 def _seen(evidence, key):
@@ -157,7 +157,7 @@ def _seen_outside(evidence, nodes, around, families):
     inside = {row["family"] for row in rows if any(shared(row["range"], other) for other in around)}
     outside = [row for row in strangers if row["family"] not in inside]
     left_out = evidence["node_iptables_chains"]["networks"]["endpoints_left_out"]
-    doubt = nodes.doubt or ("%d networks of endpoints are not among those told" % left_out if left_out else "") if outside else ""
+    doubt = nodes.doubt or ("%d networks of endpoints are not listed" % left_out if left_out else "") if outside else ""
     if doubt:
         return {"judged": True, "offenders": [],
                 "doubts": [{"subject": "whether %s is of pods" % row["network"], "evidence": doubt} for row in outside]}

@@ -58,7 +58,7 @@ def _wish(given, cpus):
     settings = {field: given[name] for name, field in (("max_per_core", "maxPerCore"), ("min", "min")) if name in given}
     version = given.get("kubernetes_version")
     if version and len(_versions.numbers(version)) < 2:
-        raise BadInput("kubernetes_version %r is no version; give one such as '1.36', in quotes" % version)
+        raise BadInput("kubernetes_version %r is not a version; give one such as '1.36', in quotes" % version)
     checked(cpus=cpus)
     return proxy.limit_wish([version] if version else [], cpus, settings, "kube-proxy")
 

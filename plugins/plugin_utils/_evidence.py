@@ -106,7 +106,7 @@ def _text(value, shape, room):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise Misfit("holds a surrogate, which is no character") from None
+            raise Misfit("holds a surrogate, which is not a character") from None
     # Ansible marks texts with subclasses of str; see _plain.
     return escaped_lines(str.__str__(value))
 

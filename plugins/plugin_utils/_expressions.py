@@ -34,7 +34,7 @@ def compiled(expression, where):
         return _compiled(expression)
     except (JMESPathError, TypeError) as error:
         message = str(error).strip().splitlines() or ["not an expression"]
-        raise BadInput("%s is no valid JMESPath expression: %s: %s" % (where, expression, message[0].rstrip(":"))) from None
+        raise BadInput("%s is not a valid JMESPath expression: %s: %s" % (where, expression, message[0].rstrip(":"))) from None
 
 
 @functools.lru_cache(maxsize=None)

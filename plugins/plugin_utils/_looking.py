@@ -75,7 +75,7 @@ def _sections(answer):
 
 def _message(answer, key):
     """One text of an answer; what is no text is as long as the node likes."""
-    return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is no text" % key
+    return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is not a text" % key
 
 
 def _short(text):

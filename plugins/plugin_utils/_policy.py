@@ -134,7 +134,7 @@ def _build(overrides):
     waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
     policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"]), _disabled(values["disabled_checks"]))
     if len(policy.module_names) > _names.NAMES_LIMIT:
-        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a node is asked about %d at most" % (
+        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a node can be asked for at most %d" % (
             len(policy.module_names), _names.NAMES_LIMIT))
     return policy
 
@@ -189,7 +189,7 @@ def _check_module(where, module):
 
 def _check_name(where, name):
     if not _names.is_name(name):
-        raise BadInput("%s: %r is no kernel module name; give a name such as nf_conntrack, no path and no blank" % (where, name))
+        raise BadInput("%s: %r is not a kernel module name; give a name such as nf_conntrack, no path and no blank" % (where, name))
 
 
 def _check_bounds(where, row):

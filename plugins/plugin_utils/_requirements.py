@@ -54,7 +54,7 @@ def _mode(evidence, policy, facts, rows):
     seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
         proxy.get("running"), "whether kube-proxy runs is not known")
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
-    for verdict, words in ((True, "the first that the node can run"), (None, "the first of which it is not known that the node cannot run it")):
+    for verdict, words in ((True, "the first mode that the node can run"), (None, "the first mode that is not ruled out")):
         for mode, result in judged:
             if result[2] is verdict:
                 return mode, "%s; %s" % (seen, words), result

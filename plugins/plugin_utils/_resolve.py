@@ -14,7 +14,7 @@ def facts_of(evidence, policy):
     for name, find in (("backend", _backend), ("cni", _cni), ("kubernetes", _kubernetes)):
         setting = {"backend": "iptables_backend", "cni": "cni", "kubernetes": "kubernetes_version"}[name]
         asked = values[setting]
-        facts[name], facts[name + "_because"] = (asked, "node_policy_%s says so" % setting) if asked != "auto" else find(evidence)
+        facts[name], facts[name + "_because"] = (asked, "node_policy_%s sets it" % setting) if asked != "auto" else find(evidence)
     facts["ip_families"], facts["families_unsure"] = _families(evidence, values["ip_families"])
     proxy = evidence.get("node_kube_proxy") or {}
     scheduler = values["ipvs_scheduler"]
@@ -104,7 +104,7 @@ def needed(module, context):
         return True, ""
     answer, problem = search(expression, context)
     if answer is None:
-        return True, "whether it is needed could not be told: %s" % problem
+        return True, "whether it is needed is not known: %s" % problem
     return bool(answer), ""
 
 

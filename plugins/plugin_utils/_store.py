@@ -103,7 +103,7 @@ def _held(stack, path, name, around):
         handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
     except OSError as error:
         if os.path.islink(path):
-            raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a folder that is none" % path) from None
+            raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a real folder" % path) from None
         raise BadInput("The report folder %s cannot be made: %s" % (path, error.strerror)) from None
     stack.callback(os.close, handle)
     owner = os.fstat(handle).st_uid

@@ -60,7 +60,7 @@ SECTIONS = {
     },
     "node_iptables_chains": {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
-        "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: nothing else is configured",
+        "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: no other value is configured",
         "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
         "starting": None,
         "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
@@ -124,7 +124,7 @@ SECTIONS = {
         "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
         "sysctls": [
             _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144, owner="kube-proxy (conntrack.maxPerCore and conntrack.min)",
-                 kube_proxy_decides=True, reason="kube-proxy (conntrack.maxPerCore and conntrack.min) has the last word"),
+                 kube_proxy_decides=True, reason="kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it"),
             _key("net.netfilter.nf_conntrack_tcp_timeout_established", "nf_conntrack", 86400, at_boot=432000,
                  owner="kube-proxy (conntrack.tcpEstablishedTimeout)", kube_proxy_decides=True),
             _key("net.bridge.bridge-nf-call-iptables", "br_netfilter", 1), _key("net.bridge.bridge-nf-call-ip6tables", "br_netfilter", 1),

@@ -6,6 +6,7 @@
 The texts of checks are tested in plugins/plugin_utils/test_checks.py.
 """
 
+import ast
 import pathlib
 import re
 
@@ -22,6 +23,8 @@ PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments") for p
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
 DEFAULTS = sorted(TOP.glob("roles/*/defaults/**/*.yml"))
 TASKS = sorted([*TOP.glob("roles/node_*/tasks/*.yml"), *TOP.glob("molecule/*/*.yml"), *TOP.glob("molecule/*/tasks/*.yml")])
+# Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
+NO_MESSAGES = {"shell/command_text.py", "shell/grammar.py", "doc_fragments/common.py", "conntrack/files.py"}
 FRAGMENTS = sorted(TOP.glob("changelogs/fragments/*.yml"))
 # Values and names of code, which are no words of ours: O(), V(), RV(), M(), C() and E().
 MARKUP = re.compile(r"\b(?:[OVMCE]|RV)\([^)]*\)")
@@ -98,3 +101,24 @@ def test_words_are_found_in_texts_and_not_in_code():
     tasks = [{"name": "What was told", "block": [{"name": "Nobody looks", "some.module": {"name": "fate"}}], "always": [{"meta": "else"}]}]
     assert banned(task_names(tasks)) == ["told", "Nobody"]
     assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
+
+
+def messages(text):
+    """Texts of more than one word in the code of a file, without its documentation."""
+    tree = ast.parse(text)
+    pages = [node.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+             and getattr(node.targets[0], "id", None) in ("DOCUMENTATION", "EXAMPLES", "RETURN")]
+    bodies = [node.body[0] for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body]
+    documented = {id(node.value) for node in bodies if isinstance(node, ast.Expr)} | {id(page) for page in pages}
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+            and id(node) not in documented]
+
+
+@pytest.mark.parametrize("path", [path for path in sorted(TOP.glob("plugins/**/*.py")) if "/".join(path.parts[-2:]) not in NO_MESSAGES],
+                         ids=lambda path: str(path.relative_to(TOP)))
+def test_no_message_has_a_banned_word(path):
+    assert banned(messages(path.read_text(encoding="utf-8"))) == []
+
+
+def test_messages_are_found_and_documentation_is_not():
+    assert messages("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == ["somebody did it"]

@@ -43,7 +43,7 @@ def at_boot(key, early, assignment, default, writes):
 def after_kube_proxy(stage, wish, by, fields):
     """The `Stage` once kube-proxy, or who sets its limits (`by`), has started."""
     value = kube_proxy.after_its_start(stage.value, wish)
-    if wish.way == kube_proxy.LEAVES or (value is not None and value == stage.value and wish.value != value):
+    if wish.rule == kube_proxy.LEAVES or (value is not None and value == stage.value and wish.value != value):
         return stage
     return Stage(value, "%s (%s)" % (by, fields))
 

@@ -21,9 +21,9 @@ SKEW = 3
 LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
 _RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
 
-# value: what it aims at, None where it leaves the key alone or that is not known; way: leaves, raises (never lowers), exactly (lowers
+# value: what it aims at, None where it leaves the key alone or that is not known; rule: leaves, raises (never lowers), exactly (lowers
 # too), unknown; capped: whether the bound made the value less than what is configured.
-Wish = namedtuple("Wish", "value way capped")
+Wish = namedtuple("Wish", "value rule capped")
 NOTHING = Wish(None, LEAVES, False)
 
 
@@ -58,12 +58,12 @@ def limit_wish(versions, cpus, settings, by):
 def _limit_of(version, scaled, wanted):
     # What is above the bound by its processors counts as the bound, even where min asks for more; min alone may be above it.
     capped = scaled > CAP and _versions.within(version, since=_CAPPED_SINCE)
-    way = RAISES if _versions.within(version, since=_RAISES_AGAIN) else way_of_numbers(version)
-    return Wish(CAP if capped else wanted, way, bool(capped))
+    rule = RAISES if _versions.within(version, since=_RAISES_AGAIN) else rule_of_numbers(version)
+    return Wish(CAP if capped else wanted, rule, bool(capped))
 
 
-def way_of_numbers(version):
-    """Its way with all keys but the limit, which 1.38 treats in another one."""
+def rule_of_numbers(version):
+    """The rule for all keys but the limit, for which 1.38 has another one."""
     raises = _versions.within(version, since=_RAISES_SINCE) and _versions.within(version, before=_EXACTLY_SINCE)
     return RAISES if raises else EXACTLY
 
@@ -72,36 +72,36 @@ def number_wish(versions, value, by):
     """The `Wish` about a timeout or a switch; 0 leaves it alone."""
     if not value:
         return NOTHING
-    return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, way_of_numbers(version), False) for version in versions], value)
+    return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, rule_of_numbers(version), False) for version in versions], value)
 
 
 def _agreed(wishes, value):
     """What all versions that come into question do; `value` where no version is known."""
     values = {wish.value for wish in wishes}
-    ways = {wish.way for wish in wishes}
-    return Wish(values.pop() if len(values) == 1 else None if values else value, ways.pop() if len(ways) == 1 else UNKNOWN,
+    rules = {wish.rule for wish in wishes}
+    return Wish(values.pop() if len(values) == 1 else None if values else value, rules.pop() if len(rules) == 1 else UNKNOWN,
                 any(wish.capped for wish in wishes))
 
 
 def after_its_start(value, wish):
     """What is left of a value (None: not known) once kube-proxy has started; None where that cannot be told."""
-    if wish.way == LEAVES or (value is not None and value == wish.value):
+    if wish.rule == LEAVES or (value is not None and value == wish.value):
         return value
-    if wish.way == EXACTLY:
+    if wish.rule == EXACTLY:
         return wish.value
     if value is None or wish.value is None:
         return None
     # One that is not known does at least raise.
-    return max(value, wish.value) if wish.way == RAISES or value < wish.value else None
+    return max(value, wish.value) if wish.rule == RAISES or value < wish.value else None
 
 
 def advice(wanted, wish, cpus, by):
     """What has to be set so that the limit is `wanted` after kube-proxy's start; None where it does not undo it."""
-    if wish.way == LEAVES or after_its_start(wanted, wish) == wanted:
+    if wish.rule == LEAVES or after_its_start(wanted, wish) == wanted:
         return None
     if by == "k3s":
-        return "pass kube-proxy-arg conntrack-max-per-core=0 to k3s; then sysctl.d has the last word"
-    text = "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word"
+        return "pass kube-proxy-arg conntrack-max-per-core=0 to k3s; then sysctl.d decides"
+    text = "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides"
     if wanted < MIN:
         return text
     return "%s. Or set conntrack.min to %d and conntrack.maxPerCore to at most %d" % (text, wanted, max(1, min(wanted, CAP) // max(1, cpus or 1)))

@@ -29,14 +29,14 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
 
 def peak_of(section, known=0, earlier=0):
     """(the most connections that are known of, what says so); where some found no room the table was full once."""
-    peaks = [(known, "the policy says so")] if known else []
-    peaks += [(earlier, "an earlier report says so")] if earlier else []
+    peaks = [(known, "the policy sets it")] if known else []
+    peaks += [(earlier, "an earlier report has it")] if earlier else []
     if is_possible("peak", section["count"]):
-        peaks.append((section["count"], "the count of now"))
+        peaks.append((section["count"], "the current count"))
     if section["rates"] and is_possible("peak", section["rates"]["highest_count"]):
         peaks.append((section["rates"]["highest_count"], "the highest count in %s s" % section["rates"]["window_seconds"]))
     if section["max"] and is_possible("peak", section["max"]) and was_full(section):
-        peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"] if section["lost"] else "the kernel's log says it was full"))
+        peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"] if section["lost"] else "the kernel log shows that it was full"))
     return max(peaks) if peaks else (0, "nothing is known of it")
 
 

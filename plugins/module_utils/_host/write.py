@@ -144,7 +144,7 @@ def may_write(host, path):
     if not os.access(real, os.W_OK | os.X_OK):
         return "%s cannot be written by this user; become root" % path
     if host.exists(path) and not host.is_file(path):
-        return "%s cannot be written: it is no regular file" % path
+        return "%s cannot be written: it is not a regular file" % path
     found = host.stat(path)
     return HARD_LINK % path if found is not None and found.st_nlink > 1 else None
 

@@ -35,7 +35,7 @@ def open_to_look(params):
 def open_tree(root="/", place=None):
     """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
     if not root.startswith("/"):
-        raise _errors.BadInput("root %r is no absolute path; give the whole path of the tree on the node" % root)
+        raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)
     host = Host(root)
     problem = system_tree_problem(host) if place != "bundle" else None
     if problem:

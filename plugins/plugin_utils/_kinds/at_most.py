@@ -9,5 +9,5 @@ WANT = (int, float)
 def judge_at_most(selected, want):
     """The number that is too high, as one offender, or nothing."""
     if isinstance(selected, bool) or not isinstance(selected, (int, float)):
-        raise ValueError("select must yield a number, not %s" % type(selected).__name__)
+        raise ValueError("select must return a number, not %s" % type(selected).__name__)
     return [] if selected <= want else [{"value": selected, "want": want}]

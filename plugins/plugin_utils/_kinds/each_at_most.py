@@ -9,7 +9,7 @@ WANT = (int, float)
 def judge_each_at_most(selected, want):
     """The rows whose value is too high. A row with a `doubt` may be higher than its value says: within the limit it tells nothing."""
     if not isinstance(selected, list):
-        raise ValueError("select must yield a list, not %s" % type(selected).__name__)
+        raise ValueError("select must return a list, not %s" % type(selected).__name__)
     for row in selected:
         if isinstance(row["value"], bool) or not isinstance(row["value"], (int, float)):
             raise ValueError("the value of a row must be a number, not %s" % type(row["value"]).__name__)

@@ -9,5 +9,5 @@ WANT = ()
 def judge_none_of(selected, _want):
     """The offending subjects: the selected list itself."""
     if not isinstance(selected, list):
-        raise ValueError("select must yield a list, not %s" % type(selected).__name__)
+        raise ValueError("select must return a list, not %s" % type(selected).__name__)
     return selected

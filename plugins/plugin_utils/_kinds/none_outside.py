@@ -9,5 +9,5 @@ WANT = (list,)
 def judge_none_outside(selected, want):
     """The rows whose place nobody allowed."""
     if not isinstance(selected, list):
-        raise ValueError("select must yield a list, not %s" % type(selected).__name__)
+        raise ValueError("select must return a list, not %s" % type(selected).__name__)
     return [row for row in selected if row["place"] not in want]

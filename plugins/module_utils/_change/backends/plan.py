@@ -114,7 +114,7 @@ def _see_to_live_rules(plan, params, leaving, backend):
     """Rules of Kubernetes in what is left stay live until the boot: refuse, or save everything and tell that a reboot is needed."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
-        raise Refused("whether rules of Kubernetes would be left behind cannot be told: %s" % unread[0])
+        raise Refused("whether rules of Kubernetes would be left behind is not known: %s" % unread[0])
     held = [row for row in plan.told["left"] if (row["backend"], row["family"]) in leaving]
     if not held or not (plan.changes or params["live"]):
         return

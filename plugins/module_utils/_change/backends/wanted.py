@@ -26,7 +26,7 @@ def wanted_backend(asked, users, programs, able):
         return None, "%s in both backends, so the rules do not tell which one is in use: say which one is meant" % (
             " and ".join(using["both"]) + (" have chains" if len(using["both"]) > 1 else " has chains"))
     if using[None]:
-        return None, "the rules could not be read, so what %s cannot be told" % " and ".join(using[None] + ["use"])
+        return None, "the rules could not be read, so what %s is not known" % " and ".join(using[None] + ["use"])
     if programs in BACKENDS:
         return programs, "the node's programs are of it, and no rules of Kubernetes say otherwise"
     found = next((backend for backend in BACKENDS if able(backend)), None)

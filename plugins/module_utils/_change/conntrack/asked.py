@@ -69,7 +69,7 @@ def targets(asked, section, kept, lower):
         elif lower:
             wanted[key] = value
             if key == MAX and section["count"] is not None and value < section["count"]:
-                raise _errors.ChangeFailed("max is %d and there are %d connections; what is new would be dropped. Nothing was changed" % (
+                raise _errors.ChangeFailed("max is %d and there are %d connections; new connections would be dropped. Nothing was changed" % (
                     value, section["count"]))
         elif key == MAX and section["max"] == 0:
             refused[key] = "the table has no limit, so there is nothing to raise; lower: true sets one"

@@ -47,7 +47,7 @@ def plan_live(host, node, wanted, rows, limit, options):
             lacking.add(_MODULE_OF[key])
             live.values[key] = (None, wanted[key])
         elif not isinstance(row["before"], int):
-            row.update(failed=True, msg="its value of now cannot be read")
+            row.update(failed=True, msg="its current value cannot be read")
         elif _is_to_be_set(key, row["before"], wanted, max(limit or 0, wanted.get(MAX, 0)), options):
             live.values[key] = (row["before"], wanted[key])
     if lacking:

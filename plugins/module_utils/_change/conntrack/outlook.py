@@ -111,10 +111,10 @@ class Persisting:
                 hint = "comment_out_conflicts: true makes that line a comment"
             row.update(failed=True, msg="it is %s after a boot (%s); %s" % (fate["at_boot"], fate["reason"], hint))
         elif holds is None:
-            row["msg"] = "what it is after a boot cannot be told: %s" % fate["reason"]
+            row["msg"] = "its value after a boot is not known: %s" % fate["reason"]
         elif fate["kube_proxy_decides"] and fate["after_kube_proxy"] != fate["at_boot"]:
-            row["msg"] = "%s has the last word and sets it to %s" % (
-                fate["owner"], "what cannot be told" if fate["after_kube_proxy"] is None else fate["after_kube_proxy"])
+            row["msg"] = "%s overrides it and sets it to %s" % (
+                fate["owner"], "an unknown value" if fate["after_kube_proxy"] is None else fate["after_kube_proxy"])
 
 
 def file_texts(host, texts):

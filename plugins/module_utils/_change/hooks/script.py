@@ -27,7 +27,7 @@ def edited_script(host, path, rows):
         raise _errors.ChangeFailed(write.HARD_LINK % path)
     commands, nothing = _commands(path, text)
     if nothing is None and not shell_of(text):
-        return text, text, {id(row): (None, "it is no script of a shell; take it out by hand") for row in rows}
+        return text, text, {id(row): (None, "it is not a shell script; remove the command by hand") for row in rows}
     done, edits = {}, []
     for row in rows:
         try:

@@ -116,7 +116,7 @@ def _plan(context, params):
         return []
     fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other), None)
     if fixed:
-        raise Refused("kube-proxy's container %s has iptables of the %s backend, so what is there is in use" % (fixed["container"] or "", other))
+        raise Refused("kube-proxy's container %s has iptables of the %s backend, so those rules are in use" % (fixed["container"] or "", other))
     missing = anchors.not_carried(host, node, context.rules, backend, params)
     if missing:
         raise Refused(missing)
@@ -126,7 +126,7 @@ def _plan(context, params):
 def _in_use(evidence, asked):
     backend = evidence["backend"]
     if backend not in BACKENDS:
-        raise Refused("the node's programs are of no one backend (%s); switch them to one first" % (backend or "a wrapper"))
+        raise Refused("iptables and ip6tables use different backends (%s); switch them to one first" % (backend or "a wrapper"))
     if asked not in (AUTO, backend):
         raise Refused("the node's programs are of the %s backend, so nothing is cleaned out of it" % backend)
     return backend
@@ -143,7 +143,7 @@ def _twice_the_same(context, backend, seconds):
         now = _read(context.host, argv)
         change = changed_between(before.tables, now.tables)
         if change:
-            raise Refused("somebody still writes to the %s backend (%s): %s between two readings" % (backend, family, change))
+            raise Refused("the %s backend (%s) still changes: %s between two readings" % (backend, family, change))
         packets += packets_between(before.tables, now.tables)
         work += _of_family(context.host, backend, family, argv, now)
     context.result["sampled"] = {"seconds": seconds, "packets": packets}
@@ -169,7 +169,7 @@ def _of_family(host, backend, family, argv, now):
     for name in sorted(now.tables):
         removal = Removal(name, now.tables[name])
         if removal.foreign:
-            raise Refused("in table %s of the %s backend (%s) somebody else's rule leads to a chain of Kubernetes, which cannot go before it: %s" % (
+            raise Refused("in table %s of the %s backend (%s) a rule of another program jumps to a chain of Kubernetes, so the chain cannot be removed: %s" % (
                 name, backend, family, removal.foreign[0][:200]))
         if removal and restore is None:
             raise Refused("no %s of the %s backend is there" % (_PROGRAMS[family].replace("save", "restore"), backend))

@@ -44,7 +44,7 @@ def read_dump(text):
         line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
         if not line or line.startswith("#"):
             if "incompatible" in line:
-                raise DumpError("it says %r, so there are rules that iptables cannot tell" % line[:120])
+                raise DumpError("its output has %r, so there are rules that iptables cannot show" % line[:120])
         elif line.startswith("*") and table is None:
             table = tables[line[1:]] = RawTable()
         elif line == "COMMIT" and table is not None:

@@ -91,7 +91,7 @@ class Rollback:
         """Dumps first, for whoever has to do it by hand; then the process. Raises ChangeFailed, and nothing has changed."""
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
-            raise _errors.ChangeFailed("somebody else cleans this node in this moment (token %s). Nothing was changed" % waiting)
+            raise _errors.ChangeFailed("another run cleans this node now (token %s). Nothing was changed" % waiting)
         token = detached.new_token()
         told = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
                 "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table} for each in self.work]}
@@ -180,7 +180,7 @@ def confirm(host, token, check_mode):
     if state is None:
         raise _errors.ChangeFailed("there is no rollback with the token %s on this node" % token)
     if state in (detached.RESTORING, detached.RESTORED):
-        raise _errors.ChangeFailed("the node has put back what was removed, since nobody confirmed in time; see %s" % (
+        raise _errors.ChangeFailed("the node has put back what was removed, since no confirmation came in time; see %s" % (
             detached.path_of(ROLLBACK, token, state)))
     told = _told(host, token, state if check_mode or not changed else detached.CONFIRMED)
     rollback = {"token": token, "seconds": told.get("seconds"), "pid": told.get("pid"), "state": detached.CONFIRMED,

@@ -250,7 +250,7 @@ def _commented(text, numbers):
 def checked_file_name(name):
     """The name of the list below /etc/modules-load.d; raises BadInput for one that systemd would not read."""
     if "/" in name or not name.endswith(".conf") or name == ".conf" or name.startswith("."):
-        raise _errors.BadInput("file %r is no file name that is read from %s; give a bare name that ends in .conf" % (name, LOAD_DIRECTORY))
+        raise _errors.BadInput("file %r is not a file name that is read from %s; give a bare name that ends in .conf" % (name, LOAD_DIRECTORY))
     return name
 
 

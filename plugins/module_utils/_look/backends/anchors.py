@@ -30,7 +30,7 @@ def not_carried(host, node, rules, backend, options):
         return "kube-proxy's mode is %s (%s), and only those of iptables and ipvs mode are known to be moved" % (
             situation.mode or "not known", situation.mode_source)
     if situation.kubernetes is None:
-        return "the version of Kubernetes is not known, so nobody can tell which jumps there must be; give kubernetes_version"
+        return "the version of Kubernetes is not known, so the required jumps are not known; give kubernetes_version"
     other = [found for found in rules.rule_sets if found.backend != backend]
     for left in other:
         if not own_chains_of(left):

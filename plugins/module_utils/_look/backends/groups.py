@@ -104,7 +104,7 @@ def _fill(host, group, told, choices):
     group.backend = _together([backend_of(host, _link(name)) for name in names if name in _PROGRAMS and host.exists(_link(name))])
     for name, place in [(group.name, told["link"])] + sorted(told["slaves"].items()):
         if (name in _PROGRAMS or name == group.name) and host.exists(place) and host.read_link(place) != _link(name):
-            group.problem = "%s is no link to %s, so somebody replaced what the alternatives keep" % (place, _link(name))
+            group.problem = "%s is not a link to %s, so it was replaced outside of the alternatives" % (place, _link(name))
 
 
 def _link(name):

@@ -110,12 +110,12 @@ def _stripping(row, backend, version, newer):
     if own == "legacy":
         return False, "the legacy backend prints what the kernel holds"
     if own != "nft" or not row["version"]:
-        return None, "its backend or version cannot be told"
+        return None, "its backend or version is not known"
     old = _versions.within(row["version"], before=NATIVE_SINCE)
     if old and newer:
         return True, "iptables %s reads rules of %s %s without their matches" % (row["version"], newer[0][0], newer[0][1])
     if backend in ("none", "legacy"):
-        return False, "nothing else on this node reads or writes rules of the nft backend with another form"
+        return False, "no other iptables of this node reads or writes rules of the nft backend in another form"
     if version is None:
         return None, "the version of the node's own iptables is not known"
     if not old and _versions.within(version, before=NATIVE_SINCE):

@@ -24,6 +24,6 @@ def kernel_lacks(host, node, backend):
         for releases, state, why in [([look.judged], row["state"], row["evidence"])] + [
                 (group["releases"], group["state"], group["evidence"]) for group in row["kernels"] if node["place"] != "live"]:
             if state not in AVAILABLE:
-                return "whether kernel %s has it cannot be told (%s: %s)" % (releases[0], name, why) if state == UNKNOWN else (
+                return "whether kernel %s has it is not known (%s: %s)" % (releases[0], name, why) if state == UNKNOWN else (
                     "kernel %s lacks %s (%s)" % (releases[0], name, why))
     return None

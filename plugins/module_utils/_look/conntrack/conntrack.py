@@ -112,7 +112,7 @@ def _of_kube_proxy(section, kubelet_version, cpus):
     numbers = {key.proxy_field: proxy.number_wish(versions, settings.get(key.proxy_field, key.proxy_default), by)
                for key in KEYS if key.proxy_field not in (None, "maxPerCore")} if settings is not None else {}
     described = {"versions": versions, "by": by, "max_per_core": (settings or {}).get("maxPerCore"), "min": (settings or {}).get("min"),
-                 "settings_known": settings is not None, "writes": limit.way, "value": limit.value, "capped": limit.capped}
+                 "settings_known": settings is not None, "writes": limit.rule, "value": limit.value, "capped": limit.capped}
     return {"limit": limit, "numbers": numbers, "by": by, "forwards": section["mode"] == "ipvs", "described": described}
 
 

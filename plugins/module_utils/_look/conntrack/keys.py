@@ -85,11 +85,11 @@ class Keys:
 
     def _reason(self, key, early, assignment, boot, final):
         if assignment is not None and self._boot.masked:
-            return "%s is masked, so nobody reads %s" % (UNIT, assignment.where)
+            return "%s is masked, so %s is not read" % (UNIT, assignment.where)
         if assignment is not None and early is False:
             return "%s is loaded after sysctl.d has been read, so %s is passed over" % (key.module, assignment.where)
         if early is None and key.module is not None and boot.value is None:
-            return "whether %s is loaded before sysctl.d is read cannot be told" % key.module
+            return "whether %s is loaded before sysctl.d is read is not known" % key.module
         if final.by != boot.by:
-            return "%s has the last word" % final.by
-        return "%s says so" % boot.by if boot.by else "the default of the kernel"
+            return "%s overrides it" % final.by
+        return "set by %s" % boot.by if boot.by else "the default of the kernel"

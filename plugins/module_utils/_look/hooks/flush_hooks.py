@@ -208,7 +208,7 @@ class _Look:
         if script is None or (script.path in tracer.reached and self._rows.may_run(script.path)):
             return
         if _is_script(found):
-            way = Way("script", (BY_HAND,), None, "nothing here runs it by itself; somebody may", None, (), ())
+            way = Way("script", (BY_HAND,), None, "no unit, timer, cron job or hook runs it; a person or a program from outside may", None, (), ())
             # Of a script that something runs, what it never calls is left over.
             uses = script.path in tracer.reached
             tracer.script(way, script)

@@ -101,12 +101,12 @@ def _first_boot(look):
     status, names = look.host.list_dir(_SEMAPHORES)
     if status == OK and any(name.startswith(("config_scripts_user", "config_runcmd")) for name in names):
         return False, "cloud-init runs it once for an instance, and for this one it has"
-    return None, "cloud-init runs it once for an instance, and whether it has cannot be told"
+    return None, "cloud-init runs it once for an instance, and whether it already did is not known"
 
 
 def network_manager(look, path, mode, _when):
     if _NOT_DISPATCHED.match(_name(path)) or not mode & _EXECUTABLE or mode & 0o022:
-        return False, "NetworkManager runs only executable scripts that nobody but their owner may write"
+        return False, "NetworkManager runs only executable scripts that only their owner can write"
     return _daemon(look, "NetworkManager")
 
 
@@ -128,7 +128,7 @@ def ifupdown_script(look, path, mode, when):
 
 def rc_local(look, path, mode, _when):
     if not mode & _EXECUTABLE:
-        return False, "it is not executable, so nobody runs it at boot"
+        return False, "it is not executable, so it does not run at boot"
     if look.units.is_masked("rc-local.service"):
         return False, "rc-local.service is masked"
     return True, "it is executable"

@@ -21,7 +21,7 @@ def unordered(rows, units):
         for kubelet in KUBELETS:
             if name != kubelet and units.known(kubelet) and units.at_boot(kubelet) is not False and not _ordered(units, name, kubelet):
                 found.append({"unit": name, "path": units.unit(name).path, "before": kubelet,
-                              "reason": "neither it nor a unit between them says that %s starts after it" % kubelet})
+                              "reason": "neither it nor a unit between them orders %s after it" % kubelet})
     return found
 
 

@@ -106,10 +106,10 @@ class HookUnits:
         for each in self.activators(name):
             return True, "%s starts %s" % (each.name, name)
         if at_boot is None:
-            return None, "whether %s starts at boot cannot be told" % name
+            return None, "whether %s starts at boot is not known" % name
         word = self.all.state(name) or "disabled"
         if self.live and state is None:
-            return None, "%s is %s, and whether it is active cannot be told" % (name, word)
+            return None, "%s is %s, and whether it is active is not known" % (name, word)
         return False, "%s is %s%s" % (name, word, " and %s" % state if state else "")
 
     def _unmet(self, unit):

@@ -68,7 +68,7 @@ class Kernel:
         if not self.collected:
             return {}, "no_tree", "the modules of %s were not collected" % self.release
         if self.tree is None:
-            return {}, "no_tree", "there is no directory of modules for %s" % self.release
+            return {}, "no_tree", "no directory of modules exists for %s" % self.release
         text = self._read("modules.dep")
         if text.status == ABSENT:
             return {}, "missing", "%s/modules.dep does not exist: depmod never ran" % self.tree
@@ -78,7 +78,7 @@ class Kernel:
         if unread:
             self.unread = [{"file": self.tree + "/modules.dep", "line": 0, "text": line[:120]} for line in unread[:3]]
         if unread and len(unread) >= len(modules):
-            return {}, "unreadable", "%s/modules.dep is no index: %d lines cannot be read" % (self.tree, len(unread))
+            return {}, "unreadable", "%s/modules.dep is not an index: %d lines cannot be read" % (self.tree, len(unread))
         order = self._read("modules.order") if not modules else None
         if order is not None and order.status not in (OK, ABSENT):
             return {}, "unreadable", "%s/modules.dep is empty, and %s" % (self.tree, told(self._host, self.tree + "/modules.order", order.status))

@@ -96,8 +96,8 @@ def _root_filesystem(host):
 def system_tree_problem(host):
     """Why `root` cannot be a system to look at (one sentence for the user), or None."""
     if not host.is_dir("/"):
-        return "root %s is no directory on this node; give the directory that holds the image's /etc and /usr" % host.root
+        return "root %s is not a directory on this node; give the directory that holds the image's /etc and /usr" % host.root
     if any(host.is_dir(path) for path in SYSTEM_FOLDERS):
         return None
-    return "root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is no system tree; %s" % (
+    return "root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is not a system tree; %s" % (
         host.root, "give the directory that holds its /etc")

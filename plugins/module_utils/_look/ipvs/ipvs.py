@@ -170,7 +170,7 @@ def _leftover(mode, sets, section):
     if servers is None:
         return None, "the virtual servers could not be read"
     if servers and sets is None:
-        return None, "there are %d virtual servers, and whether they are kube-proxy's cannot be told without its ipsets" % servers
+        return None, "there are %d virtual servers, and without the ipsets it is not known whether they are kube-proxy's" % servers
     if servers:
-        return False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they are somebody else's" % (servers, DUMMY)
+        return False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they belong to another program" % (servers, DUMMY)
     return False, "there is nothing of IPVS"

@@ -115,7 +115,7 @@ def _set_mode(section, mode, source, scheduler):
     if mode and mode not in MODES:
         return
     # kube-proxy on Linux takes iptables where nothing is said (kubeproxy.config.k8s.io/v1alpha1).
-    section["mode"], section["mode_source"] = mode or "iptables", source if mode else "the default: nothing else is configured"
+    section["mode"], section["mode_source"] = mode or "iptables", source if mode else "the default: no other value is configured"
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None
 
 

@@ -81,7 +81,7 @@ def _remedy(section):
     unit = section["unit"]
     if unit is None:
         return {"restart": "restart what runs process %d (it belongs to no service of systemd)" % section["pid"], "effect": "containers keep running"
-                if section["distribution"] == "kubelet" else "what else it runs goes down with it"}
+                if section["distribution"] == "kubelet" else "a restart also stops the other services that it runs"}
     return {"restart": "systemctl restart %s" % unit["name"], "effect": unit["effect"]}
 
 

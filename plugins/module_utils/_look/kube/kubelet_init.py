@@ -42,7 +42,7 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
             state, why = "unknown", because
         if state == "failed" and distribution == "kubelet" and process.contained is False and not _has_iptables(host, family):
             # A restart would bring nothing. Other distributions bring iptables of their own.
-            state, why = "unused", "this node has no iptables, without which kubelet makes no chains and nobody has any"
+            state, why = "unused", "this node has no iptables, without which neither kubelet nor another program creates chains"
         families.append({"family": family, "state": state, "because": why, "hint": marks.hint, "canary": marks.canary,
                          "log_line": line[:LINE_LIMIT] if line else None})
     evidence = {"expected": expected, "because": because, "families": families,
@@ -73,7 +73,7 @@ def judge_marks(marks, hints, failed, age):
     same remedy), flushed (kubelet makes them anew by itself), hint_deleted (it will not notice), starting, unused, unknown.
     """
     if not marks.used:
-        return "unused", "nobody uses this family here"
+        return "unused", "no program uses this family here"
     whole = marks.canary is True and (marks.hint is not False or not hints)
     if age is None:
         return "unknown", "since when kubelet runs is not known"
@@ -82,16 +82,16 @@ def judge_marks(marks, hints, failed, age):
         return "starting", "kubelet runs for %d seconds only" % age
     if marks.canary:
         if failed:
-            return "unwatched", "its log says that it failed; the chains are an earlier kubelet's, and this one does not look after them"
+            return "unwatched", "its log shows that it failed; the chains are those of an earlier kubelet, and this one does not maintain them"
         if not whole:
-            return "hint_deleted", "somebody deleted the hint and left the canary, so that kubelet does not notice"
+            return "hint_deleted", "the hint was deleted and the canary was not, so kubelet does not notice"
         return "done", "its canary and its hint are there" if hints else "its canary is there"
     if failed:
-        return "failed", "its log says so, and it does not try again"
+        return "failed", "its log shows it, and it does not try again"
     if marks.canary is None:
         return "unknown", "not all rules could be read"
     if failed is False:
-        return "flushed", "it made its chains and somebody deleted them since; it makes them anew within a minute"
+        return "flushed", "it created its chains, and they were deleted since; it creates them again within a minute"
     if marks.others:
         return "unknown", "the canary of mangle is gone and others are there: a flush less than a minute ago, or an earlier kubelet's"
     return "failed", "its canary is in no table%s, and it does not try again" % (", its hint is not there either" if marks.hint is False and hints else "")

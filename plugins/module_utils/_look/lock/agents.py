@@ -26,7 +26,7 @@ def agent_rows(host, processes, lock_file, containers):
 def _row(host, process, known, lock_file, containers):
     path = own_path(host, process) or lock_file.path
     container = containers.of(process.pid)
-    lock, reason = _lock_of(host, process, path, lock_file) if known else ("unknown", "whether it has the network of the node cannot be told")
+    lock, reason = _lock_of(host, process, path, lock_file) if known else ("unknown", "whether it uses the network of the node is not known")
     if not process.is_the_same(host):
         return None
     return {"pid": process.pid, "comm": process.name, "container": container, "who": who(process.name, container), "path": path, "lock": lock, "reason": reason}

@@ -57,7 +57,7 @@ class Locks:
             # stat() on Btrfs and on overlays tells a device that is made up, /proc/locks that of the super block.
             ours = [row for row in rows if row.kind == "FLOCK" and row.device is not None and row.device[0] == 0]
             if ours:
-                self.doubt = "told by the inode alone: no file system is mounted from the device %02x:%02x that the file claims to be on" % device
+                self.doubt = "identified by the inode alone: no file system is mounted from the device %02x:%02x that the file claims to be on" % device
         self.holders = [row for row in ours if not row.waits]
         self.waiters = [row for row in ours if row.waits]
 

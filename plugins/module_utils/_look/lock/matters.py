@@ -25,7 +25,7 @@ def lock_matters(host):
     if any(text.status not in (OK, ABSENT) for text in lists):
         return None, "the list of legacy tables may not be read"
     if "unknown" in kinds:
-        return None, "no legacy table exists, and which backend iptables of the node takes cannot be told from its file"
+        return None, "no legacy table exists, and the file does not show which backend the iptables of the node uses"
     return False, "no legacy table exists and %s: nft writers take no lock" % ("iptables of the node is nft" if kinds else "the node has no iptables")
 
 

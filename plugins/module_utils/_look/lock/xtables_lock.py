@@ -63,7 +63,7 @@ def _fill(host, section, find_path, sample_seconds):
         locks = _fill_holder(section, host, read_locks)
     if section["matters"] is False and locks.waiters:
         # Whoever holds the lock keeps the first legacy table from being made, too.
-        section["matters"], section["matters_because"] = True, "somebody waits for the lock: a legacy iptables runs"
+        section["matters"], section["matters_because"] = True, "a process waits for the lock: a legacy iptables runs"
     uptime = host.read_text("/proc/uptime").status
     if uptime_seconds(host) is None and (uptime == OK or (uptime == ABSENT and processes)):
         # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.

@@ -94,7 +94,7 @@ def _from_tree(kernel, name, running):
         path = kernel.dep[name][0]
         there = kernel.has_file(path)
         if there is None:
-            return Verdict(name, UNKNOWN, "denied", "modules.dep lists %s, and whether the file is there cannot be told" % path)
+            return Verdict(name, UNKNOWN, "denied", "modules.dep lists %s, and whether the file exists is not known" % path)
         if not there:
             return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file is gone" % path)
         if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):

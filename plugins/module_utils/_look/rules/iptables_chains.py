@@ -37,7 +37,7 @@ def _check(options):
         if not least <= options[name] <= most:
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, options[name], least, most))
     if options["src"] is not None and options["sample_seconds"]:
-        raise _errors.BadInput("sample_seconds goes with the rules of the node, and src names files, whose counters do not move; leave one of them out")
+        raise _errors.BadInput("sample_seconds needs the rules of the node, and src names files, whose counters do not change; leave one of them out")
     if options["src"] is not None and not 1 <= len(options["src"]) <= _FILES_LIMIT:
         raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the node" % (
             len(options["src"]), _FILES_LIMIT))

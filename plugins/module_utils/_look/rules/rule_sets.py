@@ -69,7 +69,7 @@ class Rules:
                 line, text = first.get(kind, (0, ""))
                 self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line or None, "text": text})
             for table in sorted(rules.unreadable):
-                self.miss(source, None, "iptables-save says of table %s only that it is incompatible: nft wrote what it cannot tell" % table, table)
+                self.miss(source, None, "iptables-save prints table %s only as incompatible: nft wrote rules that it cannot show" % table, table)
             for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
                 self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")), name[:NAME_LIMIT])
 
@@ -77,7 +77,7 @@ class Rules:
 def _lacking(table, passed_over):
     """Why not every rule of a table is known; `passed_over`: how many lines of its dump nobody read."""
     if table.name == NAMELESS:
-        return "of which table some of the rules are cannot be told"
+        return "the table of some rules is not known"
     if not table.committed and passed_over:
         return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (table.name[:NAME_LIMIT], passed_over)
     if not table.committed:
@@ -176,7 +176,7 @@ def _read_nft(host, rules, family, program):
     elif rules.nf_tables == DENIED:
         rules.miss(source, DENIED, "only root may list rules of the nft backend or tell whether there are any")
     elif rules.nf_tables != OK:
-        rules.miss(source, rules.nf_tables, "whether nf_tables is in the kernel cannot be told, and asking it might load it")
+        rules.miss(source, rules.nf_tables, "whether nf_tables is in the kernel is not known, and a query could load it")
     else:
         _save(host, rules, source, family, program, "nft")
 
@@ -188,7 +188,7 @@ def _read_legacy(host, rules, family, program, names):
         rules.collected[source] = ABSENT
         return
     if not listed.ok:
-        rules.miss(source, listed.status, "%s is %s, so nobody can tell whether legacy tables exist" % (names, listed.status))
+        rules.miss(source, listed.status, "%s is %s, so it is not known whether legacy tables exist" % (names, listed.status))
         return
     found = _save(host, rules, source, family, program, "legacy")
     for table in sorted(set(tables) - set(found.tables) if found else ()):
@@ -252,7 +252,7 @@ def _problem(done, sets, command):
     if done.rc != 0:
         return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, said)
     if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
-        return UNPARSED, "%s printed something that is no dump" % name
+        return UNPARSED, "%s printed output that is not a dump" % name
     said = _unexpected(done.err)
     if said and not any(found.tables or found.unreadable for found in sets):
         return UNPARSED, "%s printed no table and complained: %s" % (name, said[0][:TEXT_LIMIT])
@@ -309,7 +309,7 @@ def _miss_tables(rules):
 
 def _read_file(host, rules, path, source):
     if not path.startswith("/"):
-        raise _errors.BadInput("src %r is no absolute path; give the whole path of the dump on the node" % path)
+        raise _errors.BadInput("src %r is not an absolute path; give the whole path of the dump on the node" % path)
     if host.is_dir(path):
         raise _errors.BadInput("src %s is a directory; name the dumps in it one by one" % path)
     dump = _Dump(source)
@@ -319,7 +319,7 @@ def _read_file(host, rules, path, source):
     if status == DENIED:
         raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
-        raise _errors.BadInput("src %s is no regular file; save the dump into one" % path)
+        raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
     # Nothing of this is needed on a node.
     from .dump_forms import is_plain, read_other_forms
     sets = dump.rule_sets()

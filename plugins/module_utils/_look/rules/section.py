@@ -33,7 +33,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
         read_nftables(host, rules, options["deep"], mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
-        rules.miss("files", None, "%s, so nobody can tell what must be there; judge them with proxy_mode" % situation.mode_source)
+        rules.miss("files", None, "%s, so the required chains are not known; judge them with proxy_mode" % situation.mode_source)
     if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
         rules.miss("files", None, "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))

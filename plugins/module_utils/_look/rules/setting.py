@@ -56,7 +56,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises BadInput."""
     asked = options["kubernetes_version"]
     if asked is not None and len(_versions.numbers(asked)) < 2:
-        raise _errors.BadInput("kubernetes_version %r is no version; give one such as 1.30" % asked)
+        raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % asked)
     # YAML takes 1.30 without quotes for a number, and that is 1.3.
     if asked is not None and _versions.numbers(asked) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or the zero at its end is lost" % asked)

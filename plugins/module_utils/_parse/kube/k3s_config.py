@@ -19,7 +19,7 @@ def parse_k3s_config(text, options):
     documents = parse_yaml(text)
     root, problem = documents[0] if documents else (NOTHING, None)
     if problem or root.kind not in (MAP, SCALAR) or root.kind == SCALAR and root.value:
-        return None, problem or "it is no mapping"
+        return None, problem or "it is not a mapping"
     found = {}
     for key, value in root.value if root.kind == MAP else ():
         name = key[:-1] if key.endswith("+") else key
@@ -27,7 +27,7 @@ def parse_k3s_config(text, options):
             continue
         entries = value.value if value.kind == LIST else [value]
         if any(entry.kind != SCALAR for entry in entries):
-            return None, "line %d: %s holds something else than texts" % (value.line, name)
+            return None, "line %d: %s holds values that are not text" % (value.line, name)
         texts, adds = [entry.value for entry in entries if plain_value(entry, 0) not in (None, "")], key != name
         before, added_before = found.get(name, ([], True)) if adds else ([], False)
         found[name] = before + texts, added_before

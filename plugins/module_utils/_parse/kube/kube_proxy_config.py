@@ -33,7 +33,7 @@ def parse_kube_proxy_config(text):
     blocks = {block: {} if found.fields.get(block) is None else found.fields[block] for block in ("ipvs", "iptables", "nftables", "conntrack")}
     wrong = [block for block in sorted(blocks) if not isinstance(blocks[block], dict)]
     if wrong:
-        return ComponentConfig(None, "%s is no mapping" % wrong[0])
+        return ComponentConfig(None, "%s is not a mapping" % wrong[0])
     blocks[""] = found.fields
     values = {}
     for (block, key), (name, kind) in sorted(FIELDS.items()):

@@ -80,7 +80,7 @@ class _Reader:
             return self._notes.anchored(found.group(1), self.line)
         found = _PLAIN.match(self._text, self.at)
         if not found:
-            raise Unreadable(self.line, "a bracket is not closed" if not start else "what stands in brackets is no list or mapping")
+            raise Unreadable(self.line, "a bracket is not closed" if not start else "the text in brackets is neither a list nor a mapping")
         line, text = self.line, self._move(found.end())
         # A question mark ends a plain scalar for some readers.
         self._notes.doubt(line, "a question mark stands in brackets without quotes", "?" in text)
@@ -124,7 +124,7 @@ class _Reader:
             key_line = self._starts()
             key = self.value(depth + 1)
             if key.kind in (LIST, MAP, BINARY):
-                raise Unreadable(key_line, "a key is no plain text")
+                raise Unreadable(key_line, "a key is not plain text")
             pairs.append((merge_or_key(key), self._of_key(depth) if self._is_key(key, key_line) else NOTHING))
             self._comma("}", line)
         return Node(MAP, line, self._notes.merged(pairs, line), False, False)
@@ -139,7 +139,7 @@ class _Reader:
         if self._next() != ":":
             return False
         if self.line != line or ended != line or node.kind != SCALAR:
-            raise Unreadable(self.line, "a key is no text of one line")
+            raise Unreadable(self.line, "a key is not a text of one line")
         # Only behind quotes a colon needs no blank.
         glued = self._text[self.at + 1:self.at + 2] in (",", "[", "]", "{", "}")
         self._notes.doubt(line, "a colon and a bracket stand together", node.plain and glued)

@@ -222,7 +222,7 @@ class _Reader:
                 blanks += 1
             self._at += 1
         odd = text[0] in "%@`,]}&!|>" or text[0] in "?-" and text[1:2] in ("", " ", "\t") or any(_KEY_END.search(piece) for piece in pieces)
-        self._doubt("it is no plain text and not in quotes", odd, number)
+        self._doubt("it is not plain text and not in quotes", odd, number)
         return Node(SCALAR, self._number(number), "".join(pieces), len(pieces) == 1, True)
 
 

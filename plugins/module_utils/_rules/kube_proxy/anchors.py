@@ -122,5 +122,5 @@ def _canaries(rule_set, setting):
         return
     for name, chains in zip(CANARY_TABLES, tables):
         if chains is not None and CANARY not in chains:
-            yield observe("canary_missing", rule_set, name, CANARY, detail="kube-proxy makes it in every table it watches: somebody deleted it"
-                          if name == "mangle" else "somebody deleted it; kube-proxy watches only the one in mangle")
+            yield observe("canary_missing", rule_set, name, CANARY, detail="kube-proxy creates it in every table that it watches: it was deleted"
+                          if name == "mangle" else "it was deleted; kube-proxy watches only the one in mangle")

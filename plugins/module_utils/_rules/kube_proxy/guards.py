@@ -58,7 +58,7 @@ def _unmarked(rule_set, setting, nat, filters, limited):
         yield observe("emptied_chain", rule_set, "nat", _MARK_DROP, detail="loadBalancerSourceRanges are not enforced: no rule of it sets the mark")
     elif _FIREWALL in filters and not any(rule.target == "DROP" and (not rule.has_match or match_options(rule, "mark"))
                                           for rule in filters[_FIREWALL].rules):
-        yield observe("emptied_chain", rule_set, "filter", _FIREWALL, detail="loadBalancerSourceRanges are not enforced: no rule drops what is marked")
+        yield observe("emptied_chain", rule_set, "filter", _FIREWALL, detail="loadBalancerSourceRanges are not enforced: no rule drops marked packets")
 
 
 def _unguarded(rule_set, setting, nat, filters):

@@ -61,7 +61,7 @@ def _unreached(rule_set, table, filters, direct):
     if lost:
         refused, names = _refused(filters), _names(table)
         for chain in [chain for chain in lost if names.get(chain, "") not in refused]:
-            yield observe("anchor_missing", rule_set, "nat", chain, detail="external traffic of the Service has a way, that to its ClusterIP has none")
+            yield observe("anchor_missing", rule_set, "nat", chain, detail="external traffic of the Service is forwarded, traffic to its ClusterIP is not")
     if len(table.services.endpoints) > LARGE_CLUSTER:
         return
     counts, targets = table.rule_counts(), table.targets(endpoints=False)
@@ -101,8 +101,8 @@ def _of_sets(rule_set, nat, filters):
     for table, chains, chain, target, why in (
             ("nat", nat, "KUBE-SERVICES", "KUBE-NODE-PORT", "nothing of it leads to the NodePorts"),
             ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is gone" % _MARKING),
-            ("nat", nat, "KUBE-POSTROUTING", "MASQUERADE", "no rule of it masquerades what is marked"),
-            ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "nobody is refused for his address")):
+            ("nat", nat, "KUBE-POSTROUTING", "MASQUERADE", "none of its rules masquerades marked packets"),
+            ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "no client is refused for its address")):
         rules = chains[chain].rules if chain in chains else ()
         if rules and not any(rule.target == target and not uses(rule, "set") for rule in rules):
             yield observe("emptied_chain", rule_set, table, chain, detail=why)

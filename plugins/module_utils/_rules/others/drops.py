@@ -47,7 +47,7 @@ def ask_drops(rule_set, setting, services=None):
         for chain in sorted(judged):
             for rule, doubted in zip(_rules(table, chain), judged[chain]):
                 if doubted:
-                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic on the way to pods and services")
+                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic to pods and Services")
         yield from _own(rule_set, table, setting)
 
     def is_told(name, chain, index, rule):

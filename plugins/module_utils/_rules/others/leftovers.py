@@ -20,7 +20,7 @@ _ONLY = {
                  ("nat", SERVICE_CHAIN)),
 }
 
-_UNDECIDED = "kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint says which of them it uses"
+_UNDECIDED = "kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint shows which of them it uses"
 
 
 def ask_other_mode(rule_set, setting):

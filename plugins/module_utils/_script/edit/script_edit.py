@@ -136,7 +136,7 @@ def loss(commands, after, edits):
     if any(now[key] >= before[key] for key in gone):
         return "it would still be read as one that flushes"
     if any(now[key] != before[key] for key in (now | before) if key not in gone):
-        return "other commands of it would be read in another way"
+        return "other commands of it would be read differently"
     return None
 
 

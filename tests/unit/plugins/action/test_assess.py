@@ -139,7 +139,7 @@ def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
     ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
     (RecursionError("maximum recursion depth exceeded while decoding"), "the module could not be run: maximum recursion"),
     (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
-    ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"}, "the module failed: msg is no text; \\x9b2J\\u202e"),
+    ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"}, "the module failed: msg is not a text; \\x9b2J\\u202e"),
 ])
 def test_a_node_never_fails_the_task(run, answer, words):
     if isinstance(answer, Exception):

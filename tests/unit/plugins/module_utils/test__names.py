@@ -18,7 +18,7 @@ def test_names_and_aliases(name):
 @pytest.mark.parametrize("name", ["", "../x", "ip tables", "-a", "a/b", "a..b", "x" * 65, "a\0", "nf_\u00e4", "--all", ".a", "ip_vs\n"])
 def test_what_is_no_name(name):
     assert not _names.is_name(name)
-    with pytest.raises(_errors.BadInput, match="is no kernel module name"):
+    with pytest.raises(_errors.BadInput, match="is not a kernel module name"):
         _names.checked([name])
 
 

@@ -40,7 +40,8 @@ def test_from_announcing_to_undoing(tree):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is no directory"), ({"max": -5}, "max is -5"), ({"resize": "soon"}, "resize"), ({"sysctls": ["vm.swappiness"]}, "sysctls"),
+    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"max": -5}, "max is -5"), ({"resize": "soon"}, "resize"),
+    ({"sysctls": ["vm.swappiness"]}, "sysctls"),
     ({"place": "container", "max": 65536}, "this is a container"), ({"modules": ["loop"]}, "modules")])
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     before = content(tree)

@@ -46,7 +46,7 @@ def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is no directory"), ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
+    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
 ])
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     status, result = module_runs.run_module("flush_hooks", **dict({"root": tree}, **options))

@@ -45,7 +45,7 @@ def run(**arguments):
 
 @pytest.mark.parametrize("arguments, message", [
     ({"directories": ["relative"]}, "directories: 'relative' cannot be searched; name a directory"), ({"directories": ["/"]}, "'/' cannot be searched"),
-    ({"directories": ["/a"] * 51}, "directories names 51 directories; give at most 50"), ({"root": "/no/such/folder"}, "is no directory"),
+    ({"directories": ["/a"] * 51}, "directories names 51 directories; give at most 50"), ({"root": "/no/such/folder"}, "is not a directory"),
 ])
 def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
     result = run(**dict({"root": node_tree.unpack(DEBIAN, tmp_path)}, **arguments))

@@ -154,7 +154,7 @@ def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is no directory"), ({"backend": "xt"}, "backend"),
+    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"backend": "xt"}, "backend"),
     ({"state": "cleaned"}, "must be one of: present, absent"), ({"rollback_seconds": 60}, "Unsupported parameters"),
 ])
 def test_what_the_user_got_wrong_is_said(tmp_path, options, message):

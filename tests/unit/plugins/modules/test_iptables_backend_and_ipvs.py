@@ -103,5 +103,5 @@ def test_an_image_and_bad_input(module, section, tmp_path):
     found = run(module, root=node_tree.unpack(IPVS, tmp_path))["ansible_facts"][section]
     assert differences(found, documented(module, section)) == []
     result = run(module, root="/no/such/folder")
-    assert result["failed"] is True and "is no directory" in result["msg"]
+    assert result["failed"] is True and "is not a directory" in result["msg"]
     assert differences({"schema": 1}, {"contains": {"schema": {}, "other": {}}}) == [".other"]

@@ -82,14 +82,14 @@ def test_an_image_has_no_rules(tree):
 @pytest.mark.parametrize("arguments, message", [
     ({"src": ["/dumps/none"]}, "src /dumps/none does not exist"),
     ({"src": ["/dumps"]}, "src /dumps is a directory"),
-    ({"src": ["/dumps/pipe"]}, "src /dumps/pipe is no regular file"),
+    ({"src": ["/dumps/pipe"]}, "src /dumps/pipe is not a regular file"),
     ({"src": []}, "src names 0 files"),
     ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"),
     ({"sample_seconds": "long"}, "sample_seconds"),
     ({"max_offenders": 51}, "max_offenders 51 is out of bounds"),
-    ({"kubernetes_version": "new"}, "kubernetes_version 'new' is no version"),
+    ({"kubernetes_version": "new"}, "kubernetes_version 'new' is not a version"),
     ({"proxy_mode": "userspace"}, "proxy_mode"),
-    ({"root": "/no/such/folder"}, "is no directory"),
+    ({"root": "/no/such/folder"}, "is not a directory"),
 ])
 def test_bad_input_is_one_clear_error(arguments, message, tree):
     code, result = run_module("iptables_chain_audit", **dict({"root": tree}, **arguments))

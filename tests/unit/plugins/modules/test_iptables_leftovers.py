@@ -89,10 +89,11 @@ told["left"] = sh("ip6tables-legacy-save").count("KUBE")
      "does not carry ipv4: PREROUTING of table nat"),
     ("sh('iptables-nft -t mangle -X KUBE-IPTABLES-HINT')", "KUBE-IPTABLES-HINT of table mangle is in the other one only"),
     ("sh('ip6tables-legacy -t nat -N KUBE-SERVICES')", "does not carry ipv6: "),
-    ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')", "somebody else's rule leads to a chain of Kubernetes"),
-    ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')", "somebody else's rule leads to a chain of Kubernetes"),
+    ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')", "a rule of another program jumps to a chain of Kubernetes"),
+    ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')",
+     "a rule of another program jumps to a chain of Kubernetes"),
     ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')", "cannot be given back to iptables-restore"),
-    ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "of no one backend (mixed)"),
+    ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "use different backends (mixed)"),
     ("options.update(backend='legacy')", "the node's programs are of the nft backend"),
     ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')", "kube-proxy's mode is not known"),
     ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
@@ -125,7 +126,7 @@ clean.still_armed = lambda host, boot_id: None
 told["second"] = clean_leftovers()
 told["same"] = saved(OLD) == before and os.listdir(FOLDER + "/rollback") == ["a" * 16 + ".armed"]
 """)
-    assert told["stale"] is None and told["same"] and "somebody else cleans this node in this moment" in told["second"]["failed"]
+    assert told["stale"] is None and told["same"] and "another run cleans this node now" in told["second"]["failed"]
 
 
 def test_rules_that_iptables_cannot_tell_refuse(tmp_path):
@@ -153,7 +154,7 @@ clean.time = Clock
 told["result"] = clean_leftovers()
 told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
 """ % change)
-    assert "still writes to the legacy backend (ipv4): " + sentence in told["result"]["refused"] and told["kept"] == 3
+    assert "the legacy backend (ipv4) still changes: " + sentence in told["result"]["refused"] and told["kept"] == 3
 
 
 def test_traffic_over_stale_rules_is_counted_and_is_no_change(tmp_path):
@@ -272,7 +273,7 @@ def test_rows_of_a_result_are_documented(tmp_path, nft):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is no directory"), ({"backend": "xt"}, "backend"),
+    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"backend": "xt"}, "backend"),
     ({"rollback_seconds": 9}, "rollback_seconds 9 is out of bounds; give a number from 10 to 3600"),
     ({"rollback_seconds": 3601}, "give a number from 10 to 3600"),
     ({"sample_seconds": 0}, "sample_seconds 0 is out of bounds; give a number from 1 to 300"),

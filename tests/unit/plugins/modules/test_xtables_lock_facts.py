@@ -54,7 +54,7 @@ def run(wrapper=(), **arguments):
 @pytest.mark.parametrize("arguments, message", [
     ({"path": "relative"}, "path 'relative' is not absolute"), ({"sample_seconds": 61}, "sample_seconds is 61; give 0 (no sample) to 60"),
     ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"), ({"hung_after_seconds": "soon"}, "hung_after_seconds"),
-    ({"root": "/no/such/folder"}, "is no directory"),
+    ({"root": "/no/such/folder"}, "is not a directory"),
 ])
 def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
     result = run(**dict({"root": node_tree.unpack(node(), tmp_path)}, **arguments))

@@ -31,7 +31,7 @@ def test_an_entry():
     ({"kind": "some_of"}, "there is no kind some_of"),
     ({"kind": "equals"}, "kind equals needs want"),
     ({"want": 3}, "kind none_of takes no want"),
-    ({"select": "a["}, "select is no valid JMESPath expression"),
+    ({"select": "a["}, "select is not a valid JMESPath expression"),
     ({"aplies_when": "a"}, "the key aplies_when is not known; did you mean applies_when?"),
     ({"fix": {"role": None}}, "fix must have"),
     ({"fix": dict(ENTRY["fix"], role="harden_conntrack")}, "names the role harden_conntrack and must name its part, one of limit, lower_limit,"),

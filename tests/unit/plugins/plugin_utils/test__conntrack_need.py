@@ -39,7 +39,7 @@ def test_nobody_looked():
 
 def test_the_policy_decides_about_the_size():
     assert resolved(conntrack_peak=200000)["size"]["max"] == 524288
-    assert resolved(conntrack_peak=200000)["size"]["peak_because"] == "the policy says so"
+    assert resolved(conntrack_peak=200000)["size"]["peak_because"] == "the policy sets it"
     assert resolved(conntrack_peak=200000, conntrack_used_percent=90)["size"]["max"] == 262144
     assert resolved(conntrack_peak=2000000)["size"]["limited_by"] == "ceiling"
     limited = resolved(conntrack_peak=2000000, conntrack_ceiling=8388608)["size"]
@@ -113,7 +113,7 @@ def test_the_filter_takes_text_as_inventories_have_it():
 @pytest.mark.parametrize("arguments, words", [
     ((8 * GB, None, {}), "needs the number of processors"), ((8 * GB, 0, {}), "cpus is 0"), ((-1, 4, {}), "memory_bytes is -1"),
     (("8 GB", 4, {}), "the memory must be"),
-    ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is no version"), ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"),
+    ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is not a version"), ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"),
     ((8 * GB, 4, {"peek": 1}), "did you mean peak"), ((8 * GB, 4, {"kube_proxy": "perhaps"}), "kube_proxy must be true or false"),
     ((8 * GB, 4, {"ceiling": 10}), "ceiling is 10"), ((8 * GB, 4, {"max_per_core": 1 << 31, "kubernetes_version": "1.30"}), "kube_proxy_value is")])
 def test_the_filter_refuses_what_means_nothing(arguments, words):

@@ -57,7 +57,7 @@ def test_no_facts_at_all(facts):
     (["node_host", "collected"], None, "node_host.collected is null"),
     (["node_host", "ipv6"], 1, "node_host.ipv6 must be true or false"),
     (["node_host", "place"], "x" * 4097, "node_host.place is longer than 4096 characters"),
-    (["node_host", "place"], "\ud800", "node_host.place holds a surrogate, which is no character"),
+    (["node_host", "place"], "\ud800", "node_host.place holds a surrogate, which is not a character"),
     (["node_host", "os", "id_like"], ["a"] * 2001, "node_host.os.id_like has more than 2000 elements"),
     (["node_host", "os", "id_like"], ["a", None], "node_host.os.id_like[1] is null"),
     (["node_host", "tools"], {str(number): None for number in range(501)}, "node_host.tools has more than 500 keys"),

@@ -13,7 +13,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _express
 def test_a_bad_expression_is_one_sentence(expression):
     with pytest.raises(BadInput) as caught:
         _expressions.compiled(expression, "here")
-    assert str(caught.value).startswith("here is no valid JMESPath expression") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith("here is not a valid JMESPath expression") and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("expression, answer", [

@@ -39,9 +39,9 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_kubernetes_version": "latest"}, "node_policy_kubernetes_version is 'latest', but must be auto or a version"),
     ({"node_policy_ip_families": ["ipv5"]}, "node_policy_ip_families is ['ipv5'], but must be auto or a list"),
     ({"node_policy_ip_families": []}, "node_policy_ip_families is [], but must be auto or a list"),
-    ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is no kernel module name"),
-    ({"node_policy_extra_modules": ["ip tables"]}, "node_policy_extra_modules[0]: 'ip tables' is no kernel module name"),
-    ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is no kernel module name"),
+    ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is not a kernel module name"),
+    ({"node_policy_extra_modules": ["ip tables"]}, "node_policy_extra_modules[0]: 'ip tables' is not a kernel module name"),
+    ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is not a kernel module name"),
     ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]}, "node_policy_extra_modules[0] needs either name or any_of"),
     ({"node_policy_extra_modules": [{"nam": "a"}]}, "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
     ({"node_policy_hook_directories": ["opt"]}, "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
@@ -65,7 +65,7 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
     ({"node_policy_max_offenders": -1}, "node_policy_max_offenders is -1; give 0 to 10000 subjects"),
     ({"node_policy_xtables_lock_held_percent_max": 101}, "node_policy_xtables_lock_held_percent_max is 101; give 0 to 100 percent"),
     ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "cnis": ["callico"]}]}, "node_policy_mode_advice[0].cnis[0] is 'callico', but must be"),
-    (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is no valid JMESPath expression: a[?b"),
+    (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is not a valid JMESPath expression: a[?b"),
     (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
     ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]}, "node_policy_mode_advice[0].kernel_since is 'new'"),
 ])
@@ -82,7 +82,7 @@ def test_extra_modules_may_be_names_or_rows():
 
 
 def test_more_modules_than_a_node_is_asked_about_are_refused_here():
-    with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but a node is asked about 100 at most"):
+    with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but a node can be asked for at most 100"):
         _policy.policy_of({"node_policy_extra_modules": ["m%d" % number for number in range(60)]})
 
 

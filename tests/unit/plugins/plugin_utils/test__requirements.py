@@ -41,7 +41,7 @@ def test_the_policy_outweighs_what_runs():
 def test_auto_on_a_fresh_node_takes_the_first_that_can_be_run_and_never_ipvs():
     assert resolved(changes=FRESH)["mode"] == "iptables"
     answer = resolved({"nft_compat": "absent"}, FRESH)
-    assert answer["mode"] == "nftables" and "the first that the node can run" in answer["mode_because"]
+    assert answer["mode"] == "nftables" and "the first mode that the node can run" in answer["mode_because"]
     assert answer["mode_because"].startswith("no kube-proxy runs here; ")
     assert "is not known" in resolved(changes={"node_kube_proxy": {"running": None, "=mode": None}})["mode_because"]
     nothing = resolved({"*": "absent"}, FRESH)

@@ -99,7 +99,7 @@ def test_advice_only_where_it_would_be_undone():
     exact = proxy.limit_wish(["1.30"], 4, {}, "kube-proxy")
     assert proxy.advice(131072, exact, 4, "kube-proxy") is None
     assert "conntrack.min to 524288 and conntrack.maxPerCore to at most 131072" in proxy.advice(524288, exact, 4, "kube-proxy")
-    assert proxy.advice(65536, exact, 4, "kube-proxy") == "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d has the last word"
+    assert proxy.advice(65536, exact, 4, "kube-proxy") == "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides"
     assert "kube-proxy-arg" in proxy.advice(524288, proxy.limit_wish([], 4, {}, "k3s"), 4, "k3s")
     assert proxy.advice(524288, proxy.limit_wish(["1.27"], 4, {}, "kube-proxy"), 4, "kube-proxy") is None
     assert proxy.advice(524288, proxy.NOTHING, 4, "kube-proxy") is None

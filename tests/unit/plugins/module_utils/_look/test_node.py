@@ -97,7 +97,7 @@ def test_what_is_small_is_not_cut(tmp_path):
 
 @pytest.mark.parametrize("name", ["../x", "ip tables", "", "-a", "a/b", "x" * 65])
 def test_a_malformed_name(name, tmp_path):
-    with pytest.raises(_errors.BadInput, match="is no kernel module name"):
+    with pytest.raises(_errors.BadInput, match="is not a kernel module name"):
         look(DEBIAN, tmp_path, [name])
 
 

@@ -71,7 +71,7 @@ def test_the_highest_peak_counts():
 def test_an_earlier_peak_is_told_in_the_finding_and_kept():
     known = facts(earlier=200000)
     finding = next(row for row in known["node_assess_findings"] if row["check"] == "CTRACK004")
-    assert finding["status"] == "fail" and "an earlier report says so" in finding["reason"]
+    assert finding["status"] == "fail" and "an earlier report has it" in finding["reason"]
     assert known["node_assess_conntrack"]["peak"] == 200000 and facts()["node_assess_conntrack"]["peak"] == 20480
 
 

@@ -58,7 +58,7 @@ def test_an_absent_module_is_nothing_to_load():
 def test_names_of_the_user_are_always_there():
     assert to_load(facts(), ["overlay"])[-1:] == ["xt_statistic"] or "overlay" in to_load(facts(), ["overlay"])
     assert "overlay" in to_load(facts(), "overlay,vxlan") and "vxlan" in to_load(facts(), "overlay,vxlan")
-    with pytest.raises(BadInput, match="no kernel module name"):
+    with pytest.raises(BadInput, match="not a kernel module name"):
         to_load(facts(), ["../x"])
 
 

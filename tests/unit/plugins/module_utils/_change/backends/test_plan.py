@@ -84,7 +84,7 @@ def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path
     (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft", "no iptables of the nft backend to switch to"),
     (red_hat(choices=(("nft", "10"),)), "legacy", "no iptables of the legacy backend to switch to (alternatives knows nft)"),
     (plain(system="flatcar"), "legacy", "replaced as a whole (flatcar)"),
-    (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy", "/usr/sbin/iptables is no link to /etc/alternatives/iptables"),
+    (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy", "/usr/sbin/iptables is not a link to /etc/alternatives/iptables"),
     (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy", "is a program or a wrapper of its own"),
     (merged(debian(), {"var/lib/dpkg/alternatives/iptables": "auto\n"}), "legacy", "/var/lib/dpkg/alternatives/iptables is damaged"),
     (merged(debian(), {"var/lib/dpkg/alternatives/ip6tables": None}), "legacy", "but no state of such a group is kept"),

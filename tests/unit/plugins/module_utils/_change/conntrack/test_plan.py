@@ -228,7 +228,7 @@ def test_a_container_is_left_alone(tmp_path):
     ({"max": 1 << 27}, "more than 50 % of the memory"), ({"buckets": 1 << 30}, "more than 50 % of the memory"),
     ({"timeouts": {"udp_timeout": 0}}, "timeouts: udp_timeout is 0"), ({"timeouts": {"udp_timeout": "soon"}}, "timeouts: udp_timeout is soon"),
     ({"timeouts": {"tcp_timeout": 5}}, "give tcp_timeout_established, tcp_timeout_close_wait"),
-    ({"file": "../x.conf"}, "is no file name"), ({"file": "x"}, "is no file name"), ({"file": ".conf"}, "is no file name"),
+    ({"file": "../x.conf"}, "is not a file name"), ({"file": "x"}, "is not a file name"), ({"file": ".conf"}, "is not a file name"),
 ])
 def test_bad_input_is_refused_before_anything_is_changed(tmp_path, options, message):
     tree = unpacked(tmp_path)
@@ -288,7 +288,7 @@ def test_tuned_is_told_and_stays(tmp_path):
     assert "failed" not in result
     tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    assert result["failed"] and "(tuned (/etc/tuned/throughput/tuned.conf:2) says so); set it there" in result["msg"]
+    assert result["failed"] and "(set by tuned (/etc/tuned/throughput/tuned.conf:2)); set it there" in result["msg"]
     assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
 
 
@@ -305,14 +305,14 @@ def test_what_kube_proxy_makes_of_it_is_said(tmp_path, version, after):
     planned = plan.plan_present(host, identify(host, "live"), dict(NOTHING, **RAISED))
     row = planned.rows[LIMIT]
     assert (row["at_boot"], row["after_kube_proxy"], row["failed"]) == (524288, after, False)
-    assert ("has the last word and sets it to 131072" in row["msg"]) is (after == 131072)
+    assert ("overrides it and sets it to 131072" in row["msg"]) is (after == 131072)
     assert planned.advice is None if after == 524288 else "conntrack.maxPerCore to 0" in planned.advice
 
 
 def test_a_timeout_of_kube_proxy(tmp_path):
     tree = unpacked(tmp_path, kube_proxy("--conntrack-tcp-timeout-established=1h"), kubelet("1.33.0"))
     row = rows(run(tree, timeouts={"tcp_timeout_established": 7200}))[ESTABLISHED]
-    assert (row["after"], row["at_boot"], row["failed"]) == (7200, 7200, False) and "has the last word" in row["msg"]
+    assert (row["after"], row["at_boot"], row["failed"]) == (7200, 7200, False) and "overrides it" in row["msg"]
 
 
 def test_a_default_route_by_router_advertisements_is_kept(tmp_path):

@@ -32,7 +32,7 @@ def test_a_dump_is_kept_as_it_is():
 @pytest.mark.parametrize("text, why", [
     (DUMP.replace("COMMIT\n", ""), "breaks off"), (DUMP.replace("*nat\n", ""), "cannot be given back"),
     (DUMP.replace('--comment "a ', '--comment "a\n-A KUBE-SERVICES -j DROP '), "cannot be given back"), (DUMP.replace("[7:420] ", ""), "cannot be given back"),
-    (DUMP + "# Table `raw' is incompatible, use 'nft' tool.\n", "iptables cannot tell"), (DUMP.replace("COMMIT", "COMMIT\nCOMMIT"), "cannot be given back"),
+    (DUMP + "# Table `raw' is incompatible, use 'nft' tool.\n", "iptables cannot show"), (DUMP.replace("COMMIT", "COMMIT\nCOMMIT"), "cannot be given back"),
     (DUMP + "\x1b[31mhello", "cannot be given back"),
 ])
 def test_what_iptables_restore_would_not_read_as_meant_is_refused(text, why):

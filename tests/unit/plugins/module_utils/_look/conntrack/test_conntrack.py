@@ -87,7 +87,7 @@ def test_what_was_lost_since_the_boot(values, dropped, evicted, tmp_path):
     assert section["collected"]["kernel_log"] == ("denied" if dropped or evicted else "absent")
     full = bool(dropped or evicted)
     assert (section["size"]["peak"], section["size"]["peak_because"]) == (
-        (131072, "the table was full since boot") if full else (20480, "the count of now"))
+        (131072, "the table was full since boot") if full else (20480, "the current count"))
     assert section["size"]["enough"] is not full
 
 
@@ -138,7 +138,7 @@ def test_the_log_is_read_where_something_was_lost(tmp_path):
     assert (section["kernel_log"]["table_full"], section["collected"]["kernel_log"]) == (None, "denied")
     # Where the counters tell nothing, the log is all there is.
     section, host = live(tmp_path / "f", {"proc/net/stat/nf_conntrack": None}, dmesg(LOG))
-    assert (section["kernel_log"]["table_full"], section["size"]["peak_because"]) == (4, "the kernel's log says it was full")
+    assert (section["kernel_log"]["table_full"], section["size"]["peak_because"]) == (4, "the kernel log shows that it was full")
 
 
 @pytest.mark.parametrize("own, lines", [("net:[4026532000]", 4), ("net:[4026531840]", 3), ("junk", 4)])

@@ -63,7 +63,7 @@ def test_its_defaults_write_timeouts_too(tmp_path):
     section, _host = live(tmp_path, kube_proxy(), line, LISTED, version="1.33.1")
     row = key(section, ESTABLISHED)
     assert (row["assigned"], row["after_kube_proxy"], row["overruled"], row["kube_proxy_decides"]) == (3600, 86400, True, True)
-    assert row["reason"] == "kube-proxy (conntrack.tcpEstablishedTimeout) has the last word"
+    assert row["reason"] == "kube-proxy (conntrack.tcpEstablishedTimeout) overrides it"
 
 
 def test_k3s_sets_them_itself(tmp_path):
@@ -106,7 +106,7 @@ def test_a_late_line_that_does_no_harm(tmp_path):
 def test_nobody_reads_sysctl_d(tmp_path):
     section = look(tracking(RAISED, {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED}), tmp_path)
     assert (key(section)["at_boot"], key(section)["overruled"], key(section)["late"]) == (262144, True, False)
-    assert key(section)["reason"] == "systemd-sysctl.service is masked, so nobody reads %s" % OF_FILE
+    assert key(section)["reason"] == "systemd-sysctl.service is masked, so %s is not read" % OF_FILE
 
 
 OWN_PROFILE = "etc/tuned/throughput/tuned.conf"

@@ -82,7 +82,7 @@ def test_a_running_unit_is_live_although_it_is_disabled(tmp_path):
 def test_a_live_place_that_does_not_answer_tells_nothing(tmp_path):
     host = Host(node_tree.unpack(DEBIAN, tmp_path))
     assert HookUnits(host, {"place": "live"}).runs("nftables.service") == (
-        None, "nftables.service is disabled, and whether it is active cannot be told")
+        None, "nftables.service is disabled, and whether it is active is not known")
     assert HookUnits(host, {"place": "image"}).runs("nftables.service")[0] is False
 
 

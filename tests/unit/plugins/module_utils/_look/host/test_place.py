@@ -154,7 +154,7 @@ def test_no_system_tree(manifest, words, tmp_path):
 
 
 @pytest.mark.parametrize("root, words", [
-    ("/no/such/folder", "is no directory"), ("/etc/passwd", "is no directory"), ("relative", "no absolute path"), ("", "no absolute path")])
+    ("/no/such/folder", "is not a directory"), ("/etc/passwd", "is not a directory"), ("relative", "not an absolute path"), ("", "not an absolute path")])
 def test_no_root(root, words):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(root)

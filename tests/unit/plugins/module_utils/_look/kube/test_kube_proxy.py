@@ -32,7 +32,7 @@ def proxy(*arguments, **fields):
 
 
 @pytest.mark.parametrize("arguments, mode, source, scheduler", [
-    ((), "iptables", "the default: nothing else is configured", None),
+    ((), "iptables", "the default: no other value is configured", None),
     (("--proxy-mode=nftables",), "nftables", "--proxy-mode", None),
     (("--proxy-mode", "ipvs"), "ipvs", "--proxy-mode", "rr"),
     (("--proxy-mode=ipvs", "--ipvs-scheduler=sh"), "ipvs", "--proxy-mode", "sh"),

@@ -83,7 +83,7 @@ LINE = "1: FLOCK  ADVISORY  WRITE 70 %s 0 EOF"
 
 def test_device_numbers_that_only_the_inode_tells(tmp_path):
     section = look({}, tmp_path, [LINE], device=(0, 0x2b), mounted=False)
-    assert section["holder"]["pid"] == 70 and "told by the inode alone" in section["doubt"]
+    assert section["holder"]["pid"] == 70 and "identified by the inode alone" in section["doubt"]
 
 
 @pytest.mark.parametrize("device, mounted", [((0, 0x2b), True), ((8, 1), False)])
@@ -213,7 +213,7 @@ NFT, LEGACY = {"usr/sbin/xtables-nft-multi": ELF}, {"usr/sbin/xtables-legacy-mul
     (merged(LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-legacy-multi")}), True, "iptables of the node is legacy"),
     (merged(NFT, LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "usr/sbin/ip6tables": node_tree.link("xtables-legacy-multi")}),
      True, "iptables of the node is legacy"),
-    ({"usr/sbin/iptables": node_tree.executable("#!/bin/sh\n")}, None, "cannot be told from its file"),
+    ({"usr/sbin/iptables": node_tree.executable("#!/bin/sh\n")}, None, "the file does not show which backend"),
     (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": "nat\nfilter\n", "proc/net/ip6_tables_names": "nat\n"}),
      True, "legacy tables exist (filter, nat)"),
     (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": ""}), False, "nft writers take no lock"),
@@ -236,7 +236,7 @@ def test_agents_are_those_in_the_network_of_the_node(tmp_path):
     section = look(manifest, tmp_path)
     assert [(row["pid"], row["lock"]) for row in section["agents"]] == [(5, "unknown"), (7, "unknown")]
     assert [row["reason"] for row in section["agents"]] == [
-        "no process of a tree is looked into", "whether it has the network of the node cannot be told"]
+        "no process of a tree is looked into", "whether it uses the network of the node is not known"]
 
 
 @pytest.mark.parametrize("environs, path, source", [

@@ -201,9 +201,9 @@ def test_a_megabyte_of_comment_is_a_notice(tmp_path):
 @pytest.mark.parametrize("options, why", [
     ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"), ({"src": ["/none"]}, "does not exist"),
     ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"), ({"sample_seconds": 301}, "from 0 to 300"),
-    ({"max_offenders": 0}, "max_offenders 0"), ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is no version"),
+    ({"max_offenders": 0}, "max_offenders 0"), ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
     ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
-    ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not move"),
+    ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not change"),
 ])
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):

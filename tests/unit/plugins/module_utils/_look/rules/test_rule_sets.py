@@ -104,7 +104,7 @@ BROKEN = {
     "hangs after half": (PRINTS + "; sleep 300", "timeout", "did not end within"),
     "floods": ("yes -- '-A INPUT -j ACCEPT'", "unparsed", "writes without end"),
     "floods with messages": ("yes >&2", "unparsed", "writes without end"),
-    "a message and 0": ("echo something went wrong", "unparsed", "no dump"),
+    "a message and 0": ("echo something went wrong", "unparsed", "not a dump"),
     "a table the kernel lacks": ("echo \"$name v1.8.9 (nf_tables): Could not fetch rule set\" >&2; exit 4", "unparsed", "Could not fetch rule set"),
     "denied": ("echo \"$name: Permission denied (you must be root)\" >&2; exit 4", "denied", "Permission denied"),
     "killed": ("kill -9 $$", "unparsed", "status -9"),
@@ -199,7 +199,7 @@ def test_a_damaged_file_is_unread(content, status, why, tmp_path):
 
 def test_what_is_no_dump_is_refused(tmp_path):
     with pytest.raises(_errors.BadInput, match="src /dump holds no rules"):
-        read_files(unpacked(tmp_path, {"dump": "no dump\n"}), ["/dump"])
+        read_files(unpacked(tmp_path, {"dump": "not a dump\n"}), ["/dump"])
 
 
 def test_a_table_that_breaks_off_is_unread(tmp_path):
@@ -210,7 +210,7 @@ def test_a_table_that_breaks_off_is_unread(tmp_path):
 @pytest.mark.parametrize("lines, table, why", [
     ("iptables -A INPUT -j KUBE-FIREWALL\n", "filter", "1 line of table filter could not be read"),
     ("-A INPUT -m comment --comment \u201ca b\u201d -j ACCEPT\n" * 2, "filter", "2 lines of table filter could not be read"),
-    ("COMMIT\n:POSTROUTING ACCEPT [0:0]\n", "", "of which table some of the rules are cannot be told"),
+    ("COMMIT\n:POSTROUTING ACCEPT [0:0]\n", "", "the table of some rules is not known"),
 ])
 def test_a_table_with_lines_that_nobody_can_read_is_unread(lines, table, why, tmp_path):
     damaged = DUMP.replace("COMMIT\n", lines + "COMMIT\n")
@@ -222,7 +222,7 @@ def test_a_table_with_lines_that_nobody_can_read_is_unread(lines, table, why, tm
 
 
 @pytest.mark.parametrize("path, why", [
-    ("/none", "does not exist"), ("/folder", "is a directory"), ("/pipe", "no regular file"), ("relative", "no absolute path")])
+    ("/none", "does not exist"), ("/folder", "is a directory"), ("/pipe", "not a regular file"), ("relative", "not an absolute path")])
 def test_what_is_no_file_is_one_sentence(path, why, tmp_path):
     host = unpacked(tmp_path, {"folder": node_tree.DIRECTORY, "pipe": node_tree.FIFO})
     with pytest.raises(_errors.BadInput, match=why):

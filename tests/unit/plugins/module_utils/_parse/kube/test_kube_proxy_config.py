@@ -79,7 +79,7 @@ UNREAD = ["metricsBindAddress: [::1]:10249\n", "mode: ''\nx: &x\n  mode: ipvs\n<
 
 @pytest.mark.parametrize("text", UNREAD)
 def test_what_cannot_be_read_is_none(text):
-    assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') == (None, "ipvs is no mapping")
+    assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') == (None, "ipvs is not a mapping")
     fields, problem = parse_kube_proxy_config(HEAD + text)
     assert parse_kube_proxy_config(HEAD).fields is not None and fields is None and 0 < len(problem) < 100
 
