@@ -62,16 +62,18 @@ class ActionModule(LookingAction):
         """The subjects of these names; of a run with --tags of some roles, those of these roles."""
         tags = set(plain(self._variables.get("ansible_run_tags") or ["all"]))
         named = [subject for subject in SUBJECTS if subject.role in tags]
-        within = named if named and not tags & {"all", "fix", "tagged"} else SUBJECTS
+        # A role in a play of its own runs under whatever tags the play gives it.
+        within = named if self._up_to and named and not tags & {"all", "fix", "tagged"} else SUBJECTS
         return [subject for subject in within if subject.name in names]
 
     def _settings(self, subject):
-        """The variables of the role of a subject; the backend that it asks for is the one to judge by."""
+        """The variables of the role of a subject; a role in a play of its own judges by the backend that it asks for."""
         settings = _policy.role_settings(subject.role, self._variables, self._templated)
         if subject.name == _BACKEND:
             if settings["target"] == "auto":
                 settings["target"] = self._policy.values["iptables_backend"]
-            self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values, iptables_backend=settings["target"]))
+            if not self._up_to:
+                self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values, iptables_backend=settings["target"]))
         return dict(settings, directories=self._policy.values["hook_directories"])
 
     def _fixable(self, role):
@@ -80,9 +82,13 @@ class ActionModule(LookingAction):
 
     def _look_first(self, chosen):
         """Judges the sections that this run has not judged, within those that node_assess_sections leaves."""
-        within = self._place["sections"]
+        within, summary = self._place["sections"], _run.summary_of(self._facts)
+        if summary and not summary["reached"]:
+            return
         sections = {section for subject in chosen for section in subject.judged if not _select.assessed(self._facts, section)}
-        sections = sorted(section for section in sections if not within or section in within)
+        # What node_assess_checks and node_assess_skip leave out as a whole has nothing to be judged.
+        sections = sorted(section for section in sections if (not within or section in within) and (
+            not summary or _selection.chosen_checks([section], self._place["checks"], self._place["skip"])))
         if sections:
             self._look_at(sections)
 
@@ -120,7 +126,7 @@ class ActionModule(LookingAction):
         return done
 
     def _judged_result(self, subject, settings, findings, result):
-        if subject.name == _BACKEND and turns.MIGRATE in turns.of_backend(self._facts, settings, result):
+        if subject.name == _BACKEND and turns.of_backend(self._facts, settings, result):
             return Done(subject, result, [], [])  # The turn decides what becomes of them.
         return Done(subject, result, findings, subject.refusals(result, findings))
 
@@ -167,7 +173,7 @@ class ActionModule(LookingAction):
         if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to or self._fixable("harden_iptables_backend")):
             result = next((each.result for each in done if each.subject.name == _BACKEND), None)
             due += turns.of_backend(self._facts, settings[_BACKEND], result)
-        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"] or self._up_to == "disruptive"):
+        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"] if self._up_to is None else self._up_to == "disruptive"):
             due += turns.of_kubelet(self._facts)
         return due
 
@@ -178,7 +184,8 @@ class ActionModule(LookingAction):
             result = self._called(subject, "absent", subject.undo(settings[subject.name]))
             if result.get("live_rules") and settings[subject.name]["migrate"]:
                 due.append(turns.MIGRATE)
-            done.append(Done(subject, result, [], [] if due else subject.refusals(result, [])))
+            migrates = subject.name == _BACKEND and due
+            done.append(Done(subject, result, [], [] if migrates else subject.refusals(result, [])))
             if result.get("unreachable"):
                 break
         return self._result(done, due, "fail")
@@ -190,8 +197,9 @@ class ActionModule(LookingAction):
         if changes:
             self._show("%s: %s" % ("would change" if self._task.check_mode else "changed", ", ".join(dict.fromkeys(changes))))
         reasons = results.reasons_to_fail(done, _run.summary_of(self._facts), plain(self._variables.get("inventory_hostname")))
+        result["failures"] = [escaped(reason) for reason in reasons]
         if reasons:
-            result["msg"] = escaped("; ".join(reasons))
+            result["msg"] = "; ".join(result["failures"])
             if failure == "warn":
                 self._show(result["msg"])
             else:

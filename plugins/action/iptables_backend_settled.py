@@ -21,7 +21,7 @@ class ActionModule(LookingAction):
     """Looks and judges until nothing is missing."""
 
     OPTIONS = {
-        "backend": {"type": "str", "choices": list(BACKENDS), "required": True},
+        "backend": {"type": "str", "choices": list(BACKENDS)},
         "before": {"type": "dict"},
         "timeout": {"type": "int"},
     }
@@ -41,7 +41,7 @@ class ActionModule(LookingAction):
         while True:
             facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars, before,
                                 with_evidence=place["evidence"])
-            missing = [escaped(text) for text in migration.missing(facts, arguments["backend"], arguments.get("before"))]
+            missing = [escaped(text) for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
             result = {"changed": False, "missing": missing, "ansible_facts": facts}
             if not missing:
                 return result

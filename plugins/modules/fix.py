@@ -106,6 +106,12 @@ turns:
   type: list
   elements: str
   sample: []
+failures:
+  description: Why the host fails, or with O(failure=warn) would fail.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 msg:
   description: Why the host fails, or why nothing is changed.
   returned: failure, or on an immutable host

@@ -16,10 +16,11 @@ author:
   - kubenode.netfilter contributors (@kubenode)
 options:
   backend:
-    description: The backend that was migrated to.
+    description:
+      - The backend that was migrated to. Without it, as where O(kubenode.netfilter.iptables_backend#module:state=absent) put the groups back to
+        what they were, only the jumps of kube-proxy and the chains of both programs are required.
     type: str
     choices: [nft, legacy]
-    required: true
   before:
     description: The section C(node_iptables_backend) from before the reboot. A program that had chains then must have chains again.
     type: dict

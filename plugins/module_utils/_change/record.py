@@ -78,6 +78,9 @@ class Record:
     def _read(self):
         try:
             held = json.loads(self.text)
+            if isinstance(held.get("schema"), int) and held["schema"] > _SCHEMA:
+                raise _errors.ChangeFailed("%s has schema %d, which this version does not read; use the version that wrote it" % (
+                    self.path, held["schema"]))
             if not all(self.is_sound(path, entry) for path, entry in held["changed"].items()):
                 raise ValueError(self.path)
             if not all(path.startswith("/") for path in held["folders"]):

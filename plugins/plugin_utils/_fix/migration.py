@@ -15,11 +15,14 @@ _PART = "migrated"
 def missing(facts, target, before):
     """Sentences: what is missing, after a boot, for the migration to `target` to be done.
 
-    `before` is the section node_iptables_backend from before the boot: a program that had chains then must have chains in the target now.
+    `before` is the section node_iptables_backend from before the boot: a program that had chains then must have chains in the target now. Without a
+    `target`, as where several groups of programs went back to what they were, the node must be reached and its rules must be whole.
     """
     summary = _run.summary_of(facts)
     if not summary or not summary["reached"]:
         return ["nothing is known of the node: %s" % ((summary or {}).get("reason") or "it was not assessed")]
+    if target is None:
+        return _checks(facts)
     section = _run.section_of(facts, "node_iptables_backend") or {}
     return _programs(section, target) + _chains(section, target, before if isinstance(before, Mapping) else {}) + _rules(section, target) + _checks(facts)
 

@@ -21,7 +21,7 @@ def recorded(tried, findings, refusals, check_mode=False, changed=True):
     rows = [_judged(row, refusals, check_mode, changed) if _key(row) in keys else row for row in findings]
     if check_mode:
         return rows
-    gone = _gone(tried, rows)
+    gone = _gone(tried, rows, refusals)
     replaced = {row["check"] for row in gone}
     kept = [row for row in rows if not (row["check"] in replaced and row["status"] == _finding.PASS and not row["subject"])]
     return sorted(kept + gone, key=_key)
@@ -44,6 +44,10 @@ def refused(row, reason):
     return _with_outcome(row, REFUSED, [reason])
 
 
+def _section(row):
+    return row["check"].rstrip("0123456789")
+
+
 def _key(row):
     return row["check"], row["subject"]
 
@@ -57,6 +61,8 @@ def _judged(row, refusals, check_mode, changed):
     if of_subject:
         outcome = FAILED if any(refusal.outcome == FAILED for refusal in of_subject) else REFUSED
         return _with_outcome(row, outcome, [refusal.reason for refusal in of_subject])
+    if not changed and row["outcome"] == FAILED:
+        return row  # An earlier round has the reason.
     if not changed:
         return _with_outcome(row, REFUSED, [_UNCHANGED])
     return dict(row, outcome=WOULD_FIX) if check_mode else _with_outcome(row, FAILED, [_STAYS])
@@ -64,12 +70,20 @@ def _judged(row, refusals, check_mode, changed):
 
 def _with_outcome(row, outcome, reasons):
     sentence = _SENTENCES[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
-    return dict(row, outcome=outcome, reason=("%s %s" % (row["reason"], sentence)).strip())
+    reason = row["reason"] if not row["reason"] or row["reason"].endswith((".", "!", "?")) else row["reason"] + "."
+    return dict(row, outcome=outcome, reason=row["reason"] if sentence in row["reason"] else ("%s %s" % (reason, sentence)).strip())
 
 
-def _gone(tried, findings):
-    """The findings that no longer fail, of checks that were judged again."""
+def _gone(tried, findings, refusals=()):
+    """The findings that no longer fail, of checks that were judged again.
+
+    A subject is not fixed where its check is unknown, where its module has a reason why it stays, or where it fails in another check of its section.
+    """
     present = {_key(row) for row in findings}
     judged = {row["check"] for row in findings if row["status"] in (_finding.PASS, _finding.FAIL, _finding.WAIVED)}
+    judged -= {row["check"] for row in findings if row["status"] == _finding.UNKNOWN}
+    wrong = {(_section(row), row["subject"]) for row in findings if row["status"] in (_finding.FAIL, _finding.UNKNOWN)}
+    refused_subjects = {refusal.subject for refusal in refusals}
+    tried = [row for row in tried if (_section(row), row["subject"]) not in wrong and not refused_subjects & set(row["subject"].split(" or "))]
     return [dict(row, status=_finding.PASS, problem=None, observed="", reason="", remediation="", waiver=None, outcome=FIXED)
             for row in tried if _key(row) not in present and row["check"] in judged and not row["subject"].startswith("and ")]

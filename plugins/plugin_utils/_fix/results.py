@@ -24,7 +24,7 @@ class Done(NamedTuple):
 
 def skipped(reason):
     """The result of a task that contacts no node."""
-    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": []}
+    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": [], "failures": []}
 
 
 def touched(done):
@@ -44,7 +44,7 @@ def with_findings(facts, findings):
 
 def of_task(done, due, facts):
     """The result, a dict: one row for each module that was called, and the turns that are due."""
-    result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done], "turns": due}
+    result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done], "turns": due, "failures": []}
     diffs = [diff for each in done for diff in each.result.get("diff") or []]
     warnings = [warning for each in done for warning in each.result.get("warnings") or []]
     result.update({name: value for name, value in (("diff", diffs), ("warnings", warnings), ("ansible_facts", facts)) if value})

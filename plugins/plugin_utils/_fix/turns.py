@@ -16,9 +16,11 @@ def of_backend(facts, settings, result):
     """The turn that the backends of a host need, in a list: to clean, or else to migrate; `result` is that of the module iptables_backend, or None."""
     if _run.summary_of(facts)["place"] != "live":
         return []
-    elsewhere = families_elsewhere(_run.section_of(facts, "node_iptables_backend") or {}, settings["target"])
-    if settings["clean_leftovers"] and elsewhere:
+    section = _run.section_of(facts, "node_iptables_backend") or {}
+    # Cleaned is what nobody uses now, whatever backend is asked for.
+    if settings["clean_leftovers"] and families_elsewhere(section, "auto"):
         return [CLEAN]
+    elsewhere = families_elsewhere(section, settings["target"])
     if not settings["migrate"] or not result or result.get("unreachable"):
         return []
     # The programs may be right already and the rules elsewhere, where they were switched under a kubelet that ran.

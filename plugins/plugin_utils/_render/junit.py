@@ -33,8 +33,9 @@ def render_junit(reports: dict, fleet: dict) -> str:
 
 
 def _unreported(row):
-    """A host that the run did not assess, as a finding that is unknown."""
-    return {"check": row["status"], "subject": "", "severity": "high", "status": _finding.UNKNOWN, "reason": row["reason"] or row["status"],
+    """A host that the run did not assess, as a finding: unknown, or skipped where its turn is to come or does not come any more."""
+    status = _finding.UNKNOWN if row["status"] == "not_reached" else _finding.SKIP
+    return {"check": row["status"], "subject": "", "severity": "high", "status": status, "reason": row["reason"] or row["status"],
             "problem": None, "title": row["status"], "observed": "", "expected": "", "remediation": "", "waiver": None}
 
 

@@ -24,7 +24,7 @@ def render_markdown(reports: dict, fleet: dict) -> str:
     counts = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
         "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
     head = ["# kubenode.netfilter", "", counts + ".", ""]
-    rows = _findings(reports) + [("not reached", "", _text(row["reason"] or row["status"]), [row["host"]]) for row in fleet["hosts"]
+    rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]), [row["host"]]) for row in fleet["hosts"]
                                  if row["host"] not in reports]
     lines = ["| %s | %s | %s | %s |" % (status, check, text, _text(some(hosts, _NAMED))) for status, check, text, hosts in rows]
     if not lines:

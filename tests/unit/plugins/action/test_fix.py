@@ -165,6 +165,32 @@ def test_variables_of_the_role_reach_the_module_and_tags_narrow_the_subjects(run
     assert (sent["max"], sent["root"], sent["place"], sent["state"], sent["sysctls"]) == (600000, "/mnt", "image", "present", ["net.ipv4.ip_forward"])
 
 
+LOST = {"node_kubelet": {"initialisation": {"families": [
+    {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None, "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
+
+
+@pytest.mark.parametrize("arguments, due", [({"up_to": "safe"}, []), ({"up_to": "guarded"}, []), ({"up_to": "disruptive"}, ["restart_kubelet"]),
+                                            ({}, ["restart_kubelet"]), ({"up_to": "disruptive", "subjects": ["conntrack"]}, [])])
+def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, arguments, due):
+    node = Node(kernel_modules=MODULES, node_facts=look(None, LOST))
+    result = run(node, facts(BROKEN, LOST), arguments=arguments, harden_flush_hooks_restart_kubelet=True)
+    assert result["turns"] == due
+
+
+def test_sections_that_are_left_out_cost_no_connection_and_a_lost_host_is_not_tried_again(run):
+    for variables, sections in (({"node_assess_skip": ["CTRACK*"]}, ["KMOD", "HOOK", "BACKEND", "CHAIN"]), ({"node_assess_checks": ["KMOD*"]}, ["KMOD"])):
+        node = Node()
+        assert run(node, facts(None, None, sections), arguments={"up_to": "safe"}, **variables)["skipped"] and node.calls == []
+    node = Node()
+    assert run(node, facts(None, None, ["KMOD"], reached=False), arguments={"subjects": ["conntrack"]})["skipped"] and node.calls == []
+
+
+def test_tags_of_a_play_do_not_narrow_a_role_of_its_own(run):
+    node = Node(kernel_modules=MODULES, node_facts=look())
+    run(node, facts(BROKEN), arguments={"subjects": ["kernel_modules"]}, ansible_run_tags=["firewall", "harden_conntrack"])
+    assert node.called()[0] == "kernel_modules"
+
+
 def test_undone_in_the_opposite_order_without_a_look_and_past_a_failure(run):
     failed = {"failed": True, "msg": "it was changed since", "changed": False}
     node = Node(kernel_modules=failed, conntrack=failed, iptables_backend=failed, flush_hooks=failed)

@@ -66,6 +66,9 @@ def test_a_turn_is_to_clean_or_else_to_migrate():
     assert turns.of_backend(left, SETTINGS, {"live_rules": True}) == []
     assert turns.of_backend(facts(), both, {"live_rules": True, "refused": "x"}) == [turns.MIGRATE]
     assert turns.of_backend(facts(), both, {"changed": True}) == []
+    # Chains in use are no leftovers of the backend that is asked for.
+    legacy = facts({"backend": "legacy", "sets": [row("legacy", kube_rules=171)], "kubelet_backend": {"ipv4": "legacy", "ipv6": "legacy"}})
+    assert turns.of_backend(legacy, dict(both, target="nft"), {"live_rules": True}) == [turns.MIGRATE]
     migrates = dict(both, clean_leftovers=False)
     for result in (None, {"unreachable": True}, {"failed": True, "msg": "x"}, {"refused": "no such backend"}):
         assert turns.of_backend(left, migrates, result) == []

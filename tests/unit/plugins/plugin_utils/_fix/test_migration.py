@@ -44,3 +44,9 @@ def test_anchors_that_are_missing_or_unknown():
 def test_a_node_that_did_not_come_back():
     assert unsettled(facts(reached=False)) == ["nothing is known of the node: unreachable: x"]
     assert unsettled({}) == ["nothing is known of the node: it was not assessed"]
+
+
+def test_without_a_target_the_rules_alone_must_be_whole():
+    assert unsettled(facts({"backend": "legacy"}), None) == []
+    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT", "detail": "KUBE-SERVICES"}
+    assert len(unsettled(facts(node_iptables_chains={"observations": [anchor]}), None)) == 1 and unsettled(facts(reached=False), None)

@@ -81,3 +81,21 @@ def test_what_is_no_longer_judged_is_not_called_fixed():
     for status in ("unknown", "skip"):
         assert recorded(tried, [row("CTRACK004", "", status)]) == {("CTRACK004", ""): (status, None)}
     assert recorded(tried, [row("CTRACK004", "", "pass")]) == {("CTRACK004", "nf_conntrack_max"): ("pass", "fixed")}
+
+
+@pytest.mark.parametrize("others, refusals", [
+    ([row("HOOK001", "", "unknown")], []), ([], [Refusal("/a", FAILED, "no room")]), ([row("HOOK003", "/a")], []), ([row("HOOK002", "/a", "unknown")], []),
+])
+def test_a_subject_is_not_fixed_where_it_is_unknown_refused_or_fails_in_another_check(others, refusals):
+    found = recorded([row("HOOK001", "/a")], [row("HOOK001", "/b"), *others], refusals)
+    assert ("HOOK001", "/a") not in found
+    assert recorded([row("HOOK001", "/a")], [row("HOOK001", "/b"), row("KMOD003", "/a")])["HOOK001", "/a"] == ("pass", "fixed")
+
+
+def test_a_second_round_adds_nothing_to_a_failure_and_no_sentence_stands_twice():
+    tried = [row("CTRACK015", "net.ipv4.ip_forward")]
+    first = outcomes.recorded(tried, tried, [])
+    assert outcomes.recorded(tried, first, [], changed=False) == first and first[0]["outcome"] == "failed"
+    refused = outcomes.refused(tried[0], "it stays")
+    assert outcomes.refused(refused, "it stays") == refused
+    assert outcomes.refused(dict(tried[0], reason="no end"), "it stays")["reason"] == "no end. The fix was refused: it stays"

@@ -169,6 +169,12 @@ def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
     assert content(tmp_path) == before
 
 
+def test_a_record_of_a_later_version_is_not_guessed_at(tmp_path):
+    node_tree.unpack(merged(IMAGE, {RECORD: '{"schema": 2, "changed": {}, "folders": []}'}), tmp_path)
+    with pytest.raises(_errors.ChangeFailed, match="has schema 2, which this version does not read; use the version that wrote it"):
+        undo(tmp_path)
+
+
 def test_nothing_is_begun_that_cannot_be_finished(tmp_path):
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", LIST + "/in_the_way": ""}), tmp_path)
     before = content(tmp_path)
