@@ -5,8 +5,6 @@
 
 from typing import NamedTuple
 
-import netaddr
-
 from ._ranges import family_of, is_in, range_of, ranges_in, shared
 
 POLICY = ("pod_ranges", "service_ranges", "node_ranges")
@@ -15,10 +13,10 @@ _WITHOUT_KUBE_PROXY = ("cilium",)
 
 
 class _Side(NamedTuple):
-    """The ranges of one kind of address, each with its source; `doubt` is why there may be others, or an empty text."""
+    """The ranges of one kind of address, each a netaddr.IPNetwork with its source; `doubt` is why there may be others, or an empty text."""
 
     what: str
-    ranges: list[tuple[netaddr.IPNetwork, str]]
+    ranges: list[tuple[object, str]]
     doubt: str
 
 
