@@ -67,7 +67,7 @@ def test_an_absolute_link_stays_inside_the_tree(tmp_path):
 
 def test_a_folder_in_the_place_of_the_file_is_told_before_anything_is_written(tmp_path):
     node_tree.unpack({"etc/a.conf/inner": "x"}, tmp_path)
-    assert "no regular file" in write.may_write(Host(str(tmp_path)), "/etc/a.conf")
+    assert "not a regular file" in write.may_write(Host(str(tmp_path)), "/etc/a.conf")
     assert write.may_write(Host(str(tmp_path)), "/etc/new/b.conf") is None
 
 
