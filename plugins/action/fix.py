@@ -8,15 +8,14 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
-from ..plugin_utils import _answer, _options, _play, _policy, _run, _select, _selection
-from ..plugin_utils._fix import outcomes, results, turns
+from ..plugin_utils import _answer, _play, _policy, _run, _select, _selection
+from ..plugin_utils._fix import iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
-from ..plugin_utils._templating import templating
 
 _BACKEND, _HOOKS = "iptables_backend", "flush_hooks"
 
@@ -31,11 +30,6 @@ class ActionModule(LookingAction):
         "state": {"type": "str", "choices": ["present", "absent"]},
         "failure": {"type": "str", "choices": ["fail", "warn"]},
     }
-
-    def arguments(self, task_vars):
-        self._templated = templating(self._templar)
-        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
-        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
@@ -62,12 +56,12 @@ class ActionModule(LookingAction):
         """The subjects of these names; of a run with --tags of some roles, those of these roles."""
         tags = set(plain(self._variables.get("ansible_run_tags") or ["all"]))
         named = [subject for subject in SUBJECTS if subject.role in tags]
-        # A role in a play of its own runs under whatever tags the play gives it.
+        # Without up_to a role runs in a user's play, whose tags select tasks and not subjects.
         within = named if self._up_to and named and not tags & {"all", "fix", "tagged"} else SUBJECTS
         return [subject for subject in within if subject.name in names]
 
     def _settings(self, subject):
-        """The variables of the role of a subject; a role in a play of its own judges by the backend that it asks for."""
+        """The variables of a subject's role. Without up_to, harden_iptables_backend_target is also the backend to judge by."""
         settings = _policy.role_settings(subject.role, self._variables, self._templated)
         if subject.name == _BACKEND:
             if settings["target"] == "auto":
@@ -170,7 +164,7 @@ class ActionModule(LookingAction):
         due, names = [], [subject.name for subject in chosen]
         if not _run.summary_of(self._facts)["reached"]:
             return due
-        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to or self._fixable("harden_iptables_backend")):
+        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to or self._fixable(iptables_backend.ROLE)):
             result = next((each.result for each in done if each.subject.name == _BACKEND), None)
             due += turns.of_backend(self._facts, settings[_BACKEND], result)
         if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"] if self._up_to is None else self._up_to == "disruptive"):

@@ -5,13 +5,11 @@
 
 import time
 
-from ..plugin_utils import _options, _policy, _run, _selection
+from ..plugin_utils import _policy, _run, _selection
 from ..plugin_utils._fix import migration
 from ..plugin_utils._fix.leftovers import BACKENDS
 from ..plugin_utils._looking import LookingAction
-from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
-from ..plugin_utils._templating import templating
 
 PAUSE_SECONDS = 10
 _SECTIONS = ["BACKEND", "CHAIN", "HOOK"]
@@ -25,11 +23,6 @@ class ActionModule(LookingAction):
         "before": {"type": "dict"},
         "timeout": {"type": "int"},
     }
-
-    def arguments(self, task_vars):
-        self._templated = templating(self._templar)
-        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
-        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def work(self, arguments, task_vars):
         if self._task.check_mode:

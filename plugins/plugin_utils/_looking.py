@@ -8,7 +8,7 @@ import contextlib
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _policy, _store
+from . import _assess, _evidence, _options, _policy, _store
 from ._action import Action
 from ._deadline import Overdue, deadline
 from ._evaluate import one_line
@@ -23,6 +23,12 @@ MESSAGE_LIMIT = 300
 
 class LookingAction(Action):
     """Connects once for a look, and judges what it brought."""
+
+    def arguments(self, task_vars):
+        """The arguments in the types of `OPTIONS`; `_policy` is that of the host. Refuses every wrong variable of the collection before."""
+        self._templated = templating(self._templar)
+        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
+        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def look(self, arguments, checks, policy, task_vars):
         """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none.

@@ -33,6 +33,6 @@ def holds(row):
 
 
 def part_of(known, key):
-    """A dictionary in a dictionary, {} where there is none."""
+    """The dictionary `known[key]`; {} if it is missing or is not a dictionary."""
     part = known.get(key) if isinstance(known, Mapping) else None
     return part if isinstance(part, Mapping) else {}

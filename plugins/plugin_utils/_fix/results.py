@@ -9,7 +9,7 @@ from .. import _finding
 from .._render.text import escaped
 from .work import FAILED, Refusal
 
-IMMUTABLE = ("Nothing is changed on this immutable host (%s); build what the findings ask for into its image or its configuration.")
+IMMUTABLE = "Nothing is changed on this immutable host (%s); build what the findings ask for into its image or its configuration."
 _BACKEND = "iptables_backend"
 
 

@@ -8,7 +8,6 @@ from .._select import fixable
 from .leftovers import families_elsewhere
 
 CLEAN, MIGRATE, RESTART = "clean_leftovers", "migrate", "restart_kubelet"
-TURNS = (CLEAN, MIGRATE, RESTART)
 _RESTART_PART = "kubelet_restart"
 
 
@@ -17,7 +16,7 @@ def of_backend(facts, settings, result):
     if _run.summary_of(facts)["place"] != "live":
         return []
     section = _run.section_of(facts, "node_iptables_backend") or {}
-    # Cleaned is what nobody uses now, whatever backend is asked for.
+    # Chains in use are not leftovers, even where another backend is the target.
     if settings["clean_leftovers"] and families_elsewhere(section, "auto"):
         return [CLEAN]
     elsewhere = families_elsewhere(section, settings["target"])

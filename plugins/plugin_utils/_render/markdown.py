@@ -31,7 +31,7 @@ def render_markdown(reports: dict, fleet: dict) -> str:
         return "\n".join(head)
     head += ["| status | check | finding | hosts |", "| --- | --- | --- | --- |"]
     kept = _fitting(lines, LIMIT - len("\n".join(head).encode()))
-    more = [] if len(kept) == len(lines) else ["", "%d more rows are in findings.csv and fleet.json." % (len(lines) - len(kept))]
+    more = [] if len(kept) == len(lines) else ["", "%d more rows do not fit; fleet.json lists every check with its hosts." % (len(lines) - len(kept))]
     return "\n".join(head + kept + more) + "\n"
 
 

@@ -113,7 +113,7 @@ def test_markdown_shares_a_row_between_hosts_and_stays_below_its_limit(monkeypat
     assert "<script>" not in text
     monkeypatch.setattr(markdown, "LIMIT", 600)
     cut = text_of("markdown", reports, fleet)
-    assert len(cut.encode()) < 700 and re.search(r"\n\d+ more rows are in findings\.csv and fleet\.json\.\n$", cut)
+    assert len(cut.encode()) < 700 and re.search(r"\n\d+ more rows do not fit; fleet\.json lists every check with its hosts\.\n$", cut)
 
 
 @pytest.mark.parametrize("name", sorted(files.FILES))
