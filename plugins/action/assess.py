@@ -43,8 +43,10 @@ class ActionModule(LookingAction):
         "settle": {"type": "int"},
         "evidence": {"type": "bool"},
         "unreachable": {"type": "str", "choices": ["warn", "fail"]},
-        "attempts": {"type": "list", "elements": "dict", "options": {
-            "part": {"type": "str", "required": True, "choices": list(_catalogue.PARTS)}, "text": {"type": "str", "required": True}}},
+        "attempts": {"type": "list", "elements": "dict",
+                     "options": {
+                         "part": {"type": "str", "required": True, "choices": list(_catalogue.PARTS)},
+                         "text": {"type": "str", "required": True}}},
     }
 
     def arguments(self, task_vars):
@@ -54,10 +56,12 @@ class ActionModule(LookingAction):
         for name in given:
             if name not in self.OPTIONS:
                 raise _options.unknown_name("The option", name, self.OPTIONS)
-        arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items() if value is not None}
+        arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items()
+                     if value is not None}
         for name, value in arguments.items():
             _values.refuse_wrong_value("node_assess_" + name, value, label=name)
-        _selection.refuse_no_check("checks and skip", _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
+        _selection.refuse_no_check("checks and skip",
+                                   _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
         if "bundle" in arguments:
             _bundle.check(arguments, self._connection.transport)
         return arguments

@@ -44,7 +44,8 @@ class ActionModule(LookingAction):
         self._look_first(chosen)
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
-            return self._result([], [], arguments.get("failure")) if self._exported else results.skipped("nothing is known of the node")
+            return (self._result([], [], arguments.get("failure"))
+                    if self._exported else results.skipped("nothing is known of the node"))
         if self._up_to and not self._fixable(None):
             return results.skipped("nothing to fix") if not self._exported else self._result([], [], None)
         if summary["immutable"]:
@@ -61,13 +62,15 @@ class ActionModule(LookingAction):
         return [subject for subject in within if subject.name in names]
 
     def _settings(self, subject):
-        """The variables of a subject's role. Without up_to, harden_iptables_backend_target is also the backend to judge by."""
+        """The variables of a subject's role. Without up_to, harden_iptables_backend_target is also the backend to judge
+        by."""
         settings = _policy.role_settings(subject.role, self._variables, self._templated)
         if subject.name == _BACKEND:
             if settings["target"] == "auto":
                 settings["target"] = self._policy.values["iptables_backend"]
             if not self._up_to:
-                self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values, iptables_backend=settings["target"]))
+                self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values,
+                                                                             iptables_backend=settings["target"]))
         return dict(settings, directories=self._policy.values["hook_directories"])
 
     def _fixable(self, role):
@@ -79,7 +82,8 @@ class ActionModule(LookingAction):
         within, summary = self._place["sections"], _run.summary_of(self._facts)
         if summary and not summary["reached"]:
             return
-        sections = {section for subject in chosen for section in subject.judged if not _select.assessed(self._facts, section)}
+        sections = {section for subject in chosen for section in subject.judged
+                    if not _select.assessed(self._facts, section)}
         # What node_assess_checks and node_assess_skip leave out as a whole has nothing to be judged.
         sections = sorted(section for section in sections if (not within or section in within) and (
             not summary or _selection.chosen_checks([section], self._place["checks"], self._place["skip"])))
@@ -98,7 +102,8 @@ class ActionModule(LookingAction):
         self._exported.update(facts)
 
     def _rounds(self, chosen, settings):
-        """Calls the modules, records what became of the findings, and once more where a change let a section be judged anew."""
+        """Calls the modules, records what became of the findings, and once more where a change let a section be judged
+        anew."""
         done = self._round(chosen, settings)
         if self._task.check_mode or not _run.summary_of(self._facts)["reached"]:
             return done
@@ -146,7 +151,8 @@ class ActionModule(LookingAction):
             self._look_at(stale)
         findings = _run.findings_of(self._facts)
         for each in done:
-            findings = outcomes.recorded(each.findings, findings, each.refusals, self._task.check_mode, each.result["changed"])
+            findings = outcomes.recorded(each.findings, findings, each.refusals, self._task.check_mode,
+                                         each.result["changed"])
         if done:
             self._export(results.with_findings(self._facts, findings))
 
@@ -155,7 +161,8 @@ class ActionModule(LookingAction):
         host = _run.section_of(self._facts, "node_host") or {}
         reason = results.IMMUTABLE % host.get("immutable_by")
         keys = {(row["check"], row["subject"]) for subject in chosen for row in self._fixable(subject.role)}
-        findings = [outcomes.refused(row, reason) if (row["check"], row["subject"]) in keys else row for row in _run.findings_of(self._facts)]
+        findings = [outcomes.refused(row, reason) if (row["check"], row["subject"]) in keys else row
+                    for row in _run.findings_of(self._facts)]
         self._export(results.with_findings(self._facts, findings))
         self._show(reason)
         return dict(results.of_task([], [], self._exported), msg=escaped(reason))
@@ -164,10 +171,12 @@ class ActionModule(LookingAction):
         due, names = [], [subject.name for subject in chosen]
         if not _run.summary_of(self._facts)["reached"]:
             return due
-        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to or self._fixable(iptables_backend.ROLE)):
+        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to
+                                                                          or self._fixable(iptables_backend.ROLE)):
             result = next((each.result for each in done if each.subject.name == _BACKEND), None)
             due += turns.of_backend(self._facts, settings[_BACKEND], result)
-        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"] if self._up_to is None else self._up_to == "disruptive"):
+        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"]
+                                if self._up_to is None else self._up_to == "disruptive"):
             due += turns.of_kubelet(self._facts)
         return due
 
@@ -189,8 +198,10 @@ class ActionModule(LookingAction):
         result = results.of_task(done, due, self._exported)
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
         if changes:
-            self._show("%s: %s" % ("would change" if self._task.check_mode else "changed", ", ".join(dict.fromkeys(changes))))
-        reasons = results.reasons_to_fail(done, _run.summary_of(self._facts), plain(self._variables.get("inventory_hostname")))
+            self._show("%s: %s" % ("would change" if self._task.check_mode else "changed",
+                                   ", ".join(dict.fromkeys(changes))))
+        reasons = results.reasons_to_fail(done, _run.summary_of(self._facts),
+                                          plain(self._variables.get("inventory_hostname")))
         result["failures"] = [escaped(reason) for reason in reasons]
         if reasons:
             result["msg"] = "; ".join(result["failures"])

@@ -29,17 +29,21 @@ class ActionModule(Action):
     def work(self, arguments, task_vars):
         options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
         host = plain(task_vars.get("inventory_hostname"))
-        levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"], options["unreached"])
+        levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
+                                          options["unreached"])
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
-        sentence = _verdict.not_fit(levels["fail"], _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
-        result = {"changed": False, "blocked": blocked, "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
+        sentence = _verdict.not_fit(levels["fail"],
+                                    _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
+        result = {"changed": False, "blocked": blocked,
+                  "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
                   "msg": "" if options["mode"] == "never" else escaped(sentence)}
         if blocked and options["mode"] == "fail":
             # A host that fails lists only the findings that block it, without the warnings.
             return dict(result, failed=True)
         result["warned"] = [escaped(text) for text in _verdict.sentences(levels["warn"])]
         if options["mode"] != "never":
-            result["warnings"] = ["%s: %s" % (escaped(host), text) for text in [result["msg"]] * blocked + result["warned"]]
+            result["warnings"] = ["%s: %s" % (escaped(host), text)
+                                  for text in [result["msg"]] * blocked + result["warned"]]
         return result
 
 

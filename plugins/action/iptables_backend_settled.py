@@ -32,9 +32,10 @@ class ActionModule(LookingAction):
         before = _run.findings_of(task_vars.get("ansible_facts"))
         until = time.monotonic() + arguments.get("timeout", 300)
         while True:
-            facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars, before,
-                                with_evidence=place["evidence"])
-            missing = [escaped(text) for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
+            facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars,
+                                before, with_evidence=place["evidence"])
+            missing = [escaped(text)
+                       for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
             result = {"changed": False, "missing": missing, "ansible_facts": facts}
             if not missing:
                 return result

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of kubenode.netfilter.kubelet_restart: Ansible's own systemd_service, of whose answer only the documented part comes back."""
+"""Action of kubenode.netfilter.kubelet_restart: Ansible's own systemd_service, of whose answer only the documented part
+comes back."""
 
 from ..plugin_utils import _answer
 from ..plugin_utils._action import Action
@@ -15,6 +16,8 @@ class ActionModule(Action):
     OPTIONS = {"unit": {"type": "str", "required": True}}
 
     def work(self, arguments, task_vars):
-        answer = pipelined(self._connection, lambda: self._execute_module(
-            module_name="ansible.builtin.systemd_service", module_args={"name": arguments["unit"], "state": "restarted"}, task_vars=task_vars))
+        answer = pipelined(self._connection,
+                           lambda: self._execute_module(
+                               module_name="ansible.builtin.systemd_service",
+                               module_args={"name": arguments["unit"], "state": "restarted"}, task_vars=task_vars))
         return _answer.documented_part(answer, self.name())

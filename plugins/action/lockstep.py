@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of kubenode.netfilter.lockstep: fail where hosts do not keep in step, and say whether the host needs its turn."""
+"""Action of kubenode.netfilter.lockstep: fail where hosts do not keep in step, and say whether the host needs its
+turn."""
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _play

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of kubenode.netfilter.node_cordoned: ask the API server for a node, with kubectl on the host that the task is delegated to."""
+"""Action of kubenode.netfilter.node_cordoned: ask the API server for a node, with kubectl on the host that the task is
+delegated to."""
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -16,7 +17,8 @@ MOST_SECONDS = 60
 
 
 class ActionModule(Action):
-    """Asks in check mode too, since asking changes nothing. Whatever is answered, the task does not fail: it returns a doubt."""
+    """Asks in check mode too, since asking changes nothing. Whatever is answered, the task does not fail: it returns a
+    doubt."""
 
     TRANSFERS_FILES = True
     OPTIONS = {
@@ -33,11 +35,14 @@ class ActionModule(Action):
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
     def _asked(self, arguments, task_vars):
-        """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be asked."""
-        command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json", "--request-timeout=%ds" % REQUEST_SECONDS]
+        """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be
+        asked."""
+        command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json",
+                                          "--request-timeout=%ds" % REQUEST_SECONDS]
         try:
             with deadline(MOST_SECONDS):
-                return plain(self._execute_module(module_name="ansible.legacy.command", module_args={"argv": command}, task_vars=task_vars))
+                return plain(self._execute_module(module_name="ansible.legacy.command", module_args={"argv": command},
+                                                  task_vars=task_vars))
         except Overdue:
             return {"msg": "kubectl did not answer within %d seconds" % MOST_SECONDS}
         except AnsibleConnectionFailure as error:

@@ -19,8 +19,8 @@ class ActionModule(Action):
     _supports_async = False
 
     def arguments(self, task_vars):
-        """None: the module checks its own, on the node. But the variables of the roles are checked here, for a role that only undoes
-        never calls assess."""
+        """None: the module checks its own, on the node. But the variables of the roles are checked here, for a role
+        that only undoes never calls assess."""
         _policy.refuse_wrong_variables(task_vars, templating(self._templar))
         return {}
 

@@ -37,7 +37,8 @@ TERMINAL = _terminal_width()
 class ActionModule(Action):
     """Runs on the controller alone; it writes in check mode too, a report is what an audit is for.
 
-    With `run_once` it reports the whole batch. A strategy without lockstep runs it for each host all the same: then it reports that host.
+    With `run_once` it reports the whole batch. A strategy without lockstep runs it for each host all the same: then it
+    reports that host.
     """
 
     _requires_connection = False
@@ -69,13 +70,15 @@ class ActionModule(Action):
         if problems:
             result["warnings"] = problems
         if "terminal" in formats:
-            result.update(_shown([reports[name] for name in mine], fleet if complete else None, files, arguments.get("details") or "auto"))
+            result.update(_shown([reports[name] for name in mine], fleet if complete else None, files,
+                                 arguments.get("details") or "auto"))
         return result
 
 
 def _written(folder, reports, fleet, texts, once):
-    """(files, problems, whether the roll-up is one to show): writes the files of the hosts, and those of the run last, so that they never name a
-    file that is not there. A file of one host that cannot be written is a problem, and costs no other host its own."""
+    """(files, problems, whether the roll-up is one to show): writes the files of the hosts, and those of the run last,
+    so that they never name a file that is not there. A file of one host that cannot be written is a problem, and costs
+    no other host its own."""
     files, problems = [], []
     with _store.opened(folder) as opened:
         for name in sorted(reports):

@@ -14,7 +14,8 @@ from ..plugin_utils._render.text import escaped, some
 
 
 class ActionModule(Action):
-    """Runs once for a batch, behind its gate, on the controller alone. It never fails a host: those that fail have failed already."""
+    """Runs once for a batch, behind its gate, on the controller alone. It never fails a host: those that fail have
+    failed already."""
 
     _requires_connection = False
     OPTIONS = {
@@ -26,7 +27,8 @@ class ActionModule(Action):
     def work(self, arguments, task_vars):
         percentage = _rollout.checked_percentage(arguments.get("max_fail_percentage") or 0, "max_fail_percentage")
         names, _batch, alive = _play.hosts_of(task_vars)
-        batch, later = _rollout.batch_of(names, plain(self._task.get_play().serial), plain(task_vars["inventory_hostname"]))
+        batch, later = _rollout.batch_of(names, plain(self._task.get_play().serial),
+                                         plain(task_vars["inventory_hostname"]))
         lost = [name for name in batch if name not in alive]
         ended = bool(later) and _rollout.ends(lost, batch, percentage)
         formats = arguments.get("formats") or ["json"]
@@ -40,7 +42,8 @@ class ActionModule(Action):
 
 
 def _rewritten(folder, names, later, hostvars, formats):
-    """The report was written before the gate of its batch; the files of the run now name the hosts that the rollout leaves out."""
+    """The report was written before the gate of its batch; the files of the run now name the hosts that the rollout
+    leaves out."""
     reports = _fleet.reports_of(names, hostvars)
     fleet = _fleet.roll_up(names, reports, left_out=set(later))
     with _store.opened(folder) as opened:
@@ -48,5 +51,6 @@ def _rewritten(folder, names, later, hostvars, formats):
 
 
 def _sentence(lost, batch, percentage, later):
-    return escaped("The rollout ends with this batch: %d of its %d hosts blocked, failed or unreachable (%s), and max_fail_percentage is %d. "
-                   "Not reached by the rollout: %s." % (len(lost), len(batch), some(lost), percentage, some(later)))
+    return escaped("The rollout ends with this batch: %d of its %d hosts blocked, failed or unreachable (%s), and "
+                   "max_fail_percentage is %d. Not reached by the rollout: %s."
+                   % (len(lost), len(batch), some(lost), percentage, some(later)))

@@ -33,8 +33,9 @@ attributes:
   diff_mode:
     support: full
     description:
-      - The diff shows the changed lines of every file, and every module to be loaded. Secrets are masked, such as values behind a name like
-        token, password or key, and credentials of a URL. Rules, sysctls and the record of the changes are shown as they are.
+      - The diff shows the changed lines of every file, and every module to be loaded. Secrets are masked, such as
+        values behind a name like token, password or key, and credentials of a URL. Rules, sysctls and the record of the
+        changes are shown as they are.
       - Other lines never leave the node. Of one file at most 200 lines are shown; further lines are counted.
   idempotent:
     support: full
@@ -56,14 +57,16 @@ attributes:
     description: Supports being used with the C(async) keyword.
   check_mode:
     support: full
-    description: Can run in check mode and return the same as without it; files on the controller are written then as well.
+    description: Can run in check mode and return the same as without it; files on the controller are written then as
+      well.
   diff_mode:
     support: none
     description: Returns details on what has changed in diff mode.
     details: No host is ever changed.
   idempotent:
     support: full
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
 """
 
     # Which tree is looked at, and as what.
@@ -79,10 +82,11 @@ options:
   place:
     description:
       - Kind of place that the tree is. V(auto) detects it; over a chroot connection an image looks like V(/).
-      - A tree without programs is a part of a node's files. To a module that only looks it is a V(bundle), to one that changes it a V(image).
+      - A tree without programs is a part of a node's files. To a module that only looks it is a V(bundle), to one that
+        changes it a V(image).
       - Only in a V(live) place the running kernel is read, modules are loaded and commands are started.
-      - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. A missing file was not collected, and is
-        V(uncollected) in C(collected) instead of V(absent).
+      - V(bundle) is the tree of a support bundle as M(kubenode.netfilter.assess) lays it out. A missing file was not
+        collected, and is V(uncollected) in C(collected) instead of V(absent).
     type: str
     choices: [auto, live, image, container, bundle]
     default: auto

@@ -8,8 +8,8 @@ name: assessed
 short_description: Whether this run has assessed a host
 version_added: 0.1.0
 description:
-  - True where the facts of a host hold findings that M(kubenode.netfilter.assess) made in this very run of Ansible for the requested
-    sections. Findings of an earlier run, from a fact cache, do not count.
+  - True where the facts of a host hold findings that M(kubenode.netfilter.assess) made in this very run of Ansible for
+    the requested sections. Findings of an earlier run, from a fact cache, do not count.
 options:
   _input:
     description: The C(ansible_facts) of a host.

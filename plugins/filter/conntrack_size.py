@@ -9,10 +9,10 @@ short_description: Size of the conntrack table that a node needs
 version_added: 0.1.0
 description:
   - The limit is so high that the peak of connections fills at most O(used_percent) of the table.
-  - It is at least the value that kube-proxy writes at its start, because kube-proxy overwrites any other value. If kube-proxy does not set
-    the limit, it is at least the default of kube-proxy (131072, and 32768 for each processor).
-  - It is rounded up to a power of two. Where that is more than O(ceiling), or than O(memory_percent) of the memory at 400 bytes for an entry,
-    it is rounded down to a power of two below that, and RV(_value) names the bound.
+  - It is at least the value that kube-proxy writes at its start, because kube-proxy overwrites any other value. If
+    kube-proxy does not set the limit, it is at least the default of kube-proxy (131072, and 32768 for each processor).
+  - It is rounded up to a power of two. Where that is more than O(ceiling), or than O(memory_percent) of the memory at
+    400 bytes for an entry, it is rounded down to a power of two below that, and RV(_value) names the bound.
 options:
   _input:
     description: Memory of the node in bytes.
@@ -45,7 +45,8 @@ options:
   kubernetes_version:
     description:
       - Version of kube-proxy; from 1.36 on it has an upper bound of its own.
-      - Without a version that bound is unknown; if the bound would matter, the result then has no statement about kube-proxy.
+      - Without a version that bound is unknown; if the bound would matter, the result then has no statement about
+        kube-proxy.
     type: str
   max_per_core:
     description: Its setting conntrack.maxPerCore; V(0) means that it does not set the limit.
@@ -70,7 +71,8 @@ EXAMPLES = r"""
     dest: /etc/sysctl.d/90-conntrack.conf
     mode: "0644"
   vars:
-    size: "{{ (ansible_facts.memtotal_mb * 1048576) | kubenode.netfilter.conntrack_size(cpus=ansible_facts.processor_nproc, max_per_core=0) }}"
+    size: "{{ (ansible_facts.memtotal_mb * 1048576)
+      | kubenode.netfilter.conntrack_size(cpus=ansible_facts.processor_nproc, max_per_core=0) }}"
 """
 
 RETURN = r"""
@@ -78,7 +80,8 @@ _value:
   description:
     - C(max) and C(buckets) to set, C(table_bytes) that a full table of that size takes, C(needed) by the peak alone.
     - C(limited_by) is V(memory), V(ceiling) or null, C(because) a sentence.
-    - C(advice) names the setting that keeps kube-proxy from overwriting the limit, null where kube-proxy does not overwrite it.
+    - C(advice) names the setting that keeps kube-proxy from overwriting the limit, null where kube-proxy does not
+      overwrite it.
   type: dict
 """
 
@@ -90,7 +93,8 @@ from ..plugin_utils._plain import plain
 @telling
 def conntrack_size(memory_bytes, cpus=None, **options):
     """Type check and call."""
-    return _conntrack_need.size_of(plain(memory_bytes), plain(cpus), {name: plain(value) for name, value in options.items()})
+    return _conntrack_need.size_of(plain(memory_bytes), plain(cpus),
+                                   {name: plain(value) for name, value in options.items()})
 
 
 class FilterModule:

@@ -24,7 +24,8 @@ options:
     description: Only findings that this role fixes.
     type: str
   place:
-    description: Kind of place that the host is. In an V(image) no program runs that could be disrupted, so V(guarded) includes V(disruptive) there.
+    description: Kind of place that the host is. In an V(image) no program runs that could be disrupted, so V(guarded)
+      includes V(disruptive) there.
     type: str
     choices: [live, image, container]
 author:
@@ -34,7 +35,8 @@ author:
 EXAMPLES = r"""
 - name: Tell what a run with preflight_fix=guarded would work on
   ansible.builtin.debug:
-    msg: "{{ ansible_facts['node_assess_findings'] | kubenode.netfilter.fixable('guarded') | map(attribute='check') | unique }}"
+    msg: "{{ ansible_facts['node_assess_findings'] | kubenode.netfilter.fixable('guarded') | map(attribute='check')
+      | unique }}"
 """
 
 RETURN = r"""

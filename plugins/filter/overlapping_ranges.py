@@ -8,7 +8,8 @@ name: overlapping_ranges
 short_description: Address ranges that overlap
 version_added: 0.1.0
 description:
-  - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and returns each pair that shares addresses.
+  - Compares named lists of ranges with each other, such as those of pods, Services and nodes, and returns each pair
+    that shares addresses.
   - Ranges below the same name may overlap. IPv4 and IPv6 ranges never overlap.
 options:
   _input:
@@ -22,7 +23,8 @@ author:
 EXAMPLES = r"""
 - name: Stop before a cluster is set up whose ranges overlap
   ansible.builtin.assert:
-    that: "{'pods': ['10.244.0.0/16'], 'Services': ['10.96.0.0/12'], 'nodes': node_ranges} | kubenode.netfilter.overlapping_ranges | length == 0"
+    that: "{'pods': ['10.244.0.0/16'], 'Services': ['10.96.0.0/12'], 'nodes': node_ranges}
+      | kubenode.netfilter.overlapping_ranges | length == 0"
 """
 
 RETURN = r"""

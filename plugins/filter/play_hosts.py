@@ -8,8 +8,8 @@ name: play_hosts
 short_description: Check the host pattern of the collection's playbooks
 version_added: 0.1.0
 description:
-  - Returns the host pattern unchanged, for the keyword C(hosts) of a play, and fails with one sentence if it matches no host.
-    Ansible itself skips such a play and ends with status 0.
+  - Returns the host pattern unchanged, for the keyword C(hosts) of a play, and fails with one sentence if it matches no
+    host. Ansible itself skips such a play and ends with status 0.
   - It is evaluated before any node is contacted. C(--syntax-check) passes, since it often has no inventory.
 options:
   _input:
@@ -28,7 +28,8 @@ options:
     description: The pattern of C(--limit), which Ansible has in the variable C(ansible_limit).
     type: str
   tags:
-    description: The tags of C(--tags), which Ansible has in the variable C(ansible_run_tags). A misspelt tag of the playbooks is refused.
+    description: The tags of C(--tags), which Ansible has in the variable C(ansible_run_tags). A misspelt tag of the
+      playbooks is refused.
     type: list
     elements: str
     default: []
@@ -64,7 +65,8 @@ def play_hosts(pattern, groups=None, name="hosts", limit=None, tags=()):
         raise BadInput("needs a host pattern or a list of them, not %s (%s)" % (type(pattern).__name__, plain(name)))
     _rollout.check_tags(plain(tags), set(_TAGS).union(_policy.tunable_roles()))
     if not _play.is_only_parsed():
-        _rollout.check_hosts(plain(name), pattern, _play.matches(pattern, groups, limit), set(groups).union(*groups.values()), limit)
+        _rollout.check_hosts(plain(name), pattern, _play.matches(pattern, groups, limit),
+                             set(groups).union(*groups.values()), limit)
     return pattern
 
 

@@ -8,8 +8,8 @@ name: play_serial
 short_description: Check the batches of a rollout
 version_added: 0.1.0
 description:
-  - Returns the sizes of the batches as a list, for the keyword C(serial) of a play, and fails with one sentence if one of them is not a size.
-    Ansible itself takes V(0), V(-1) and an empty list for all hosts at once.
+  - Returns the sizes of the batches as a list, for the keyword C(serial) of a play, and fails with one sentence if one
+    of them is not a size. Ansible itself takes V(0), V(-1) and an empty list for all hosts at once.
   - It is evaluated before any node is contacted.
 options:
   _input:
@@ -17,7 +17,8 @@ options:
     type: raw
     required: true
   check_mode:
-    description: The variable C(ansible_check_mode). If it is true, all hosts are one batch, because check mode changes nothing.
+    description: The variable C(ansible_check_mode). If it is true, all hosts are one batch, because check mode changes
+      nothing.
     type: bool
     default: false
   max_fail_percentage:

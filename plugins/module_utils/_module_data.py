@@ -49,12 +49,13 @@ CONFIG_SYMBOLS = {
     "dummy": [("DUMMY", None, None)],
 }
 
-# Options without which no module of these names is built: (cause, options, beginnings of the names). NETFILTER is inside NET and INET (net/Kconfig);
-# net/netfilter, its relatives of IPv4, IPv6 and bridges, ipset and IPVS are inside NETFILTER; from 6.17 on the legacy tables are inside
-# NETFILTER_XTABLES_LEGACY (net/netfilter/Kconfig).
+# Options without which no module of these names is built: (cause, options, beginnings of the names). NETFILTER is
+# inside NET and INET (net/Kconfig); net/netfilter, its relatives of IPv4, IPv6 and bridges, ipset and IPVS are inside
+# NETFILTER; from 6.17 on the legacy tables are inside NETFILTER_XTABLES_LEGACY (net/netfilter/Kconfig).
 WIDE_OPTIONS = (
     ("netfilter_off", ("NET", "INET", "NETFILTER"), (
-        "x_tables", "ip_tables", "ip6_tables", "iptable_", "ip6table_", "xt_", "ipt_", "ip6t_", "nf_", "nft_", "nfnetlink", "ip_set", "ip_vs", "br_netfilter")),
+        "x_tables", "ip_tables", "ip6_tables", "iptable_", "ip6table_", "xt_", "ipt_", "ip6t_", "nf_", "nft_",
+        "nfnetlink", "ip_set", "ip_vs", "br_netfilter")),
     ("legacy_off", ("NETFILTER_XTABLES_LEGACY",), ("ip_tables", "ip6_tables", "iptable_", "ip6table_")),
 )
 
@@ -77,16 +78,18 @@ PROC_PROOFS = {
     "ip6_tables": "/proc/net/ip6_tables_names",
 }
 
-# Module -> modules or beginnings of names that do not load without it (modules.dep of 6.1): where one of these is loaded, the module is there,
-# listed or not.
+# Module -> modules or beginnings of names that do not load without it (modules.dep of 6.1): where one of these is
+# loaded, the module is there, listed or not.
 PROVEN_BY = {
     "x_tables": ("xt_", "ipt_", "ip6t_", "iptable_", "ip6table_", "ip_tables", "ip6_tables", "nft_compat"),
     "ip_tables": ("iptable_",),
     "ip6_tables": ("ip6table_",),
     "nf_tables": ("nft_",),
-    "nf_nat": ("iptable_nat", "ip6table_nat", "xt_nat", "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat", "nft_nat", "nft_masq"),
-    "nf_conntrack": ("nf_nat", "iptable_nat", "ip6table_nat", "xt_conntrack", "xt_connmark", "xt_CT", "xt_nat", "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat",
-                     "nft_ct", "nft_nat", "nft_masq", "nf_conntrack_netlink", "ip_vs"),
+    "nf_nat": ("iptable_nat", "ip6table_nat", "xt_nat", "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat", "nft_nat",
+               "nft_masq"),
+    "nf_conntrack": ("nf_nat", "iptable_nat", "ip6table_nat", "xt_conntrack", "xt_connmark", "xt_CT", "xt_nat",
+                     "xt_MASQUERADE", "xt_REDIRECT", "nft_chain_nat", "nft_ct", "nft_nat", "nft_masq",
+                     "nf_conntrack_netlink", "ip_vs"),
     "ip_set": ("ip_set_", "xt_set"),
     "ip_vs": ("ip_vs_", "xt_ipvs"),
     "nfnetlink_acct": ("xt_nfacct",),

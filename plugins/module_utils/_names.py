@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of kernel modules, and of what a support bundle is laid out with: the one place that knows how they are spelt. PRIVATE to the collection."""
+"""Names of kernel modules, and of what a support bundle is laid out with: the one place that knows how they are spelt.
+PRIVATE to the collection."""
 
 import re
 
@@ -9,7 +10,8 @@ from ._errors import BadInput
 
 # A source of evidence that a support bundle does not hold: nothing is known of it.
 UNCOLLECTED = "uncollected"
-# What the layout of a bundle adds to the tree: outputs of commands, rules in any form, which folders are whole, and what was recognised.
+# What the layout of a bundle adds to the tree: outputs of commands, rules in any form, which folders are whole, and
+# what was recognised.
 BUNDLE_FOLDER = "/.kubenode-bundle"
 BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
@@ -52,7 +54,8 @@ def checked(names):
     for name in names:
         if not is_name(name):
             raise BadInput(
-                "%r is not a kernel module name; give names such as nf_conntrack (letters, digits, '_', '-', ':', '.', no path)" % (name,))
+                "%r is not a kernel module name; give names such as nf_conntrack (letters, digits, '_', '-', ':', '.', "
+                "no path)" % (name,))
         if normalise(name) not in done:
             done.append(normalise(name))
     return done

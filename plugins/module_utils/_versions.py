@@ -20,7 +20,8 @@ def order(version):
 
 
 def within(version, since=None, before=None):
-    """True where `since` <= `version` < `before`, comparing as many numbers as the bound has; None if `version` has no numbers."""
+    """True where `since` <= `version` < `before`, comparing as many numbers as the bound has; None if `version` has no
+    numbers."""
     have = numbers(version)
     if not have:
         return None

@@ -11,10 +11,10 @@ version_added: 0.1.0
 description:
   - Runs M(kubenode.netfilter.node_facts) on the node and the checks of the collection on the controller, in one task.
   - The policy is the defaults of role C(node_policy), overridden by the C(node_policy_*) variables of the host.
-  - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do wrong values of
-    the other variables of the collection's roles.
-  - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are V(unknown), with the
-    reason, and a warning is printed. It fails the task only with O(unreachable=fail).
+  - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do
+    wrong values of the other variables of the collection's roles.
+  - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are
+    V(unknown), with the reason, and a warning is printed. It fails the task only with O(unreachable=fail).
   - Nothing is changed, in check mode or out of it.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -33,7 +33,8 @@ attributes:
     support: none
     details: Nothing is ever changed.
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
     support: full
 options:
   gather_subset:
@@ -42,7 +43,8 @@ options:
       - The default is the sections that the selected checks need.
     type: list
     elements: str
-    choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, flush_hooks, conntrack, ipvs, kubelet, kube_proxy, cni]
+    choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, flush_hooks, conntrack, ipvs,
+              kubelet, kube_proxy, cni]
   root:
     description: Path of the system tree to look at on the node, such as an unpacked image. By default the node itself.
     type: str
@@ -52,11 +54,12 @@ options:
     choices: [auto, live, image, container, bundle]
   bundle:
     description:
-      - Path of a support bundle on the controller to judge instead of a node. A folder, an archive (tar, also packed with gzip, bzip2, xz or
-        zstd) or a single dump.
-      - It is laid out as a tree in a private temporary folder, which is removed when the task ends. No host is contacted. The task needs the
-        connection plugin C(local).
-      - Checks of evidence that the bundle does not hold are skipped, and check C(BUNDLE001) lists the missing evidence once.
+      - Path of a support bundle on the controller to judge instead of a node. A folder, an archive (tar, also packed
+        with gzip, bzip2, xz or zstd) or a single dump.
+      - It is laid out as a tree in a private temporary folder, which is removed when the task ends. No host is
+        contacted. The task needs the connection plugin C(local).
+      - Checks of evidence that the bundle does not hold are skipped, and check C(BUNDLE001) lists the missing evidence
+        once.
     type: str
   kernel:
     description: Release of the installed kernel to judge, instead of the running kernel or the kernel that boots next.
@@ -69,7 +72,8 @@ options:
     elements: str
   checks:
     description:
-      - Run only checks with these ids, or whose ids match one of these patterns with C(*) and C(?), such as V(KMOD*) or V(CHAIN00?).
+      - Run only checks with these ids, or whose ids match one of these patterns with C(*) and C(?), such as V(KMOD*) or
+        V(CHAIN00?).
       - Combined with O(sections), a check runs where both allow it.
     type: list
     elements: str
@@ -83,16 +87,18 @@ options:
     default: 180
   settle:
     description:
-      - Seconds, at most V(86400), to look again while kube-proxy has just started and has not written its rules yet. V(0) judges the first
-        look; missing rules are unknown then.
+      - Seconds, at most V(86400), to look again while kube-proxy has just started and has not written its rules yet.
+        V(0) judges the first look; missing rules are unknown then.
     type: int
     default: 0
   evidence:
     description:
       - Whether all sections of the evidence are facts of the host afterwards.
-      - By default only the sections that fixes rest on are kept, because Ansible copies the facts of a host for every task.
+      - By default only the sections that fixes rest on are kept, because Ansible copies the facts of a host for every
+        task.
       - Set it where later tasks read other sections, or call M(kubenode.netfilter.report) with
-        O(kubenode.netfilter.report#module:evidence=true). With the variable C(node_report_evidence) of the host all sections are kept, too.
+        O(kubenode.netfilter.report#module:evidence=true). With the variable C(node_report_evidence) of the host all
+        sections are kept, too.
     type: bool
     default: false
   unreachable:
@@ -109,7 +115,8 @@ options:
         description: The part of a role, as C(fix.part) of a check names it.
         type: str
         required: true
-        choices: [modules, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend, migrated]
+        choices: [modules, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend,
+                  migrated]
       text:
         description: The error.
         type: str
@@ -137,10 +144,12 @@ EXAMPLES = r"""
 RETURN = r"""
 ansible_facts:
   description:
-    - Facts of the host. Besides those listed here, the sections C(node_host), C(node_kernel_modules), C(node_iptables_backend),
-      C(node_conntrack) and C(node_kubelet) of M(kubenode.netfilter.node_facts), which fixes rest on, and with O(evidence) all sections that
-      were collected. Of the kernel modules only the ones that the node or one of its sysctls needs are listed.
-    - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its checks are unknown.
+    - Facts of the host. Besides those listed here, the sections C(node_host), C(node_kernel_modules),
+      C(node_iptables_backend), C(node_conntrack) and C(node_kubelet) of M(kubenode.netfilter.node_facts), which fixes
+      rest on, and with O(evidence) all sections that were collected. Of the kernel modules only the ones that the node
+      or one of its sysctls needs are listed.
+    - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its
+      checks are unknown.
   returned: always
   type: dict
   contains:
@@ -151,20 +160,24 @@ ansible_facts:
       returned: always
       contains:
         check: {description: Id of the check., type: str, returned: always, sample: KMOD003}
-        subject: {description: The subject; empty where the check concerns the whole node., type: str, returned: always, sample: nf_conntrack}
+        subject: {description: The subject; empty where the check concerns the whole node., type: str, returned: always,
+                  sample: nf_conntrack}
         title: {description: The requirement., type: str, returned: always, sample: The node forwards packets}
-        problem: {description: 'The fault, in one sentence; null if the check neither fails nor is waived, or has no such sentence.', type: str,
-                  returned: always, sample: 'The node does not forward packets: net.ipv4.ip_forward is 0, must be 1'}
+        problem: {description: 'The fault, in one sentence; null if the check neither fails nor is waived, or has no
+                    such sentence.', type: str, returned: always,
+                  sample: 'The node does not forward packets: net.ipv4.ip_forward is 0, must be 1'}
         status: {description: 'One of pass, fail, skip, unknown, waived.', type: str, returned: always, sample: fail}
         severity: {description: 'One of info, low, medium, high.', type: str, returned: always, sample: high}
         observed: {description: The found value., type: str, returned: always}
         expected: {description: The wanted value., type: str, returned: always}
-        reason: {description: 'The reason of the requirement for this node, or of the status unknown or skip.', type: str, returned: always}
+        reason: {description: 'The reason of the requirement for this node, or of the status unknown or skip.',
+                 type: str, returned: always}
         remediation: {description: The fix., type: str, returned: always}
         waiver: {description: 'The waiver that applies or has expired, or null.', type: str, returned: always}
         outcome:
           description:
-            - What M(kubenode.netfilter.fix) did about it, V(fixed), V(would fix) (in check mode), V(refused) or V(failed). Null where it did nothing.
+            - What M(kubenode.netfilter.fix) did about it, V(fixed), V(would fix) (in check mode), V(refused) or
+              V(failed). Null where it did nothing.
             - The reason of a refusal or failure is at the end of C(reason).
           type: str
           returned: always
@@ -175,7 +188,8 @@ ansible_facts:
       elements: dict
       returned: always
       contains:
-        subject: {description: 'Name, or names of modules of which one is enough.', type: str, returned: always, sample: nf_conntrack}
+        subject: {description: 'Name, or names of modules of which one is enough.', type: str, returned: always,
+                  sample: nf_conntrack}
         name: {description: The alternative with the best state., type: str, returned: always, sample: nf_conntrack}
         any_of: {description: The alternatives., type: list, elements: str, returned: always}
         optional: {description: Whether its absence is only reported., type: bool, returned: always}
@@ -203,17 +217,22 @@ ansible_facts:
         unknown: {description: Findings that are unknown., type: int, returned: always, sample: 0}
         waived: {description: Findings that are waived., type: int, returned: always, sample: 0}
         worst: {description: 'The worst severity that fails, or null.', type: str, returned: always, sample: medium}
-        run: {description: The run of Ansible that assessed the node., type: str, returned: always, sample: 20261122T114153Z-24994}
+        run: {description: The run of Ansible that assessed the node., type: str, returned: always,
+              sample: 20261122T114153Z-24994}
         reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}
-        reason: {description: 'Why it was not, or null.', type: str, returned: always, sample: 'unreachable: no route to host'}
-        os: {description: 'Name of the operating system, or null.', type: str, returned: always, sample: Debian GNU/Linux 12}
+        reason: {description: 'Why it was not, or null.', type: str, returned: always,
+                 sample: 'unreachable: no route to host'}
+        os: {description: 'Name of the operating system, or null.', type: str, returned: always,
+             sample: Debian GNU/Linux 12}
         place: {description: 'Kind of place, or null.', type: str, returned: always, sample: live}
-        kubelet: {description: 'Whether it is a node: V(running), V(installed), V(absent), or null where that is not known.', type: str,
-                  returned: always, sample: running}
-        kernel: {description: 'The kernel that was judged, or null.', type: str, returned: always, sample: kernel 6.1.0-49-amd64}
-        immutable: {description: Whether nothing can be changed on the node., type: bool, returned: always, sample: false}
-        needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.', type: str, returned: always,
-                sample: 'ipvs mode, nft backend, Kubernetes 1.31'}
+        kubelet: {description: 'Whether it is a node: V(running), V(installed), V(absent), or null where that is not
+                    known.', type: str, returned: always, sample: running}
+        kernel: {description: 'The kernel that was judged, or null.', type: str, returned: always,
+                 sample: kernel 6.1.0-49-amd64}
+        immutable: {description: Whether nothing can be changed on the node., type: bool, returned: always,
+                    sample: false}
+        needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.',
+                type: str, returned: always, sample: 'ipvs mode, nft backend, Kubernetes 1.31'}
         disabled:
           description: Checks of this run that C(node_policy_disabled_checks) disables.
           type: list
@@ -242,15 +261,18 @@ ansible_facts:
           contains:
             check: {description: Id of the check., type: str, returned: always, sample: KMOD010}
             subject: {description: Pattern for the subject., type: str, returned: always, sample: 'xt_*'}
-            matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is unknown.', type: bool,
-                      returned: always, sample: false}
+            matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is
+                        unknown.', type: bool, returned: always, sample: false}
     node_assess_digest:
-      description: Digest of kube-proxy's chains, see RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).
+      description: Digest of kube-proxy's chains, see
+        RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).
       type: dict
       returned: where the iptables_chains section was collected
       contains:
-        services: {description: Digest of all Services; null where unknown., type: str, returned: always, sample: 4f0f6c1a5b3e7a2f}
-        endpoints: {description: The same with their endpoints; null where unknown., type: str, returned: always, sample: 9a1c2b3d4e5f6071}
+        services: {description: Digest of all Services; null where unknown., type: str, returned: always,
+                   sample: 4f0f6c1a5b3e7a2f}
+        endpoints: {description: The same with their endpoints; null where unknown., type: str, returned: always,
+                    sample: 9a1c2b3d4e5f6071}
         service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
         endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
@@ -266,8 +288,10 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            used_percent: {description: Share of the table that the peak may fill., type: int, returned: always, sample: 60}
-            memory_percent: {description: Share of the memory that the table may take., type: int, returned: always, sample: 5}
+            used_percent: {description: Share of the table that the peak may fill., type: int, returned: always,
+                           sample: 60}
+            memory_percent: {description: Share of the memory that the table may take., type: int, returned: always,
+                             sample: 5}
             ceiling: {description: The highest limit to set., type: int, returned: always, sample: 1048576}
             peak: {description: Peak by the policy., type: int, returned: always, sample: 0}
             earlier: {description: Peak by an earlier report., type: int, returned: always, sample: 20480}

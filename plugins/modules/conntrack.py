@@ -9,23 +9,27 @@ module: conntrack
 short_description: Set the size of a node's conntrack table, now and at boot
 version_added: 0.1.0
 description:
-  - Sets the limit of the conntrack table, its buckets and timeouts, and the sysctls of bridges and forwarding, as one set. The requested values
-    are written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that bring the keys into one below
-    C(/etc/modules-load.d), and the values are set in the running kernel.
-  - The limit and the buckets are raised; only O(lower) allows to lower them. A value that another file of C(sysctl.d) sets is not lowered
-    either.
-  - If buckets and a limit are set at boot, one file below C(/etc/modprobe.d) sets the buckets for the module as well (C(hashsize)). That option
-    alone would make the limit eight times as much, so it is never written without the line for the limit. It has no effect where nf_conntrack is
-    built into the kernel; there C(sysctl.d) sets the buckets, and C(nf_conntrack.hashsize) on the command line does so from the start.
-  - Each value is read again after it was set. Its value after the next boot and after kube-proxy's next start is predicted as in
-    M(kubenode.netfilter.conntrack_facts).
-  - Files and values are tested before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as it was.
+  - Sets the limit of the conntrack table, its buckets and timeouts, and the sysctls of bridges and forwarding, as one
+    set. The requested values are written into one file below C(/etc/sysctl.d) whose name sorts last, the modules that
+    bring the keys into one below C(/etc/modules-load.d), and the values are set in the running kernel.
+  - The limit and the buckets are raised; only O(lower) allows to lower them. A value that another file of C(sysctl.d)
+    sets is not lowered either.
+  - If buckets and a limit are set at boot, one file below C(/etc/modprobe.d) sets the buckets for the module as well
+    (C(hashsize)). That option alone would make the limit eight times as much, so it is never written without the line
+    for the limit. It has no effect where nf_conntrack is built into the kernel; there C(sysctl.d) sets the buckets, and
+    C(nf_conntrack.hashsize) on the command line does so from the start.
+  - Each value is read again after it was set. Its value after the next boot and after kube-proxy's next start is
+    predicted as in M(kubenode.netfilter.conntrack_facts).
+  - Files and values are tested before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as
+    it was.
   - Keys that an earlier run wrote stay in the file until O(state=absent).
-  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/conntrack). They are written before the change is made, so a
-    run that is killed can be undone, or run again. The record also keeps the losses until the limit was raised, so that only later losses
-    count.
-  - In an image files are written and no value is set. In a container nothing is done, because the conntrack table belongs to the node.
-  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
+  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/conntrack). They are written before
+    the change is made, so a run that is killed can be undone, or run again. The record also keeps the losses until the
+    limit was raised, so that only later losses count.
+  - In an image files are written and no value is set. In a container nothing is done, because the conntrack table
+    belongs to the node.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
+    sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -39,8 +43,8 @@ options:
   state:
     description:
       - V(present) raises, sets and persists.
-      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left alone, and the module
-        fails with its name. Running values stay, unless O(lower) is set.
+      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left
+        alone, and the module fails with its name. Running values stay, unless O(lower) is set.
     type: str
     choices: [present, absent]
     default: present
@@ -48,26 +52,30 @@ options:
     description: The limit, C(net.netfilter.nf_conntrack_max).
     type: int
   buckets:
-    description: Buckets of the hash table, C(net.netfilter.nf_conntrack_buckets). The kernel rounds them up to whole pages.
+    description: Buckets of the hash table, C(net.netfilter.nf_conntrack_buckets). The kernel rounds them up to whole
+      pages.
     type: int
   resize:
     description:
-      - Whether the running hash table is enlarged. All entries move at once and packets wait meanwhile, which delays traffic on a busy node.
-      - V(auto) enlarges it if the limit is more than eight times the buckets, V(always) if it has fewer than O(buckets), V(never) only at the
-        next boot.
+      - Whether the running hash table is enlarged. All entries move at once and packets wait meanwhile, which delays
+        traffic on a busy node.
+      - V(auto) enlarges it if the limit is more than eight times the buckets, V(always) if it has fewer than
+        O(buckets), V(never) only at the next boot.
     type: str
     choices: [auto, always, never]
     default: auto
   timeouts:
     description:
       - Seconds by name, as C(tcp_timeout_established). They are set to exactly these values.
-      - Known are C(tcp_timeout_established), C(tcp_timeout_close_wait), C(tcp_timeout_time_wait), C(udp_timeout) and C(udp_timeout_stream).
+      - Known are C(tcp_timeout_established), C(tcp_timeout_close_wait), C(tcp_timeout_time_wait), C(udp_timeout) and
+        C(udp_timeout_stream).
     type: dict
     default: {}
   sysctls:
     description:
       - Keys that must be 1.
-      - Forwarding of IPv6 is refused on a live node whose default route comes from router advertisements and would be lost.
+      - Forwarding of IPv6 is refused on a live node whose default route comes from router advertisements and would be
+        lost.
     type: list
     elements: str
     choices:
@@ -78,13 +86,15 @@ options:
       - net.netfilter.nf_conntrack_tcp_be_liberal
     default: []
   modules:
-    description: Modules to list for the boot besides the modules that bring the keys, so that lines of other files for their keys are applied.
+    description: Modules to list for the boot besides the modules that bring the keys, so that lines of other files for
+      their keys are applied.
     type: list
     elements: str
     choices: [br_netfilter, nf_conntrack]
     default: []
   load:
-    description: Load a module that brings a key if it is not in the kernel. Otherwise the key takes effect at the next boot.
+    description: Load a module that brings a key if it is not in the kernel. Otherwise the key takes effect at the next
+      boot.
     type: bool
     default: false
   persist:
@@ -93,17 +103,18 @@ options:
     default: true
   lower:
     description:
-      - Set the limit and the buckets to exactly the requested values, lower ones too, and set a limit where none is set.
+      - Set the limit and the buckets to exactly the requested values, lower ones too, and set a limit where none is
+        set.
       - With O(state=absent), restore the previous values, unless they were changed since.
       - Never below the current number of connections.
     type: bool
     default: false
   comment_out_conflicts:
     description:
-      - Comment out a conflicting sysctl line of another file, which would undo a value at boot. A file of a package in C(sysctl.d) is left
-        alone and hidden by an edited copy in C(/etc/sysctl.d).
-      - This edits files of C(sysctl.d) whose names sort after O(file), C(/etc/sysctl.conf) and the files of ufw. Profiles of tuned and settings of
-        docker and kube-proxy are reported and stay.
+      - Comment out a conflicting sysctl line of another file, which would undo a value at boot. A file of a package in
+        C(sysctl.d) is left alone and hidden by an edited copy in C(/etc/sysctl.d).
+      - This edits files of C(sysctl.d) whose names sort after O(file), C(/etc/sysctl.conf) and the files of ufw.
+        Profiles of tuned and settings of docker and kube-proxy are reported and stay.
     type: bool
     default: false
   file:
@@ -147,11 +158,16 @@ settings:
   elements: dict
   contains:
     key: {description: The sysctl., type: str, returned: always, sample: net.netfilter.nf_conntrack_max}
-    wanted: {description: 'The target value; null if the key is not changed.', type: int, returned: always, sample: 524288}
-    before: {description: 'Its value before; null where it could not be read or does not exist.', type: int, returned: always, sample: 131072}
-    after: {description: 'Its value afterwards; in check mode the target of a run.', type: int, returned: always, sample: 524288}
-    at_boot: {description: 'Its value after the next boot; null where that is not known.', type: int, returned: always, sample: 524288}
-    after_kube_proxy: {description: 'Its value after kube-proxy has started; null where that is not known.', type: int, returned: always, sample: 131072}
+    wanted: {description: 'The target value; null if the key is not changed.', type: int, returned: always,
+             sample: 524288}
+    before: {description: 'Its value before; null where it could not be read or does not exist.', type: int,
+             returned: always, sample: 131072}
+    after: {description: 'Its value afterwards; in check mode the target of a run.', type: int, returned: always,
+            sample: 524288}
+    at_boot: {description: 'Its value after the next boot; null where that is not known.', type: int, returned: always,
+              sample: 524288}
+    after_kube_proxy: {description: 'Its value after kube-proxy has started; null where that is not known.', type: int,
+                       returned: always, sample: 131072}
     persisted: {description: Whether a line of O(file) sets it., type: bool, returned: always, sample: true}
     failed: {description: Whether it is not the requested value., type: bool, returned: always, sample: false}
     msg:

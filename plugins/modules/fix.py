@@ -9,13 +9,15 @@ module: fix
 short_description: Fix what the findings of this run allow, and look again
 version_added: 0.1.0
 description:
-  - Decides on the controller, from the findings of M(kubenode.netfilter.assess), which options M(kubenode.netfilter.kernel_modules),
-    M(kubenode.netfilter.conntrack), M(kubenode.netfilter.flush_hooks) and M(kubenode.netfilter.iptables_backend) get, and calls the ones that have
-    something to do, in this order, over one connection.
-  - Looks again once at the sections that changed, and records in each finding it worked on whether it was fixed, would be fixed (in check mode),
-    or why the fix was refused or failed.
-  - Options of the modules come from the variables of the roles, such as C(harden_conntrack_max), and from C(node_assess_root),
-    C(node_assess_place) and the other variables of role C(node_assess). Wrong values are refused before anything connects.
+  - Decides on the controller, from the findings of M(kubenode.netfilter.assess), which options
+    M(kubenode.netfilter.kernel_modules), M(kubenode.netfilter.conntrack), M(kubenode.netfilter.flush_hooks) and
+    M(kubenode.netfilter.iptables_backend) get, and calls the ones that have something to do, in this order, over one
+    connection.
+  - Looks again once at the sections that changed, and records in each finding it worked on whether it was fixed, would
+    be fixed (in check mode), or why the fix was refused or failed.
+  - Options of the modules come from the variables of the roles, such as C(harden_conntrack_max), and from
+    C(node_assess_root), C(node_assess_place) and the other variables of role C(node_assess). Wrong values are refused
+    before anything connects.
   - Sections that this run has not assessed are assessed first, within the sections that C(node_assess_sections) names.
   - Does not restart, reboot or work on one node after the other. RV(turns) lists such changes; the roles make them.
   - Skips a host with nothing to fix without a connection.
@@ -25,8 +27,8 @@ author:
 options:
   up_to:
     description:
-      - The furthest class of change. A class includes those before it. V(guarded) also lifts lines of modprobe.d that block a needed module,
-        and comments out conflicting sysctl lines; in an image it includes V(disruptive).
+      - The furthest class of change. A class includes those before it. V(guarded) also lifts lines of modprobe.d that
+        block a needed module, and comments out conflicting sysctl lines; in an image it includes V(disruptive).
       - Without it the variables of the roles alone decide, as in a play of your own that includes a role.
     type: str
     choices: [none, safe, guarded, disruptive]
@@ -42,8 +44,9 @@ options:
     default: present
   failure:
     description:
-      - What happens to a host where a change failed, where the programs could not be switched, or that was lost. V(fail) fails the host; V(warn)
-        prints the reason, for playbooks in which report and gate follow. With O(state=absent) a failure always fails the host.
+      - What happens to a host where a change failed, where the programs could not be switched, or that was lost.
+        V(fail) fails the host; V(warn) prints the reason, for playbooks in which report and gate follow. With
+        O(state=absent) a failure always fails the host.
     type: str
     choices: [fail, warn]
     default: fail
@@ -61,7 +64,8 @@ attributes:
     description: Returns the differences of all modules it calls.
     support: full
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
     support: full
 seealso:
   - module: kubenode.netfilter.assess
@@ -101,7 +105,8 @@ subjects:
     reasons: {description: Why findings stay., type: list, elements: str, returned: always, sample: []}
 turns:
   description:
-    - Changes that the roles make on one node after the other, V(clean_leftovers), V(migrate) (with a reboot) and V(restart_kubelet).
+    - Changes that the roles make on one node after the other, V(clean_leftovers), V(migrate) (with a reboot) and
+      V(restart_kubelet).
   returned: always
   type: list
   elements: str
@@ -118,7 +123,8 @@ msg:
   type: str
   sample: 'ip_vs: /etc/modprobe.d/cis.conf:3 blocks it: install ip_vs /bin/true'
 ansible_facts:
-  description: The facts of M(kubenode.netfilter.assess) that the look after the change brought, with the outcomes in the findings.
+  description: The facts of M(kubenode.netfilter.assess) that the look after the change brought, with the outcomes in
+    the findings.
   returned: where findings changed
   type: dict
   contains:

@@ -9,21 +9,27 @@ module: flush_hooks
 short_description: Remove hooks that flush the firewall from a node, reversibly
 version_added: 0.1.0
 description:
-  - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the danger of each.
-  - Of an administrator's script, or of a line in a table of cron and the like, only the one command is removed. Where the
-    command cannot simply be removed, C(:) replaces it. A restore of saved rules at boot stays and gets C(--noflush). The result must read
-    the same but for that command, and on a live node the script's own shell must parse it (C(sh -n)).
-  - A packaged unit is never edited. It gets a drop-in that clears a stop or reload that flushes, replaces a start that flushes by one with
-    C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node C(systemd-analyze verify) must accept the
-    drop-in without an ordering cycle before it is written; elsewhere the order is derived from the files.
-  - Saved rule sets lose the chains of Kubernetes and of its network plugin, with the rules that jump to them. No tool of the node is run on
-    them.
-  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/flush_hooks). They are written before the change is made,
-    so a run that is killed can be undone, or run again.
-  - Nothing is started, stopped, restarted or reloaded. Only C(systemctl daemon-reload) is run where units changed on a live node.
-  - Where a script adds rules after a flush that is removed, each further run adds them once more. The module warns of that.
+  - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the
+    danger of each.
+  - Of an administrator's script, or of a line in a table of cron and the like, only the one command is removed. Where
+    the command cannot simply be removed, C(:) replaces it. A restore of saved rules at boot stays and gets
+    C(--noflush). The result must read the same but for that command, and on a live node the script's own shell must
+    parse it (C(sh -n)).
+  - A packaged unit is never edited. It gets a drop-in that clears a stop or reload that flushes, replaces a start that
+    flushes by one with C(--noflush), orders it before kubelet, and refuses manual starts and stops. On a live node
+    C(systemd-analyze verify) must accept the drop-in without an ordering cycle before it is written; elsewhere the
+    order is derived from the files.
+  - Saved rule sets lose the chains of Kubernetes and of its network plugin, with the rules that jump to them. No tool
+    of the node is run on them.
+  - Backups and a record of every change are kept in C(/var/lib/kubenode-netfilter/flush_hooks). They are written before
+    the change is made, so a run that is killed can be undone, or run again.
+  - Nothing is started, stopped, restarted or reloaded. Only C(systemctl daemon-reload) is run where units changed on a
+    live node.
+  - Where a script adds rules after a flush that is removed, each further run adds them once more. The module warns of
+    that.
   - A file keeps its mode, owner, ACL, label and line endings.
-  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
+    sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -33,14 +39,15 @@ options:
   state:
     description:
       - V(present) removes the hooks.
-      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left alone, and the module
-        fails with its name.
+      - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left
+        alone, and the module fails with its name.
     type: str
     choices: [present, absent]
     default: present
   only:
     description:
-      - Change only these. Each is the path of a file, a path with a line (C(/opt/fw.sh:12)), the path of a directory, or the name of a unit.
+      - Change only these. Each is the path of a file, a path with a line (C(/opt/fw.sh:12)), the path of a directory,
+        or the name of a unit.
       - Empty for all.
     type: list
     elements: str
@@ -48,17 +55,18 @@ options:
   start:
     description:
       - The change to a unit that flushes when it starts.
-      - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A start that cannot be
-        changed like this, such as C(nft -f) of a configuration that flushes the whole ruleset, is left to the boot, before kubelet.
-      - V(mask) prevents its start, so its rules are no longer loaded. A unit whose own file is in C(/etc/systemd/system)
-        cannot be masked and is treated as with V(noflush).
+      - V(noflush) lets it restore with C(--noflush) where its program is known, or its command restores rules itself. A
+        start that cannot be changed like this, such as C(nft -f) of a configuration that flushes the whole ruleset, is
+        left to the boot, before kubelet.
+      - V(mask) prevents its start, so its rules are no longer loaded. A unit whose own file is in
+        C(/etc/systemd/system) cannot be masked and is treated as with V(noflush).
     type: str
     choices: [noflush, mask]
     default: noflush
   divert:
     description:
-      - Whether a packaged script that no unit runs is replaced by an edited copy. C(dpkg-divert) puts the packaged one aside, and upgrades do
-        not bring it back. Without C(dpkg) the script is reported and stays.
+      - Whether a packaged script that no unit runs is replaced by an edited copy. C(dpkg-divert) puts the packaged one
+        aside, and upgrades do not bring it back. Without C(dpkg) the script is reported and stays.
     type: bool
     default: false
   clean_saved:
@@ -66,16 +74,19 @@ options:
     type: bool
     default: true
   directories:
-    description: Directories that are searched for scripts in addition to the places from which a node runs scripts automatically.
+    description: Directories that are searched for scripts in addition to the places from which a node runs scripts
+      automatically.
     type: list
     elements: path
     default: [/usr/local/bin, /usr/local/sbin]
 notes:
-  - The first restore with C(--noflush) after a boot fills empty tables. Each further one would add the rules of built-in chains once more,
-    which is why manual starts are refused. Use C(iptables-restore) by hand, or reboot, to load other rules.
-  - If a script fails because a unit now refuses manual stops, remove the call from the script. This module does so in the scripts that it
-    finds.
-  - The scripts of Azure Linux and Photon no longer run, so their other commands, such as writing sysctls, are not run either.
+  - The first restore with C(--noflush) after a boot fills empty tables. Each further one would add the rules of
+    built-in chains once more, which is why manual starts are refused. Use C(iptables-restore) by hand, or reboot, to
+    load other rules.
+  - If a script fails because a unit now refuses manual stops, remove the call from the script. This module does so in
+    the scripts that it finds.
+  - The scripts of Azure Linux and Photon no longer run, so their other commands, such as writing sysctls, are not run
+    either.
 seealso:
   - module: kubenode.netfilter.flush_hooks_facts
 """
@@ -104,7 +115,8 @@ hooks:
   contains:
     path: {description: Its file., type: str, returned: always, sample: /usr/local/sbin/maintenance.sh}
     line: {description: Its line; null where it is the whole file or unit., type: int, returned: always, sample: 12}
-    command: {description: 'The command, secrets masked; null where none exists.', type: str, returned: always, sample: systemctl restart iptables}
+    command: {description: 'The command, secrets masked; null where none exists.', type: str, returned: always,
+              sample: systemctl restart iptables}
     kind:
       description: 'Kind of the file, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
       type: str
@@ -125,7 +137,8 @@ hooks:
     failed: {description: Whether the change was tried and failed., type: bool, returned: always, sample: false}
     msg: {description: 'The reason for no change, or the part that stays.', type: str, returned: always, sample: ''}
 files:
-  description: Files that were written, linked or removed, in that order. Backups, and what a killed run left behind, are not listed.
+  description: Files that were written, linked or removed, in that order. Backups, and what a killed run left behind,
+    are not listed.
   returned: always
   type: list
   elements: str
@@ -139,7 +152,8 @@ msg:
   description: What failed, in one sentence for each file or unit.
   returned: failure
   type: str
-  sample: '/opt/fw.sh is not put back: it was changed since; its former content is in /var/lib/kubenode-netfilter/flush_hooks/files/7d865e95'
+  sample: '/opt/fw.sh is not put back: it was changed since; its former content is in
+    /var/lib/kubenode-netfilter/flush_hooks/files/7d865e95'
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -164,7 +178,8 @@ def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     try:
         result = plan.run(module.params, module.check_mode)
-        for path, message in sorted({(row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == plan.DUPLICATES}):
+        for path, message in sorted({(row["path"], row["msg"]) for row in result["hooks"]
+                                     if row["msg"] == plan.DUPLICATES}):
             module.warn("%s: %s" % (path, message))
         module.exit_json(**result)
     except (_errors.BadInput, _errors.ChangeFailed) as error:

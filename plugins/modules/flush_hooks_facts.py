@@ -9,13 +9,16 @@ module: flush_hooks_facts
 short_description: Find commands that flush the firewall of a Kubernetes node, and their triggers
 version_added: 0.1.0
 description:
-  - A script or a service that flushes rules also removes the rules of Kubernetes and of the network plugin. kubelet sets up its chains once,
-    at its start, so a chain that it could not set up then stays broken until kubelet is restarted.
-  - It searches units of systemd with their drop-ins, the scripts that they run and that these scripts run, cron, cloud-init, the dispatchers of
-    NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev, logrotate, hooks of apt and dnf, the firewall services of
-    distributions with their settings, saved rule sets, and the directories that you name.
-  - For each command it returns the tables that it flushes, its trigger, and whether it is live. Comments, printed texts, here-documents that are
-    only written, functions that are never called and flushes of a program's own chains are no hooks.
+  - A script or a service that flushes rules also removes the rules of Kubernetes and of the network plugin. kubelet
+    sets up its chains once, at its start, so a chain that it could not set up then stays broken until kubelet is
+    restarted.
+  - It searches units of systemd with their drop-ins, the scripts that they run and that these scripts run, cron,
+    cloud-init, the dispatchers of NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev,
+    logrotate, hooks of apt and dnf, the firewall services of distributions with their settings, saved rule sets, and
+    the directories that you name.
+  - For each command it returns the tables that it flushes, its trigger, and whether it is live. Comments, printed
+    texts, here-documents that are only written, functions that are never called and flushes of a program's own chains
+    are no hooks.
   - It only reads files, and runs C(systemctl show) once on a live node. No script is run.
   - Scripts in languages other than shells and nft are not read; the ones with a word of the firewall are named.
 author:
@@ -67,10 +70,12 @@ ansible_facts:
           type: dict
           returned: always
           sample:
-            {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok, network_manager: absent,
-             networkd_dispatcher: absent, package_hooks: ok, rc_local: absent, saved_rules: absent, systemd: ok, udev: ok}
+            {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok,
+             network_manager: absent, networkd_dispatcher: absent, package_hooks: ok, rc_local: absent,
+             saved_rules: absent, systemd: ok, udev: ok}
         hooks:
-          description: One row for each command. Live commands come first, and automatic ones before commands that are run by hand.
+          description: One row for each command. Live commands come first, and automatic ones before commands that are
+            run by hand.
           type: list
           elements: dict
           returned: always
@@ -84,21 +89,22 @@ ansible_facts:
               sample: systemctl restart iptables
             kind:
               description:
-                - V(script), V(unit), V(cron), V(cloud_init), V(dispatcher), V(ifupdown), V(rc_local), V(init), V(udev), V(logrotate),
-                  V(package_hook), V(nft_config) or V(service_config) (a setting of a firewall service).
+                - V(script), V(unit), V(cron), V(cloud_init), V(dispatcher), V(ifupdown), V(rc_local), V(init), V(udev),
+                  V(logrotate), V(package_hook), V(nft_config) or V(service_config) (a setting of a firewall service).
               type: str
               returned: always
               sample: cron
             owner:
               description:
-                - V(administrator), V(package) or V(unknown), by the directory, and below C(/etc) by the lists of dpkg; databases of rpm are not read.
+                - V(administrator), V(package) or V(unknown), by the directory, and below C(/etc) by the lists of dpkg;
+                  databases of rpm are not read.
               type: str
               returned: always
               sample: administrator
             sort:
               description:
-                - V(flush), V(delete), V(policy), V(restore), V(ruleset), V(table), V(service) (a unit that does one of these), V(sets), V(ipvs),
-                  or V(module).
+                - V(flush), V(delete), V(policy), V(restore), V(ruleset), V(table), V(service) (a unit that does one of
+                  these), V(sets), V(ipvs), or V(module).
               type: str
               returned: always
               sample: service
@@ -108,21 +114,26 @@ ansible_facts:
               elements: str
               returned: always
               sample: [ipv4]
-            tables: {description: 'Tables that lose rules, V(*) is every one.', type: list, elements: str, returned: always, sample: [filter]}
-            chains: {description: 'Chains that lose rules, V(*) is every one.', type: list, elements: str, returned: always, sample: ['*']}
+            tables: {description: 'Tables that lose rules, V(*) is every one.', type: list, elements: str,
+                     returned: always, sample: [filter]}
+            chains: {description: 'Chains that lose rules, V(*) is every one.', type: list, elements: str,
+                     returned: always, sample: ['*']}
             comes_back:
               description:
-                - V(no), V(saved) (the same script restores its saved rules), V(replaced) (other rules are loaded), or V(unknown).
+                - V(no), V(saved) (the same script restores its saved rules), V(replaced) (other rules are loaded), or
+                  V(unknown).
               type: str
               returned: always
               sample: 'no'
-            service: {description: 'The unit that the command starts, stops or reloads, or null.', type: str, returned: always, sample: iptables.service}
+            service: {description: 'The unit that the command starts, stops or reloads, or null.', type: str,
+                      returned: always, sample: iptables.service}
             verb: {description: The verb for that unit; or null., type: str, returned: always, sample: restart}
             unit: {description: The unit that runs the command; or null., type: str, returned: always, sample: null}
             triggers:
               description:
-                - V(boot), V(start), V(stop), V(restart), V(reload) (of RV(ansible_facts.node_flush_hooks.hooks[].unit)), V(package_upgrade),
-                  V(timer), V(event) (a device, a network, a file) or V(by_hand).
+                - V(boot), V(start), V(stop), V(restart), V(reload) (of
+                  RV(ansible_facts.node_flush_hooks.hooks[].unit)), V(package_upgrade), V(timer), V(event) (a device, a
+                  network, a file) or V(by_hand).
               type: list
               elements: str
               returned: always
@@ -135,7 +146,8 @@ ansible_facts:
               sample: ['/etc/cron.d/firewall:4']
             live:
               description:
-                - Whether the node runs it. True where its unit is active or enabled, or the program that reads its place would run it.
+                - Whether the node runs it. True where its unit is active or enabled, or the program that reads its
+                  place would run it.
                 - Null where that is not known, and for scripts that are only run by hand.
               type: bool
               returned: always
@@ -148,20 +160,21 @@ ansible_facts:
               sample: certain
             fix:
               description:
-                - The smallest change that removes the danger, V(remove_command), V(drop_in), V(divert) (the script of a package), or null.
+                - The smallest change that removes the danger, V(remove_command), V(drop_in), V(divert) (the script of a
+                  package), or null.
               type: str
               returned: always
               sample: remove_command
-            saved_to: {description: 'File, or command of a service, with which the same script saves the remaining rules; or null.', type: str,
-                       returned: always, sample: /etc/iptables/rules.v4}
-            restarted: {description: 'V(kubelet) and V(kube-proxy), if the same script restarts them afterwards.', type: list, elements: str,
-                        returned: always, sample: [kubelet]}
-            appends: {description: 'Whether the same script adds rules afterwards, which would be there twice without the command.', type: bool,
-                      returned: always, sample: true}
+            saved_to: {description: 'File, or command of a service, with which the same script saves the remaining
+                         rules; or null.', type: str, returned: always, sample: /etc/iptables/rules.v4}
+            restarted: {description: 'V(kubelet) and V(kube-proxy), if the same script restarts them afterwards.',
+                        type: list, elements: str, returned: always, sample: [kubelet]}
+            appends: {description: 'Whether the same script adds rules afterwards, which would be there twice without
+                        the command.', type: bool, returned: always, sample: true}
             purpose:
               description:
-                - V(teardown) in a script of a distribution that removes Kubernetes from a node (k3s, RKE2), V(library) in a function that no
-                  script calls, or null.
+                - V(teardown) in a script of a distribution that removes Kubernetes from a node (k3s, RKE2), V(library)
+                  in a function that no script calls, or null.
               type: str
               returned: always
               sample: null
@@ -176,44 +189,57 @@ ansible_facts:
             subject: {description: The file., type: str, returned: always, sample: /etc/systemd/scripts/iptables.stop}
             path: {description: The same., type: str, returned: always, sample: /etc/systemd/scripts/iptables.stop}
             line: {description: Line of the first command., type: int, returned: always, sample: 6}
-            lines: {description: 'Lines of the first five commands.', type: list, elements: int, returned: always, sample: [6, 7, 8]}
+            lines: {description: 'Lines of the first five commands.', type: list, elements: int, returned: always,
+                    sample: [6, 7, 8]}
             command: {description: The first command., type: str, returned: always, sample: iptables -F}
             commands: {description: How many there are., type: int, returned: always, sample: 18}
             kind: {description: As of a hook., type: str, returned: always, sample: script}
             owner: {description: As of a hook., type: str, returned: always, sample: package}
-            families: {description: Of all commands together., type: list, elements: str, returned: always, sample: [ipv4, ipv6]}
-            tables: {description: Of all commands together., type: list, elements: str, returned: always, sample: [filter, mangle, nat, raw]}
+            families: {description: Of all commands together., type: list, elements: str, returned: always,
+                       sample: [ipv4, ipv6]}
+            tables: {description: Of all commands together., type: list, elements: str, returned: always,
+                     sample: [filter, mangle, nat, raw]}
             comes_back: {description: The worst of all commands., type: str, returned: always, sample: 'no'}
             saved:
-              description: A sentence that names the file to which the remaining rules are saved, empty where they are not saved.
+              description: A sentence that names the file to which the remaining rules are saved, empty where they are
+                not saved.
               type: str
               returned: always
-              sample: ' The rule set without these rules is saved afterwards (/etc/iptables/rules.v4): a boot does not bring rules of others back.'
-            rebuilt: {description: 'The rules that kubelet and kube-proxy rebuild if the script restarts them afterwards; otherwise empty.', type: str,
-                      returned: always, sample: ' Afterwards it restarts kubelet. kubelet rebuilds KUBE-FIREWALL.'}
+              sample: ' The rule set without these rules is saved afterwards (/etc/iptables/rules.v4): a boot does not
+                bring rules of others back.'
+            rebuilt: {description: 'The rules that kubelet and kube-proxy rebuild if the script restarts them
+                        afterwards; otherwise empty.', type: str, returned: always,
+                      sample: ' Afterwards it restarts kubelet. kubelet rebuilds KUBE-FIREWALL.'}
             lost: {description: The rules that stay lost despite these restarts., type: str, returned: always,
                    sample: ' Stays lost: KUBE-FORWARD of kube-proxy (until it is restarted), rules of others.'}
-            advice: {description: 'Reason for care with a removal: the script adds rules later, or belongs to a distribution; otherwise empty.',
-                     type: str, returned: always, sample: ''}
+            advice: {description: 'Reason for care with a removal: the script adds rules later, or belongs to a
+                       distribution; otherwise empty.', type: str, returned: always, sample: ''}
             purpose: {description: As of a hook., type: str, returned: always, sample: null}
-            unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always, sample: iptables.service}
-            triggers: {description: Of all commands together., type: list, elements: str, returned: always, sample: [stop, restart, package_upgrade]}
+            unit: {description: The unit that runs it or that it starts or stops; or null., type: str, returned: always,
+                   sample: iptables.service}
+            triggers: {description: Of all commands together., type: list, elements: str, returned: always,
+                       sample: [stop, restart, package_upgrade]}
             before_kubelet:
-              description: Whether every unit of a kubelet waits for the unit that runs it at boot; null where it does not run at boot or there is no kubelet.
+              description: Whether every unit of a kubelet waits for the unit that runs it at boot; null where it does
+                not run at boot or there is no kubelet.
               type: bool
               returned: always
               sample: null
             automatic:
-              description: Whether it runs automatically while kubelet may run; commands of units at boot are in RV(ansible_facts.node_flush_hooks.unordered).
+              description: Whether it runs automatically while kubelet may run; commands of units at boot are
+                in RV(ansible_facts.node_flush_hooks.unordered).
               type: bool
               returned: always
               sample: true
-            asked: {description: 'Whether a start, stop, restart or reload of a unit runs it.', type: bool, returned: always, sample: true}
+            asked: {description: 'Whether a start, stop, restart or reload of a unit runs it.', type: bool,
+                    returned: always, sample: true}
             by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: iptables.service is active}
-            confidence: {description: The lowest certainty of all commands., type: str, returned: always, sample: certain}
-        file_count: {description: Number of such rows; at most forty are listed., type: int, returned: always, sample: 2}
+            confidence: {description: The lowest certainty of all commands., type: str, returned: always,
+                         sample: certain}
+        file_count: {description: Number of such rows; at most forty are listed., type: int, returned: always,
+                     sample: 2}
         saved_rule_sets:
           description: Files that hold rules, those with chains of Kubernetes first, at most twenty.
           type: list
@@ -221,7 +247,8 @@ ansible_facts:
           returned: always
           contains:
             path: {description: The file., type: str, returned: always, sample: /etc/iptables/rules.v4}
-            format: {description: 'V(iptables) or V(nft); null where it is still to be written.', type: str, returned: always, sample: iptables}
+            format: {description: 'V(iptables) or V(nft); null where it is still to be written.', type: str,
+                     returned: always, sample: iptables}
             family: {description: 'V(ipv4), V(ipv6) or null.', type: str, returned: always, sample: ipv4}
             tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, nat]}
             owners:
@@ -237,13 +264,15 @@ ansible_facts:
               type: int
               returned: always
               sample: 295
-            replayed_by: {description: 'Units and scripts that load it, at most five.', type: list, elements: str, returned: always,
-                          sample: [netfilter-persistent.service]}
-            at_boot: {description: Whether a boot loads it; null where that is not known., type: bool, returned: always, sample: true}
-            saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.', type: list, elements: str,
-                       returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
+            replayed_by: {description: 'Units and scripts that load it, at most five.', type: list, elements: str,
+                          returned: always, sample: [netfilter-persistent.service]}
+            at_boot: {description: Whether a boot loads it; null where that is not known., type: bool, returned: always,
+                      sample: true}
+            saved_by: {description: 'Units and settings that overwrite it with all rules of the node, at most five.',
+                       type: list, elements: str, returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
         written:
-          description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which block netfilter modules or turn forwarding off, at most twenty.
+          description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which block netfilter modules or
+            turn forwarding off, at most twenty.
           type: list
           elements: dict
           returned: always
@@ -251,14 +280,17 @@ ansible_facts:
             subject: {description: The script., type: str, returned: always, sample: /etc/cron.daily/harden}
             path: {description: The same., type: str, returned: always, sample: /etc/cron.daily/harden}
             line: {description: Its line., type: int, returned: always, sample: 4}
-            command: {description: 'The command, at most 200 characters, without what looks like a secret.', type: str, returned: always,
-                      sample: 'echo net.ipv4.ip_forward=0 > /etc/sysctl.d/99-harden.conf'}
-            file: {description: The file that it writes., type: str, returned: always, sample: /etc/sysctl.d/99-harden.conf}
-            settings: {description: 'Such lines, at most five.', type: list, elements: str, returned: always, sample: [net.ipv4.ip_forward=0]}
+            command: {description: 'The command, at most 200 characters, without what looks like a secret.', type: str,
+                      returned: always, sample: 'echo net.ipv4.ip_forward=0 > /etc/sysctl.d/99-harden.conf'}
+            file: {description: The file that it writes., type: str, returned: always,
+                   sample: /etc/sysctl.d/99-harden.conf}
+            settings: {description: 'Such lines, at most five.', type: list, elements: str, returned: always,
+                       sample: [net.ipv4.ip_forward=0]}
             setting_count: {description: How many there are., type: int, returned: always, sample: 1}
             triggers: {description: As of a hook., type: list, elements: str, returned: always, sample: [timer]}
             by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
-            through: {description: As of a hook., type: list, elements: str, returned: always, sample: ['/etc/crontab:8']}
+            through: {description: As of a hook., type: list, elements: str, returned: always,
+                      sample: ['/etc/crontab:8']}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
         saved_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
@@ -269,9 +301,11 @@ ansible_facts:
           returned: always
           contains:
             unit: {description: The unit., type: str, returned: always, sample: iptables.service}
-            path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
+            path: {description: Its file., type: str, returned: always,
+                   sample: /usr/lib/systemd/system/iptables.service}
             before: {description: The unit that should wait., type: str, returned: always, sample: kubelet.service}
-            reason: {description: Why., type: str, returned: always, sample: neither it nor a unit between them says that kubelet.service starts after it}
+            reason: {description: Why., type: str, returned: always,
+                     sample: neither it nor a unit between them says that kubelet.service starts after it}
         waiting:
           description: Units that start automatically, flush at their start, and have not started since the boot.
           type: list
@@ -279,30 +313,39 @@ ansible_facts:
           returned: always
           contains:
             unit: {description: The unit., type: str, returned: always, sample: iptables.service}
-            path: {description: Its file., type: str, returned: always, sample: /usr/lib/systemd/system/iptables.service}
+            path: {description: Its file., type: str, returned: always,
+                   sample: /usr/lib/systemd/system/iptables.service}
             state: {description: As C(systemctl is-enabled) prints it., type: str, returned: always, sample: enabled}
-            active: {description: 'As C(systemctl is-active) prints it; null where systemd does not answer.', type: str, returned: always,
-                     sample: inactive}
+            active: {description: 'As C(systemctl is-active) prints it; null where systemd does not answer.', type: str,
+                     returned: always, sample: inactive}
         firewalld:
           description: Settings of firewalld, null where it is not installed.
           type: dict
           returned: always
           contains:
-            backend: {description: 'V(nftables) or V(iptables), which flushes every table.', type: str, returned: always, sample: nftables}
-            flush_all_on_reload: {description: FlushAllOnReload; it concerns rules of firewalld itself., type: bool, returned: always, sample: true}
+            backend: {description: 'V(nftables) or V(iptables), which flushes every table.', type: str,
+                      returned: always, sample: nftables}
+            flush_all_on_reload: {description: FlushAllOnReload; it concerns rules of firewalld itself., type: bool,
+                                  returned: always, sample: true}
             cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
-            direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables., type: int, returned: always, sample: 0}
-            live: {description: Whether it runs or starts automatically; null where it is not known., type: bool, returned: always, sample: false}
-            live_because: {description: Why., type: str, returned: always, sample: firewalld.service is disabled and inactive}
+            direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables.,
+                           type: int, returned: always, sample: 0}
+            live: {description: Whether it runs or starts automatically; null where it is not known., type: bool,
+                   returned: always, sample: false}
+            live_because: {description: Why., type: str, returned: always,
+                           sample: firewalld.service is disabled and inactive}
         ufw:
           description: Settings of ufw, null where it is not installed.
           type: dict
           returned: always
           contains:
             enabled: {description: ENABLED., type: bool, returned: always, sample: false}
-            manage_builtins: {description: MANAGE_BUILTINS; with it ufw flushes built-in chains., type: bool, returned: always, sample: false}
-            ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always, sample: true}
-            live: {description: Whether its unit runs or starts automatically; null where it is not known., type: bool, returned: always, sample: true}
+            manage_builtins: {description: MANAGE_BUILTINS; with it ufw flushes built-in chains., type: bool,
+                              returned: always, sample: false}
+            ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always,
+                   sample: true}
+            live: {description: Whether its unit runs or starts automatically; null where it is not known., type: bool,
+                   returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}
         scanned:
           description: What was read.
@@ -317,7 +360,8 @@ ansible_facts:
               elements: dict
               returned: always
               contains:
-                source: {description: 'The source that it belongs to, a key of C(collected).', type: str, returned: always, sample: cron}
+                source: {description: 'The source that it belongs to, a key of C(collected).', type: str,
+                         returned: always, sample: cron}
                 path: {description: File or directory., type: str, returned: always, sample: /etc/cron.d/backup}
                 reason: {description: Why and how to know., type: str, returned: always,
                          sample: "/etc/cron.d/backup is not readable as user 'ops'; run with become"}
@@ -339,7 +383,8 @@ from ..module_utils._look.hooks.flush_hooks import DIRECTORIES, collect_flush_ho
 def main():
     options = dict(tree.TREE_OPTIONS, directories={"type": "list", "elements": "str", "default": list(DIRECTORIES)})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    call.exit_with_facts(module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
+    call.exit_with_facts(
+        module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
 
 
 if __name__ == "__main__":

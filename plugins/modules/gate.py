@@ -9,7 +9,8 @@ module: gate
 short_description: Fail a host whose findings do not pass
 version_added: 0.1.0
 description:
-  - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a connection.
+  - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a
+    connection.
   - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -17,7 +18,8 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   mode:
-    description: V(fail) fails a host that does not pass, V(warn) only prints a warning with the reasons, V(never) does neither.
+    description: V(fail) fails a host that does not pass, V(warn) only prints a warning with the reasons, V(never) does
+      neither.
     type: str
     choices: [fail, warn, never]
     default: fail
@@ -27,7 +29,8 @@ options:
     choices: [info, low, medium, high]
     default: medium
   unknown:
-    description: Unknown findings at or above that severity. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
+    description: Unknown findings at or above that severity. V(fail) blocks, V(warn) prints a warning, V(ignore) does
+      neither.
     type: str
     choices: [fail, warn, ignore]
     default: warn

@@ -9,8 +9,8 @@ module: host_facts
 short_description: Report what kind of machine a Kubernetes node is
 version_added: 0.1.0
 description:
-  - Returns the distribution, the running kernel, the init system, container runtimes, whether the system is immutable, and
-    which kind of place this is, a live node, an image tree or a container.
+  - Returns the distribution, the running kernel, the init system, container runtimes, whether the system is immutable,
+    and which kind of place this is, a live node, an image tree or a container.
   - It only reads files and never changes anything.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -43,7 +43,8 @@ ansible_facts:
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
         collected:
-          description: For each source V(ok), V(absent), V(denied), V(unparsed), V(timeout) or, of a bundle, V(uncollected).
+          description: For each source V(ok), V(absent), V(denied), V(unparsed), V(timeout) or, of a bundle,
+            V(uncollected).
           type: dict
           returned: always
           sample: {os_release: ok, kernel_release: ok, place: ok}
@@ -64,8 +65,10 @@ ansible_facts:
             version_id: {description: VERSION_ID., type: str, returned: always, sample: '12'}
             name: {description: PRETTY_NAME., type: str, returned: always, sample: Debian GNU/Linux 12 (bookworm)}
             variant_id: {description: VARIANT_ID., type: str, returned: always, sample: null}
-        architecture: {description: Machine name of the running kernel; null outside of a live place., type: str, returned: always, sample: x86_64}
-        as_root: {description: Whether the look was made as root; null of a bundle., type: bool, returned: always, sample: true}
+        architecture: {description: Machine name of the running kernel; null outside of a live place., type: str,
+                       returned: always, sample: x86_64}
+        as_root: {description: Whether the look was made as root; null of a bundle., type: bool, returned: always,
+                  sample: true}
         kernel_release:
           description: Release of the running kernel; null for an image.
           type: str
@@ -78,7 +81,8 @@ ansible_facts:
           sample: null
           contains:
             files: {description: Files of the bundle., type: int, returned: always, sample: 812}
-            recognised: {description: Number of files with evidence of the node., type: int, returned: always, sample: 44}
+            recognised: {description: Number of files with evidence of the node., type: int, returned: always,
+                         sample: 44}
             lacks:
               description: Evidence of a node that the bundle lacks.
               type: list
@@ -86,14 +90,17 @@ ansible_facts:
               returned: always
               sample: []
               contains:
-                subject: {description: The missing evidence., type: str, returned: always, sample: loaded modules (lsmod)}
-                evidence: {description: Why it is unknown., type: str, returned: always, sample: the bundle does not hold it}
+                subject: {description: The missing evidence., type: str, returned: always,
+                          sample: loaded modules (lsmod)}
+                evidence: {description: Why it is unknown., type: str, returned: always,
+                           sample: the bundle does not hold it}
         boot_id:
           description: The kernel's boot id; null outside of a live place.
           type: str
           returned: always
           sample: e7a253d2-85a0-4000-9bbe-14594b2bea2b
-        uptime_seconds: {description: Whole seconds since boot; null outside of a live place., type: int, returned: always, sample: 86400}
+        uptime_seconds: {description: Whole seconds since boot; null outside of a live place., type: int,
+                         returned: always, sample: 86400}
         init:
           description: V(systemd), V(openrc), V(sysvinit) or V(other); null outside of a live place.
           type: str
@@ -105,10 +112,13 @@ ansible_facts:
           elements: str
           returned: always
           sample: [containerd]
-        immutable: {description: Whether the system is replaced as a whole instead of being edited., type: bool, returned: always, sample: false}
+        immutable: {description: Whether the system is replaced as a whole instead of being edited., type: bool,
+                    returned: always, sample: false}
         immutable_by: {description: The evidence for it., type: str, returned: always, sample: null}
-        memory_bytes: {description: Memory of the node; null outside of a live place., type: int, returned: always, sample: 16773074944}
-        cpu_count: {description: Processors online; null outside of a live place., type: int, returned: always, sample: 4}
+        memory_bytes: {description: Memory of the node; null outside of a live place., type: int, returned: always,
+                       sample: 16773074944}
+        cpu_count: {description: Processors online; null outside of a live place., type: int, returned: always,
+                    sample: 4}
         ipv6:
           description: Whether IPv6 is available in the node's network namespace; null where it is not known.
           type: bool

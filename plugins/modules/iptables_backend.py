@@ -9,15 +9,19 @@ module: iptables_backend
 short_description: Switch all iptables programs of a node to one backend, reversibly
 version_added: 0.1.0
 description:
-  - Switches C(iptables), C(ip6tables), C(arptables) and C(ebtables) with their C(-save) and C(-restore) companions as one set, by the
-    distribution's own mechanism. These are C(update-alternatives) (Debian, openSUSE), C(alternatives) (the Red Hat family), or links to
-    C(xtables-nft-multi) and C(xtables-legacy-multi) that are replaced by a rename. Where one group fails, all are put back.
+  - Switches C(iptables), C(ip6tables), C(arptables) and C(ebtables) with their C(-save) and C(-restore) companions as
+    one set, by the distribution's own mechanism. These are C(update-alternatives) (Debian, openSUSE), C(alternatives)
+    (the Red Hat family), or links to C(xtables-nft-multi) and C(xtables-legacy-multi) that are replaced by a rename.
+    Where one group fails, all are put back.
   - In an image nothing is run. The state files and links are written that the tools would leave.
-  - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). A running program keeps writing to that backend until
-    the node is rebooted, so switching alone would only hide the fault until then.
-  - A refusal is no failure. RV(refused) gives the reason in one sentence, for example a system without such a backend, a kernel without
-    legacy tables, an immutable system, or a state that was changed since the switch that should be undone.
-  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
+  - Where Kubernetes has chains in the backend that would be left, nothing is done unless O(live=true). A running
+    program keeps writing to that backend until the node is rebooted, so switching alone would only hide the fault until
+    then.
+  - A refusal is no failure. RV(refused) gives the reason in one sentence, for example a system without such a backend,
+    a kernel without legacy tables, an immutable system, or a state that was changed since the switch that should be
+    undone.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
+    sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -31,22 +35,22 @@ options:
   state:
     description:
       - V(present) switches.
-      - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where one was changed since, none is put
-        back.
+      - V(absent) puts every group back as it was before the first switch, V(auto) mode included. Where one was changed
+        since, none is put back.
     type: str
     choices: [present, absent]
     default: present
   backend:
     description:
-      - The backend to switch to. V(auto) is what kubelet and kube-proxy use. Where neither has chains it is what the node's programs are
-        already, and where these differ V(nft) if the kernel has it.
+      - The backend to switch to. V(auto) is what kubelet and kube-proxy use. Where neither has chains it is what the
+        node's programs are already, and where these differ V(nft) if the kernel has it.
     type: str
     choices: [auto, nft, legacy]
     default: auto
   live:
     description:
-      - Whether to go on where Kubernetes has chains in the backend that is left. All rules of both backends and families are saved first, and
-        RV(reboot_needed) is true then.
+      - Whether to go on where Kubernetes has chains in the backend that is left. All rules of both backends and
+        families are saved first, and RV(reboot_needed) is true then.
       - Only for a node that is cordoned, and rebooted right afterwards.
     type: bool
     default: false
@@ -88,8 +92,10 @@ groups:
   elements: dict
   contains:
     name: {description: Name of the group., type: str, returned: always, sample: iptables}
-    programs: {description: The programs in it., type: list, elements: str, returned: always, sample: [iptables, iptables-restore, iptables-save]}
-    mechanism: {description: 'V(update-alternatives), V(alternatives) or V(links).', type: str, returned: always, sample: update-alternatives}
+    programs: {description: The programs in it., type: list, elements: str, returned: always,
+               sample: [iptables, iptables-restore, iptables-save]}
+    mechanism: {description: 'V(update-alternatives), V(alternatives) or V(links).', type: str, returned: always,
+                sample: update-alternatives}
     before:
       description: The backend before, V(mixed) where its programs differ, V(unknown) where they do not tell.
       type: str
@@ -105,7 +111,8 @@ refused:
   type: str
   sample: null
 live_rules:
-  description: Whether it was refused for chains of Kubernetes in the backend that would be left, which O(live=true) allows.
+  description: Whether it was refused for chains of Kubernetes in the backend that would be left, which O(live=true)
+    allows.
   returned: always
   type: bool
   sample: false
@@ -136,12 +143,14 @@ conflicts:
   type: list
   elements: dict
   contains:
-    name: {description: 'The container, or the process where it has no name.', type: str, returned: always, sample: kube-router}
+    name: {description: 'The container, or the process where it has no name.', type: str, returned: always,
+           sample: kube-router}
     pod: {description: Its pod., type: str, returned: always, sample: kube-router-x7k2p}
     namespace: {description: Its namespace., type: str, returned: always, sample: kube-system}
     path: {description: The program inside the container., type: str, returned: always, sample: /sbin/iptables}
     version: {description: Its version; null where it does not tell., type: str, returned: always, sample: 1.8.7}
-    backend: {description: 'V(nft), V(legacy) or V(wrapper); null where it does not tell.', type: str, returned: always, sample: legacy}
+    backend: {description: 'V(nft), V(legacy) or V(wrapper); null where it does not tell.', type: str, returned: always,
+              sample: legacy}
     because:
       description: Why it conflicts.
       type: str
@@ -152,7 +161,8 @@ files:
   returned: always
   type: list
   elements: str
-  sample: [/var/lib/kubenode-netfilter/iptables_backend/record.json, /var/lib/dpkg/alternatives/iptables, /etc/alternatives/iptables]
+  sample: [/var/lib/kubenode-netfilter/iptables_backend/record.json, /var/lib/dpkg/alternatives/iptables,
+           /etc/alternatives/iptables]
 msg:
   description: What failed, in one sentence.
   returned: failure

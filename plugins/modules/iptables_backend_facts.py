@@ -9,11 +9,12 @@ module: iptables_backend_facts
 short_description: Report which iptables backends a Kubernetes node uses, and whether they conflict
 version_added: 0.1.0
 description:
-  - Returns the backend, version and alternatives of each of the node's own iptables programs, the rules in each backend, the backend that
-    kubelet and kube-proxy really use, the iptables builds in the containers that write rules of the node, and a graded verdict on mixing.
+  - Returns the backend, version and alternatives of each of the node's own iptables programs, the rules in each
+    backend, the backend that kubelet and kube-proxy really use, the iptables builds in the containers that write rules
+    of the node, and a graded verdict on mixing.
   - Packets pass through the rules of both backends, but a list of one backend does not show the other.
-  - Takes no lock, loads no module, creates no table, and runs only the node's own C(iptables-save) and C(ip6tables-save). A build in a
-    container is read and never run.
+  - Takes no lock, loads no module, creates no table, and runs only the node's own C(iptables-save) and
+    C(ip6tables-save). A build in a container is read and never run.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -55,15 +56,15 @@ ansible_facts:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
         collected:
           description:
-            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout). C(rules) covers all saves together, with the worst of
-              their results.
+            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout). C(rules) covers all saves
+              together, with the worst of their results.
           type: dict
           returned: always
           sample: {binaries: ok, version: ok, legacy_tables: ok, alternatives: ok, rules: ok, containers: ok}
         backend:
           description:
-            - The backend of the programs for IPv4 and IPv6, V(nft), V(legacy), V(mixed) (the programs differ), V(none) (there is no iptables), or
-              null (a wrapper decides when it is first run).
+            - The backend of the programs for IPv4 and IPv6, V(nft), V(legacy), V(mixed) (the programs differ), V(none)
+              (there is no iptables), or null (a wrapper decides when it is first run).
           type: str
           returned: always
           sample: nft
@@ -85,39 +86,48 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            source: {description: 'The source that it belongs to, V(binaries).', type: str, returned: always, sample: binaries}
+            source: {description: 'The source that it belongs to, V(binaries).', type: str, returned: always,
+                     sample: binaries}
             path: {description: File or directory., type: str, returned: always, sample: /etc/alternatives/iptables}
             reason: {description: Why and how to know., type: str, returned: always,
                      sample: "/etc/alternatives/iptables is not readable as user 'ops'; run with become"}
         unread_count: {description: How many there are in all., type: int, returned: always, sample: 0}
         binaries:
-          description: Each program of C(iptables), C(ip6tables), C(arptables) and C(ebtables), and the targets of its links.
+          description: Each program of C(iptables), C(ip6tables), C(arptables) and C(ebtables), and the targets of its
+            links.
           type: list
           elements: dict
           returned: always
           contains:
             name: {description: Program., type: str, returned: always, sample: iptables-save}
-            path: {description: Where root finds it or null., type: str, returned: always, sample: /usr/sbin/iptables-save}
-            target: {description: The file behind all links., type: str, returned: always, sample: /usr/sbin/xtables-nft-multi}
-            backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where none exists.', type: str, returned: always, sample: nft}
-            version: {description: The version that file holds in its bytes; null where it holds none., type: str, returned: always, sample: 1.8.9}
+            path: {description: Where root finds it or null., type: str, returned: always,
+                   sample: /usr/sbin/iptables-save}
+            target: {description: The file behind all links., type: str, returned: always,
+                     sample: /usr/sbin/xtables-nft-multi}
+            backend: {description: 'V(nft), V(legacy), V(wrapper), V(unknown), or null where none exists.', type: str,
+                      returned: always, sample: nft}
+            version: {description: The version that file holds in its bytes; null where it holds none., type: str,
+                      returned: always, sample: 1.8.9}
             alternative:
               description: How update-alternatives links it; null where it does not.
               type: dict
               returned: always
               contains:
-                name: {description: The group it belongs to; null where its state may not be read., type: str, returned: always, sample: iptables}
+                name: {description: The group it belongs to; null where its state may not be read., type: str,
+                       returned: always, sample: iptables}
                 mode:
                   description: V(auto), V(manual) (set by hand, and upgrades keep the choice), or null.
                   type: str
                   returned: always
                   sample: auto
                 auto:
-                  description: The backend V(auto) takes, V(nft) or V(legacy), or null. Of the choices that exist it is the one with the highest priority.
+                  description: The backend V(auto) takes, V(nft) or V(legacy), or null. Of the choices that exist it is
+                    the one with the highest priority.
                   type: str
                   returned: always
                   sample: nft
-                link: {description: Where the link in C(/etc/alternatives) leads., type: str, returned: always, sample: /usr/sbin/iptables-nft-save}
+                link: {description: Where the link in C(/etc/alternatives) leads., type: str, returned: always,
+                       sample: /usr/sbin/iptables-nft-save}
         legacy_tables:
           description: Legacy IPv4 tables that exist in the node's network namespace; null where it is not known.
           type: list
@@ -134,35 +144,40 @@ ansible_facts:
             family: {description: V(ipv4) or V(ipv6)., type: str, returned: always, sample: ipv4}
             readable:
               description:
-                - Whether all of it was read. Where it is false (a table that is incompatible with iptables, a save that failed) the numbers count
-                  what was read, or are null.
+                - Whether all of it was read. Where it is false (a table that is incompatible with iptables, a save that
+                  failed) the numbers count what was read, or are null.
               type: bool
               returned: always
               sample: true
             rules: {description: Number of rules., type: int, returned: always, sample: 192}
-            kube_rules: {description: Rules in chains of kubelet and kube-proxy., type: int, returned: always, sample: 171}
+            kube_rules: {description: Rules in chains of kubelet and kube-proxy., type: int, returned: always,
+                         sample: 171}
             drops: {description: Rules and policies that are DROP., type: int, returned: always, sample: 3}
-            hint: {description: Whether kubelet's chain KUBE-IPTABLES-HINT is there., type: bool, returned: always, sample: true}
-            kubelet_canary: {description: Whether KUBE-KUBELET-CANARY is there., type: bool, returned: always, sample: true}
+            hint: {description: Whether kubelet's chain KUBE-IPTABLES-HINT is there., type: bool, returned: always,
+                   sample: true}
+            kubelet_canary: {description: Whether KUBE-KUBELET-CANARY is there., type: bool, returned: always,
+                             sample: true}
             proxy_canary: {description: Whether KUBE-PROXY-CANARY is there., type: bool, returned: always, sample: true}
         kubelet_backend:
           description: The backend that holds kubelet's hint or canary.
           type: dict
           returned: always
           contains:
-            ipv4: {description: 'V(nft), V(legacy), V(both), V(none), or null.', type: str, returned: always, sample: nft}
+            ipv4: {description: 'V(nft), V(legacy), V(both), V(none), or null.', type: str, returned: always,
+                   sample: nft}
             ipv6: {description: As for IPv4., type: str, returned: always, sample: nft}
         kube_proxy_backend:
           description: The backend in which packets reach rules of kube-proxy. In nftables mode no backend is used.
           type: dict
           returned: always
           contains:
-            ipv4: {description: 'V(nft), V(legacy), V(both), V(none), or null.', type: str, returned: always, sample: nft}
+            ipv4: {description: 'V(nft), V(legacy), V(both), V(none), or null.', type: str, returned: always,
+                   sample: nft}
             ipv6: {description: As for IPv4., type: str, returned: always, sample: nft}
         containers:
           description:
-            - The iptables builds in containers of kube-proxy and network plugins that share the node's network, at most ten; differing builds come
-              first.
+            - The iptables builds in containers of kube-proxy and network plugins that share the node's network, at most
+              ten; differing builds come first.
           type: list
           elements: dict
           returned: always
@@ -172,8 +187,10 @@ ansible_facts:
             namespace: {description: Namespace of the pod or null., type: str, returned: always, sample: kube-system}
             comm: {description: The process., type: str, returned: always, sample: kube-proxy}
             pid: {description: Its pid., type: int, returned: always, sample: 2211}
-            path: {description: Where its iptables is in its own root., type: str, returned: always, sample: /usr/sbin/iptables}
-            backend: {description: 'V(nft), V(legacy), V(wrapper) (it chooses when it runs), or null.', type: str, returned: always, sample: nft}
+            path: {description: Where its iptables is in its own root., type: str, returned: always,
+                   sample: /usr/sbin/iptables}
+            backend: {description: 'V(nft), V(legacy), V(wrapper) (it chooses when it runs), or null.', type: str,
+                      returned: always, sample: nft}
             version: {description: Version or null., type: str, returned: always, sample: 1.8.11}
             status:
               description: V(ok), V(absent) (it has none), V(denied), V(timeout) or V(unparsed) (no build of iptables).
@@ -181,12 +198,15 @@ ansible_facts:
               returned: always
               sample: ok
             strips:
-              description: Whether matches are lost where it and the node's own iptables, or another container's, read each other's rules.
+              description: Whether matches are lost where it and the node's own iptables, or another container's, read
+                each other's rules.
               type: bool
               returned: always
               sample: false
-            because: {description: Why., type: str, returned: always, sample: both write and read matches in the same form}
-        containers_left_out: {description: Number of builds and containers that are not listed., type: int, returned: always, sample: 0}
+            because: {description: Why., type: str, returned: always,
+                      sample: both write and read matches in the same form}
+        containers_left_out: {description: Number of builds and containers that are not listed., type: int,
+                              returned: always, sample: 0}
         mixing:
           description: The effect of rules in two backends.
           type: dict
@@ -194,9 +214,9 @@ ansible_facts:
           contains:
             verdict:
               description:
-                - V(none), V(harmless) (the tables of the other backend are empty), V(suspicious) (it holds rules, but none of Kubernetes that are
-                  in both), V(conflicting) (rules of Kubernetes or DROP verdicts of one family in both, or kubelet and kube-proxy use different
-                  ones), or V(unknown).
+                - V(none), V(harmless) (the tables of the other backend are empty), V(suspicious) (it holds rules, but
+                  none of Kubernetes that are in both), V(conflicting) (rules of Kubernetes or DROP verdicts of one
+                  family in both, or kubelet and kube-proxy use different ones), or V(unknown).
               type: str
               returned: always
               sample: none
@@ -212,7 +232,9 @@ from ..module_utils._look.rules.rule_sets import rules_of
 
 def main():
     module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
-    call.exit_with_facts(module, lambda host, node: {"node_iptables_backend": collect_iptables_backend(host, node, rules_of(host, node))})
+    call.exit_with_facts(
+        module,
+        lambda host, node: {"node_iptables_backend": collect_iptables_backend(host, node, rules_of(host, node))})
 
 
 if __name__ == "__main__":

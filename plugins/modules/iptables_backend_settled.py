@@ -9,20 +9,23 @@ module: iptables_backend_settled
 short_description: Wait until a migration between the backends of iptables is done
 version_added: 0.1.0
 description:
-  - Looks every ten seconds, and ends when the iptables programs use the backend, kubelet and kube-proxy have their chains in it, every jump of
-    kube-proxy's mode and version exists, and the other backend holds no rules of Kubernetes.
+  - Looks every ten seconds, and ends when the iptables programs use the backend, kubelet and kube-proxy have their
+    chains in it, every jump of kube-proxy's mode and version exists, and the other backend holds no rules of
+    Kubernetes.
   - Fails with the missing conditions where that takes longer than O(timeout) seconds. Nothing is changed.
 author:
   - kubenode.netfilter contributors (@kubenode)
 options:
   backend:
     description:
-      - The backend that was migrated to. Without it, as where O(kubenode.netfilter.iptables_backend#module:state=absent) put the groups back to
-        what they were, only the jumps of kube-proxy and the chains of both programs are required.
+      - The backend that was migrated to. Without it, as where
+        O(kubenode.netfilter.iptables_backend#module:state=absent) put the groups back to what they were, only the jumps
+        of kube-proxy and the chains of both programs are required.
     type: str
     choices: [nft, legacy]
   before:
-    description: The section C(node_iptables_backend) from before the reboot. A program that had chains then must have chains again.
+    description: The section C(node_iptables_backend) from before the reboot. A program that had chains then must have
+      chains again.
     type: dict
     default: {}
   timeout:
@@ -44,7 +47,8 @@ attributes:
     support: none
     details: Nothing is ever changed.
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
     support: full
 seealso:
   - module: kubenode.netfilter.iptables_backend

@@ -9,10 +9,11 @@ module: iptables_chain_audit
 short_description: Report faults in the netfilter rules of a Kubernetes node
 version_added: 0.1.0
 description:
-  - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and returns
-    missing, damaged, repeated, left over and obstructing rules, each with its chain.
-  - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is loaded and no table is
-    created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the C(legacy) one where legacy tables exist.
+  - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and
+    returns missing, damaged, repeated, left over and obstructing rules, each with its chain.
+  - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is
+    loaded and no table is created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the
+    C(legacy) one where legacy tables exist.
   - With O(src) it judges dumps instead, for example those of a support bundle.
   - Unread rules are named in RV(ansible_facts.node_iptables_chains.unread) and never count as empty.
   - The section stays small on every node. It has counts, digests and a few examples of each kind, never the rules.
@@ -24,10 +25,12 @@ extends_documentation_fragment:
 options:
   src:
     description:
-      - Files with rules to judge instead of those of the node, plain or packed with gzip. What C(iptables-save), C(iptables -S),
-        C(iptables -L -n), C(nft list ruleset) and C(nft -j list ruleset) print is read, of both families and backends, several one after the
-        other in one file, with other text between them, and pieces of them. C(-v) belongs to C(iptables -L), which prints no interfaces without.
-      - What breaks off is judged by what was read of it; what it lacks is in RV(ansible_facts.node_iptables_chains.unread).
+      - Files with rules to judge instead of those of the node, plain or packed with gzip. What C(iptables-save),
+        C(iptables -S), C(iptables -L -n), C(nft list ruleset) and C(nft -j list ruleset) print is read, of both
+        families and backends, several one after the other in one file, with other text between them, and pieces of
+        them. C(-v) belongs to C(iptables -L), which prints no interfaces without.
+      - What breaks off is judged by what was read of it; what it lacks
+        is in RV(ansible_facts.node_iptables_chains.unread).
       - A file without any rule is refused.
       - Paths are those of the tree that O(root) names.
     type: list
@@ -41,19 +44,22 @@ options:
   kubernetes_version:
     description:
       - Version to judge, for example V(1.30). The required rules differ between versions.
-      - The default is that of the kube-proxy or kubelet that runs here. If it is not known, only the requirements of all versions are judged.
+      - The default is that of the kube-proxy or kubelet that runs here. If it is not known, only the requirements of
+        all versions are judged.
     type: str
   sample_seconds:
     description:
-      - Seconds, at most V(300), between two readings of the packet counters, which show whether they change. V(0) reads none.
+      - Seconds, at most V(300), between two readings of the packet counters, which show whether they change. V(0) reads
+        none.
     type: int
     default: 0
   deep:
     description:
-      - Read the whole tables of kube-proxy's nftables mode on a very big node too, and not only their chains, maps and main rules. That takes
-        memory and time.
-      - Tables of up to 40000 chains in both families together, of which 7000 in each balance, are always read as a whole, as of 5000 Services
-        with two endpoints. Of a larger one, the rules inside the chains of Services are not judged, and V(unjudged_table) reports it.
+      - Read the whole tables of kube-proxy's nftables mode on a very big node too, and not only their chains, maps and
+        main rules. That takes memory and time.
+      - Tables of up to 40000 chains in both families together, of which 7000 in each balance, are always read as a
+        whole, as of 5000 Services with two endpoints. Of a larger one, the rules inside the chains of Services are not
+        judged, and V(unjudged_table) reports it.
     type: bool
     default: false
   max_offenders:
@@ -98,7 +104,8 @@ EXAMPLES = r"""
       - digests | unique | length == 1
       - none not in digests
   vars:
-    digests: "{{ ansible_play_hosts | map('extract', hostvars, ['ansible_facts', 'node_iptables_chains', 'digest', 'services']) }}"
+    digests: "{{ ansible_play_hosts | map('extract', hostvars, ['ansible_facts', 'node_iptables_chains', 'digest',
+      'services']) }}"
 """
 
 RETURN = r"""
@@ -116,8 +123,8 @@ ansible_facts:
         collected:
           description:
             - For each source V(ok), V(absent) (there is nothing to read), V(denied), V(unparsed) or V(timeout).
-            - The sources are V(nft_ipv4), V(nft_ipv6), V(legacy_ipv4), V(legacy_ipv6) and V(nftables) (kube-proxy's own tables), or the
-              names of the files of O(src).
+            - The sources are V(nft_ipv4), V(nft_ipv6), V(legacy_ipv4), V(legacy_ipv6) and V(nftables) (kube-proxy's own
+              tables), or the names of the files of O(src).
           type: dict
           returned: always
           sample: {nft_ipv4: ok, nft_ipv6: ok, legacy_ipv4: absent, legacy_ipv6: absent, nftables: absent}
@@ -128,7 +135,8 @@ ansible_facts:
           returned: always
           contains:
             source: {description: The source., type: str, returned: always, sample: nft_ipv4}
-            table: {description: 'The table; null stands for all of them, and empty is one whose name is lost.', type: str, returned: always, sample: filter}
+            table: {description: 'The table; null stands for all of them, and empty is one whose name is lost.',
+                    type: str, returned: always, sample: filter}
             evidence:
               description: Why.
               type: str
@@ -141,12 +149,15 @@ ansible_facts:
           sample: live
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
         mode: {description: 'Judged mode of kube-proxy, or null.', type: str, returned: always, sample: iptables}
-        mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
+        mode_source: {description: Source of this value., type: str, returned: always,
+                      sample: mode in /var/lib/kube-proxy/config.conf}
         kubernetes: {description: 'Judged version of Kubernetes, or null.', type: str, returned: always, sample: '1.30'}
-        kubernetes_source: {description: Source of this value., type: str, returned: always, sample: /usr/bin/kubelet --version}
+        kubernetes_source: {description: Source of this value., type: str, returned: always,
+                            sample: /usr/bin/kubelet --version}
         starting:
           description:
-            - Why missing jumps and chains of kube-proxy are not reported (C(anchor_missing), C(canary_missing)), because it has just started.
+            - Why missing jumps and chains of kube-proxy are not reported (C(anchor_missing), C(canary_missing)),
+              because it has just started.
             - Null where it has not, or nothing of that is missing.
           type: str
           returned: always
@@ -157,17 +168,24 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            family: {description: 'V(ipv4), V(ipv6), or null where a dump does not show it.', type: str, returned: always, sample: ipv4}
-            backend: {description: 'V(nft), V(legacy), or null where a dump does not show it.', type: str, returned: always, sample: nft}
+            family: {description: 'V(ipv4), V(ipv6), or null where a dump does not show it.', type: str,
+                     returned: always, sample: ipv4}
+            backend: {description: 'V(nft), V(legacy), or null where a dump does not show it.', type: str,
+                      returned: always, sample: nft}
             source: {description: V(live) or the file., type: str, returned: always, sample: live}
-            version: {description: Version of the iptables that printed it or null., type: str, returned: always, sample: 1.8.9}
-            tables: {description: Its tables., type: list, elements: str, returned: always, sample: [filter, mangle, nat]}
+            version: {description: Version of the iptables that printed it or null., type: str, returned: always,
+                      sample: 1.8.9}
+            tables: {description: Its tables., type: list, elements: str, returned: always,
+                     sample: [filter, mangle, nat]}
             rules: {description: Number of rules., type: int, returned: always, sample: 1123}
             chains: {description: Number of chains., type: int, returned: always, sample: 417}
             kube_rules: {description: Rules in KUBE-* chains., type: int, returned: always, sample: 1101}
-            kube_rules_by_table: {description: The same for each table., type: dict, returned: always, sample: {filter: 8, nat: 1093}}
-            policies: {description: Policies of the built-in chains., type: dict, returned: always, sample: {filter/FORWARD: ACCEPT}}
-            unreadable: {description: Tables that nft can list and iptables cannot., type: list, elements: str, returned: always, sample: []}
+            kube_rules_by_table: {description: The same for each table., type: dict, returned: always,
+                                  sample: {filter: 8, nat: 1093}}
+            policies: {description: Policies of the built-in chains., type: dict, returned: always,
+                       sample: {filter/FORWARD: ACCEPT}}
+            unreadable: {description: Tables that nft can list and iptables cannot., type: list, elements: str,
+                         returned: always, sample: []}
         notices:
           description: Oddities of the text itself, at most 20. They do not concern the node.
           type: list
@@ -178,7 +196,8 @@ ansible_facts:
             kind: {description: The kind as a word., type: str, returned: always, sample: unreadable_line}
             count: {description: Number of occurrences., type: int, returned: always, sample: 2}
             line: {description: Line of the first one or null., type: int, returned: always, sample: 118}
-            text: {description: 'The first one, at most 200 characters.', type: str, returned: always, sample: -A KUBE-SVC-4N57TF}
+            text: {description: 'The first one, at most 200 characters.', type: str, returned: always,
+                   sample: -A KUBE-SVC-4N57TF}
         observations:
           description:
             - The faults, at most O(max_offenders) of each kind, the most significant first.
@@ -189,29 +208,36 @@ ansible_facts:
           contains:
             kind:
               description:
-                - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match), V(dangling_jump),
-                  V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability), V(chain_loop), V(duplicate_rule),
-                  V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop), V(forward_drop), V(hostport_capture), V(half_repaired),
-                  V(emptied_chain), V(mark_mismatch), V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
-                  V(masquerade_missing), V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has not cleared yet, or one
-                  that lost its rules) or V(unjudged_table) (a native nft table or one of kube-proxy, of which C(detail) names the unjudged part).
+                - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match),
+                  V(dangling_jump), V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability),
+                  V(chain_loop), V(duplicate_rule), V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop),
+                  V(forward_drop), V(hostport_capture), V(half_repaired), V(emptied_chain), V(mark_mismatch),
+                  V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
+                  V(masquerade_missing), V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has
+                  not cleared yet, or one that lost its rules) or V(unjudged_table) (a native nft table or one of
+                  kube-proxy, of which C(detail) names the unjudged part).
               type: str
               returned: always
               sample: lost_match
             family: {description: Address family., type: str, returned: always, sample: ipv4}
             backend:
-              description: V(nft), V(legacy), or V(nft and legacy) where kube-proxy has rules in both and it is not known which it uses.
+              description: V(nft), V(legacy), or V(nft and legacy) where kube-proxy has rules in both and it is not
+                known which it uses.
               type: str
               returned: always
               sample: nft
             table: {description: Table., type: str, returned: always, sample: filter}
             chain: {description: Chain., type: str, returned: always, sample: KUBE-FIREWALL}
-            text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always, sample: -A KUBE-FIREWALL -j DROP}
-            count: {description: Number of rules or chains that this row stands for., type: int, returned: always, sample: 1}
+            text: {description: 'The rule, at most 200 characters, or empty.', type: str, returned: always,
+                   sample: -A KUBE-FIREWALL -j DROP}
+            count: {description: Number of rules or chains that this row stands for., type: int, returned: always,
+                    sample: 1}
             detail: {description: Its fault., type: str, returned: always, sample: the rule has lost its match}
-        observed: {description: Number of offenders of each kind., type: dict, returned: always, sample: {lost_match: 1}}
+        observed: {description: Number of offenders of each kind., type: dict, returned: always,
+                   sample: {lost_match: 1}}
         left_out:
-          description: How many of each kind are not among RV(ignore:observations), because of O(max_offenders) or the size of the answer.
+          description: How many of each kind are not among RV(ignore:observations), because of O(max_offenders) or the
+            size of the answer.
           type: dict
           returned: always
           sample: {dangling_jump: 12}
@@ -227,8 +253,10 @@ ansible_facts:
             rules: {description: Number of rules., type: int, returned: always, sample: 1093}
             chains: {description: Number of chains., type: int, returned: always, sample: 402}
         rules: {description: Rules of all sets together., type: int, returned: always, sample: 1123}
-        services: {description: 'Service addresses, as counted by the digest; null where unknown.', type: int, returned: always, sample: 98}
-        rules_per_service: {description: Rules of kube-proxy per service address; null without any., type: float, returned: always, sample: 11.2}
+        services: {description: 'Service addresses, as counted by the digest; null where unknown.', type: int,
+                   returned: always, sample: 98}
+        rules_per_service: {description: Rules of kube-proxy per service address; null without any., type: float,
+                            returned: always, sample: 11.2}
         service_rows:
           description: The first O(max_services) Services by address.
           type: list
@@ -240,12 +268,14 @@ ansible_facts:
             port: {description: Port., type: int, returned: always, sample: 53}
             protocol: {description: Protocol., type: str, returned: always, sample: udp}
             endpoints: {description: Number of endpoints; null where unknown., type: int, returned: always, sample: 2}
-            name: {description: Name as a comment has it or empty., type: str, returned: always, sample: 'kube-system/kube-dns:dns'}
-        service_rows_left_out: {description: Services that are not among the rows., type: int, returned: always, sample: 78}
+            name: {description: Name as a comment has it or empty., type: str, returned: always,
+                   sample: 'kube-system/kube-dns:dns'}
+        service_rows_left_out: {description: Services that are not among the rows., type: int, returned: always,
+                                sample: 78}
         networks:
           description:
-            - The networks that addresses of Services and of endpoints are in, at most eight of each, those with the most addresses first.
-              Of IPv4 a network has 24 bits, of IPv6 64; where there are many, 16 and 48.
+            - The networks that addresses of Services and of endpoints are in, at most eight of each, those with the
+              most addresses first. Of IPv4 a network has 24 bits, of IPv6 64; where there are many, 16 and 48.
           type: dict
           returned: always
           contains:
@@ -258,10 +288,13 @@ ansible_facts:
                 family: {description: Address family., type: str, returned: always, sample: ipv4}
                 network: {description: The network., type: str, returned: always, sample: 10.96.0.0/24}
                 addresses: {description: Addresses in it., type: int, returned: always, sample: 31}
-                name: {description: 'One of the Services, as a comment has it, or empty.', type: str, returned: always, sample: 'shop/web:http'}
-            services_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
+                name: {description: 'One of the Services, as a comment has it, or empty.', type: str, returned: always,
+                       sample: 'shop/web:http'}
+            services_left_out: {description: Networks that are not among the rows., type: int, returned: always,
+                                sample: 0}
             endpoints:
-              description: The same of the endpoints, without those of C(default/kubernetes); null where they are unknown.
+              description: The same of the endpoints, without those of C(default/kubernetes); null where they are
+                unknown.
               type: list
               elements: dict
               returned: always
@@ -269,24 +302,27 @@ ansible_facts:
                 family: {description: Address family., type: str, returned: always, sample: ipv4}
                 network: {description: The network., type: str, returned: always, sample: 10.244.1.0/24}
                 addresses: {description: Addresses in it., type: int, returned: always, sample: 17}
-                name: {description: One of their Services or empty., type: str, returned: always, sample: 'kube-system/kube-dns:dns'}
-            endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always, sample: 0}
+                name: {description: One of their Services or empty., type: str, returned: always,
+                       sample: 'kube-system/kube-dns:dns'}
+            endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always,
+                                 sample: 0}
         digest:
           description:
-            - A digest of the Services in kube-proxy's chains, to compare the nodes of a cluster. It is independent of the mode, the order, the version,
-              the counters and the addresses of the node.
+            - A digest of the Services in kube-proxy's chains, to compare the nodes of a cluster. It is independent of
+              the mode, the order, the version, the counters and the addresses of the node.
           type: dict
           returned: always
           contains:
             services:
-              description: SHA-256 over family, address, port and protocol of all Services and whether they have endpoints; null where unknown.
+              description: SHA-256 over family, address, port and protocol of all Services and whether they have
+                endpoints; null where unknown.
               type: str
               returned: always
               sample: 4f0f6c1a5b3e7a2f3cf2b8e6f0d9a1c2b3d4e5f60718293a4b5c6d7e8f901234
             endpoints:
               description:
-                - The same with the endpoints of Services whose policy is Cluster; null where they are unknown, as of a big table of
-                  kube-proxy's nftables mode without O(deep).
+                - The same with the endpoints of Services whose policy is Cluster; null where they are unknown, as of a
+                  big table of kube-proxy's nftables mode without O(deep).
               type: str
               returned: always
               sample: 9a1c2b3d4e5f60718293a4b5c6d7e8f9012344f0f6c1a5b3e7a2f3cf2b8e6f0d
@@ -298,7 +334,8 @@ ansible_facts:
               returned: always
               sample: '2026-11-21T10:00:00Z'
         counters:
-          description: Whether packets were counted between two readings; null without O(sample_seconds) or where no rules could be read.
+          description: Whether packets were counted between two readings; null without O(sample_seconds) or where no
+            rules could be read.
           type: dict
           returned: always
           contains:
@@ -310,8 +347,10 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            own_peak_bytes: {description: Peak memory of the module itself., type: int, returned: always, sample: 41000000}
-            helpers_peak_bytes: {description: Peak memory of a program that it ran., type: int, returned: always, sample: 23000000}
+            own_peak_bytes: {description: Peak memory of the module itself., type: int, returned: always,
+                             sample: 41000000}
+            helpers_peak_bytes: {description: Peak memory of a program that it ran., type: int, returned: always,
+                                 sample: 23000000}
             seconds: {description: Time from the first to the last reading., type: float, returned: always, sample: 0.4}
 """
 
@@ -333,7 +372,8 @@ def main():
     }
     module = AnsibleModule(argument_spec=dict(tree.TREE_OPTIONS, **options), supports_check_mode=True)
     asked = {name: module.params[name] for name in options}
-    call.exit_with_facts(module, lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
+    call.exit_with_facts(module,
+                         lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ module: ipvs_facts
 short_description: Report the IPVS objects of a Kubernetes node, and leftovers of an ipvs mode
 version_added: 0.1.0
 description:
-  - Counts virtual and real servers, names services without a real server, compares the schedulers with kube-proxy's configuration, checks that
-    the node has the addresses of the services as local ones, and reports the use of kube-proxy's ipsets.
+  - Counts virtual and real servers, names services without a real server, compares the schedulers with kube-proxy's
+    configuration, checks that the node has the addresses of the services as local ones, and reports the use of
+    kube-proxy's ipsets.
   - If kube-proxy runs in another mode, it reports leftover objects of ipvs mode.
-  - It reads C(/proc/net/ip_vs) and its neighbours. C(ipvsadm) is not run, since it loads C(ip_vs); C(ipset) is run only where C(ip_set) is in
-    the kernel already.
+  - It reads C(/proc/net/ip_vs) and its neighbours. C(ipvsadm) is not run, since it loads C(ip_vs); C(ipset) is run only
+    where C(ip_set) is in the kernel already.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -57,14 +58,17 @@ ansible_facts:
           returned: always
           sample: true
         virtual_servers: {description: Number of virtual servers., type: int, returned: always, sample: 42}
-        real_servers: {description: Number of real servers of all virtual ones together., type: int, returned: always, sample: 117}
+        real_servers: {description: Number of real servers of all virtual ones together., type: int, returned: always,
+                       sample: 117}
         without_real_servers:
-          description: Virtual servers that have no real server, or only real servers of weight 0 (which get no new connection); the first five.
+          description: Virtual servers that have no real server, or only real servers of weight 0 (which get no new
+            connection); the first five.
           type: list
           elements: dict
           returned: always
           contains:
-            family: {description: 'V(ipv4), V(ipv6), or null for one with a firewall mark.', type: str, returned: always, sample: ipv4}
+            family: {description: 'V(ipv4), V(ipv6), or null for one with a firewall mark.', type: str,
+                     returned: always, sample: ipv4}
             address: {description: Address or null., type: str, returned: always, sample: 10.96.12.7}
             port: {description: Port or null., type: int, returned: always, sample: 80}
             protocol: {description: 'V(tcp), V(udp), V(sctp) or null.', type: str, returned: always, sample: tcp}
@@ -84,7 +88,8 @@ ansible_facts:
               returned: always
               sample: false
         configured_scheduler:
-          description: The scheduler of a kube-proxy in ipvs mode; null in other modes, and where kube-proxy runs inside another program.
+          description: The scheduler of a kube-proxy in ipvs mode; null in other modes, and where kube-proxy runs inside
+            another program.
           type: str
           returned: always
           sample: rr
@@ -94,9 +99,11 @@ ansible_facts:
           returned: always
           contains:
             present: {description: Whether it is there., type: bool, returned: always, sample: true}
-            addresses: {description: Addresses on it; null where the program C(ip) is missing., type: int, returned: always, sample: 38}
+            addresses: {description: Addresses on it; null where the program C(ip) is missing., type: int,
+                        returned: always, sample: 38}
             missing_addresses:
-              description: Addresses of virtual servers that are on no interface of this node, so that packets for them are not delivered to IPVS.
+              description: Addresses of virtual servers that are on no interface of this node, so that packets for them
+                are not delivered to IPVS.
               type: int
               returned: always
               sample: 0
@@ -107,14 +114,17 @@ ansible_facts:
           returned: always
           contains:
             name: {description: Name., type: str, returned: always, sample: KUBE-CLUSTER-IP}
-            entries: {description: Entries; null where C(ipset) does not print the number., type: int, returned: always, sample: 84}
+            entries: {description: Entries; null where C(ipset) does not print the number., type: int, returned: always,
+                      sample: 84}
             size_limit: {description: Maximum number of entries., type: int, returned: always, sample: 65536}
         leftover:
-          description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is not known.
+          description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is
+            not known.
           type: bool
           returned: always
           sample: false
-        leftover_because: {description: The evidence., type: str, returned: always, sample: kube-proxy runs in ipvs mode}
+        leftover_because: {description: The evidence., type: str, returned: always,
+                           sample: kube-proxy runs in ipvs mode}
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -126,7 +136,8 @@ from ..module_utils._look.kube.kube_proxy import collect_kube_proxy
 
 def main():
     module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
-    call.exit_with_facts(module, lambda host, node: {"node_ipvs": collect_ipvs(host, node, collect_kube_proxy(host, node))})
+    call.exit_with_facts(module,
+                         lambda host, node: {"node_ipvs": collect_ipvs(host, node, collect_kube_proxy(host, node))})
 
 
 if __name__ == "__main__":

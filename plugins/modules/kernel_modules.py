@@ -9,12 +9,14 @@ module: kernel_modules
 short_description: Load and persist a set of kernel modules
 version_added: 0.1.0
 description:
-  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only with O(unblock=true), comments out lines that block them.
+  - Loads modules, persists them in one file below C(/etc/modules-load.d) and, only with O(unblock=true), comments out
+    lines that block them.
   - Each load is verified in the kernel itself; the exit status of C(modprobe) proves nothing.
   - A module that fails is reported; the other modules are loaded.
   - Outside of a live place (an image, a container) modules are persisted and never loaded.
   - A module is never unloaded.
-  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's sudo requires a terminal.
+  - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
+    sudo requires a terminal.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -23,17 +25,17 @@ extends_documentation_fragment:
 options:
   name:
     description:
-      - The whole set of modules; the file holds exactly these. Names that every installed kernel has built in are left out
-        of it.
+      - The whole set of modules; the file holds exactly these. Names that every installed kernel has built in are left
+        out of it.
       - Required with O(state=present).
     type: list
     elements: str
   state:
     description:
       - V(present) loads and persists.
-      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed, and removes directories that were made. A
-        file that was changed since is left alone, and the module fails with its name. An edit that was made before O(unblock) changed the file
-        once more is kept.
+      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed, and removes
+        directories that were made. A file that was changed since is left alone, and the module fails with its name. An
+        edit that was made before O(unblock) changed the file once more is kept.
     type: str
     choices: [present, absent]
     default: present
@@ -47,7 +49,8 @@ options:
     default: true
   unblock:
     description:
-      - Comment out C(blacklist), C(install) and C(alias) lines of modprobe.d that block one of the modules or of its dependencies.
+      - Comment out C(blacklist), C(install) and C(alias) lines of modprobe.d that block one of the modules or of its
+        dependencies.
       - Such a line becomes a comment, in all files that hold one. A file with a hard link is refused.
       - A file outside of C(/etc) is left alone and hidden by an edited copy in C(/etc/modprobe.d).
       - Blocks on the kernel's command line are reported and stay.
@@ -84,9 +87,12 @@ modules:
   elements: dict
   contains:
     name: {description: The requested name., type: str, returned: always, sample: nf_conntrack}
-    module: {description: The module it stands for; null where the kernel has none., type: str, returned: always, sample: nf_conntrack}
-    before: {description: 'State before, as in M(kubenode.netfilter.kernel_modules_facts).', type: str, returned: always, sample: loadable}
-    after: {description: State afterwards; in check mode the target of a run., type: str, returned: always, sample: loaded}
+    module: {description: The module it stands for; null where the kernel has none., type: str, returned: always,
+             sample: nf_conntrack}
+    before: {description: 'State before, as in M(kubenode.netfilter.kernel_modules_facts).', type: str,
+             returned: always, sample: loadable}
+    after: {description: State afterwards; in check mode the target of a run., type: str, returned: always,
+            sample: loaded}
     loaded: {description: Whether the running kernel has it now., type: bool, returned: always, sample: true}
     persisted: {description: Whether it is listed for the boot., type: bool, returned: always, sample: true}
     blocked:
@@ -128,9 +134,11 @@ OPTIONS = dict(
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True, required_if=[("state", "present", ["name"])])
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True,
+                           required_if=[("state", "present", ["name"])])
     try:
-        module.exit_json(**modules_plan.run(module.params, module.check_mode, _names.checked(module.params["name"] or [])))
+        module.exit_json(**modules_plan.run(module.params, module.check_mode,
+                                            _names.checked(module.params["name"] or [])))
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         module.fail_json(**error.result())
 

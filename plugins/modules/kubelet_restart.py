@@ -33,7 +33,8 @@ attributes:
     description: Returns details on what has changed in diff mode.
     support: none
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
     support: none
     details: A restart is a change each time.
 seealso:

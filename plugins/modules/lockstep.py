@@ -9,8 +9,8 @@ module: lockstep
 short_description: Fail if the hosts of a play do not run each task together
 version_added: 0.1.0
 description:
-  - For tasks that change one node after the other, such as a reboot. They need a strategy that starts a task only when every host has ended the
-    task before it, which C(free) and C(host_pinned) do not.
+  - For tasks that change one node after the other, such as a reboot. They need a strategy that starts a task only when
+    every host has ended the task before it, which C(free) and C(host_pinned) do not.
   - Passes under every strategy where the batch is a single host, as with C(serial=1).
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -18,7 +18,8 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   turn:
-    description: The change that is due. V(restart_kubelet) is, where a finding of this run reports that kubelet lost its chains.
+    description: The change that is due. V(restart_kubelet) is, where a finding of this run reports that kubelet lost
+      its chains.
     type: str
     choices: [restart_kubelet]
 """

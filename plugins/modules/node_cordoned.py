@@ -11,8 +11,8 @@ version_added: 0.1.0
 description:
   - Runs C(kubectl get node) on the host that the task is delegated to, in check mode too, and changes nothing.
   - The task does not fail where the API server does not answer; RV(doubt) has the reason.
-  - The command comes from the inventory, the play or the command line. Where a fact of the host has the name of a variable of this
-    collection, the host is refused.
+  - The command comes from the inventory, the play or the command line. Where a fact of the host has the name of a
+    variable of this collection, the host is refused.
 author:
   - kubenode.netfilter contributors (@kubenode)
 options:
@@ -21,7 +21,8 @@ options:
     type: str
     required: true
   kubectl:
-    description: The command, with the arguments that come before C(get node). Without it nothing is asked, and O(confirmed) decides.
+    description: The command, with the arguments that come before C(get node). Without it nothing is asked, and
+      O(confirmed) decides.
     type: list
     elements: str
   confirmed:
@@ -43,7 +44,8 @@ attributes:
     description: Returns details on what has changed in diff mode.
     support: none
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
     support: full
 seealso:
   - module: kubenode.netfilter.iptables_backend

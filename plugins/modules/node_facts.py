@@ -9,8 +9,8 @@ module: node_facts
 short_description: Collect all evidence about a Kubernetes node's netfilter in one call
 version_added: 0.1.0
 description:
-  - Returns every requested section as C(ansible_facts.node_<section>), from one look at the node. The modules for single
-    sections return exactly the same.
+  - Returns every requested section as C(ansible_facts.node_<section>), from one look at the node. The modules for
+    single sections return exactly the same.
   - Nothing is changed, loaded or locked, and no program of a container is run.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -22,7 +22,8 @@ options:
     description: Sections to collect. The default is all of them.
     type: list
     elements: str
-    choices: [cni, conntrack, flush_hooks, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy, kubelet, xtables_lock]
+    choices: [cni, conntrack, flush_hooks, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy,
+              kubelet, xtables_lock]
   modules:
     description: Kernel modules to look for, see O(kubenode.netfilter.kernel_modules_facts#module:name).
     type: list
@@ -31,7 +32,8 @@ options:
     description: Release to judge, see O(kubenode.netfilter.kernel_modules_facts#module:kernel).
     type: str
   hook_directories:
-    description: Directories to search for scripts that are run by hand, see O(kubenode.netfilter.flush_hooks_facts#module:directories).
+    description: Directories to search for scripts that are run by hand, see
+      O(kubenode.netfilter.flush_hooks_facts#module:directories).
     type: list
     elements: str
 seealso:
@@ -114,11 +116,15 @@ ansible_facts:
       type: dict
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {processes: ok, config: ok, version: ok}}
-        running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always, sample: true}
-        runs_in: {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str, returned: always, sample: container}
+        collected: {description: Status of each source., type: dict, returned: always,
+                    sample: {processes: ok, config: ok, version: ok}}
+        running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always,
+                  sample: true}
+        runs_in: {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str,
+                  returned: always, sample: container}
         mode: {description: 'V(iptables), V(ipvs), V(nftables) or null.', type: str, returned: always, sample: iptables}
-        mode_source: {description: Source of this value., type: str, returned: always, sample: mode in /var/lib/kube-proxy/config.conf}
+        mode_source: {description: Source of this value., type: str, returned: always,
+                      sample: mode in /var/lib/kube-proxy/config.conf}
         ipvs_scheduler: {description: Scheduler in ipvs mode., type: str, returned: always, sample: null}
         version:
           description: Its version by its metrics on the loopback interface; null where they do not show it.
@@ -131,20 +137,25 @@ ansible_facts:
           elements: str
           returned: always
           sample: [10.244.0.0/16]
-        detect_local_mode: {description: How it detects local traffic; null is its default., type: str, returned: always, sample: null}
-        masquerade_all: {description: Whether it masquerades all traffic to Services., type: bool, returned: always, sample: false}
+        detect_local_mode: {description: How it detects local traffic; null is its default., type: str,
+                            returned: always, sample: null}
+        masquerade_all: {description: Whether it masquerades all traffic to Services., type: bool, returned: always,
+                         sample: false}
         conntrack:
-          description: The settings of connection tracking that are set, as numbers and seconds; null where they could not be read.
+          description: The settings of connection tracking that are set, as numbers and seconds; null where they could
+            not be read.
           type: dict
           returned: always
           sample: {maxPerCore: 32768, tcpEstablishedTimeout: 86400}
-        conntrack_by: {description: 'Program that applies them: V(kube-proxy), V(k3s) or null.', type: str, returned: always, sample: kube-proxy}
+        conntrack_by: {description: 'Program that applies them: V(kube-proxy), V(k3s) or null.', type: str,
+                       returned: always, sample: kube-proxy}
         tools:
           description: For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.
           type: dict
           returned: always
           sample: {iptables: present, conntrack: absent}
-        started_seconds_ago: {description: For how long it runs; null where it does not., type: float, returned: always, sample: 8640.2}
+        started_seconds_ago: {description: For how long it runs; null where it does not., type: float, returned: always,
+                              sample: 8640.2}
         starting:
           description: Reason why its rules may not exist yet, in its first two minutes before its first sync, or null.
           type: str
@@ -158,19 +169,21 @@ ansible_facts:
       contains:
         schema: {description: Version of this shape., type: int, returned: always, sample: 1}
         collected: {description: Status of each source., type: dict, returned: always, sample: {net_d: ok, routes: ok}}
-        file: {description: The configuration in force or null., type: str, returned: always, sample: /etc/cni/net.d/10-flannel.conflist}
-        plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always, sample: [flannel, portmap]}
+        file: {description: The configuration in force or null., type: str, returned: always,
+               sample: /etc/cni/net.d/10-flannel.conflist}
+        plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always,
+                  sample: [flannel, portmap]}
         name:
           description:
-            - V(flannel), V(calico), V(cilium), V(weave), V(aws), V(azure), V(kube-router), V(antrea), V(ovn), V(other), or null where
-              no CNI is found.
+            - V(flannel), V(calico), V(cilium), V(weave), V(aws), V(azure), V(kube-router), V(antrea), V(ovn), V(other),
+              or null where no CNI is found.
           type: str
           returned: always
           sample: flannel
         node_networks:
           description:
-            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has any, and
-              bridges and tunnels of pods are not among them.
+            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has
+              any, and bridges and tunnels of pods are not among them.
           type: list
           elements: dict
           returned: always

@@ -10,14 +10,15 @@ short_description: Write and print the findings
 version_added: 0.1.0
 description:
   - Runs on the controller, without a connection. With C(run_once=true) one task reports a whole batch of hosts.
-  - Without C(run_once), and under the strategies C(free) and C(host_pinned), which ignore it, each host reports itself and writes the roll-up of the
-    hosts assessed so far.
-  - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including hosts that were not
-    reached. Files are replaced as a whole and readable by their owner only.
-  - Shows tables of the hosts of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as wide as the terminal,
-    or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
-  - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or V(oneline), or derives from
-    V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl), stays parseable, and RV(text) holds the tables.
+  - Without C(run_once), and under the strategies C(free) and C(host_pinned), which ignore it, each host reports itself
+    and writes the roll-up of the hosts assessed so far.
+  - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including
+    hosts that were not reached. Files are replaced as a whole and readable by their owner only.
+  - Shows tables of the hosts of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as
+    wide as the terminal, or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
+  - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or
+    V(oneline), or derives from V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl),
+    stays parseable, and RV(text) holds the tables.
   - Writes in check mode too, as a report changes no host.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -27,17 +28,18 @@ options:
   folder:
     description:
       - Folder on the controller; it is made where it is missing.
-      - It is refused where it is a symbolic link, belongs to another user, or is writable by other users and holds more than reports. One that holds
-        only reports is made writable by its owner alone.
+      - It is refused where it is a symbolic link, belongs to another user, or is writable by other users and holds more
+        than reports. One that holds only reports is made writable by its owner alone.
     type: str
     required: true
   formats:
     description:
-      - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes C(fleet.json).
+      - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes
+        C(fleet.json).
       - V(json) writes a file for each host.
       - V(csv) writes C(findings.csv), a row for each finding.
-      - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is C(failure), one that is unknown is
-        C(error), waived and skipped ones are C(skipped) with the reason.
+      - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is
+        C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason.
       - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
       - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
     type: list
@@ -51,9 +53,10 @@ options:
   details:
     description:
       - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
-      - V(auto) is V(all) for up to five hosts. Of more, findings that are the same on several hosts are shown once, in the roll-up with the names of
-        the hosts, and a host has a table only for what no other host has.
-      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached, V(none) prints only the roll-up.
+      - V(auto) is V(all) for up to five hosts. Of more, findings that are the same on several hosts are shown once, in
+        the roll-up with the names of the hosts, and a host has a table only for what no other host has.
+      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached,
+        V(none) prints only the roll-up.
     type: str
     choices: [auto, all, failing, none]
     default: auto
@@ -82,8 +85,8 @@ folder:
   sample: /srv/audit
 totals:
   description:
-    - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is C(unclear)
-      nothing fails.
+    - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is
+      C(unclear) nothing fails.
   returned: always
   type: dict
   sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, not_rolled_out: 0, pending: 0}

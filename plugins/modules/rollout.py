@@ -10,12 +10,14 @@ short_description: Decide after a batch whether the next batch may begin
 version_added: 0.1.0
 description:
   - Runs once for a batch, after the gate, on the controller, without a connection. Give C(run_once=true).
-  - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than O(max_fail_percentage), RV(ended) is true, and
-    C(fleet.json) lists the hosts of later batches as not reached by the rollout. C(meta=end_play) ends the play.
-  - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are missing for the other hosts,
-    and does not count unreachable hosts.
-  - Put it into the C(always) section of a block around the gate. There it also runs if every host of the batch is blocked. End the play after
-    that block. Only hosts that passed run the tasks there. If no host passed, Ansible ends the play.
+  - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than
+    O(max_fail_percentage), RV(ended) is true, and C(fleet.json) lists the hosts of later batches as not reached by the
+    rollout. C(meta=end_play) ends the play.
+  - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are
+    missing for the other hosts, and does not count unreachable hosts.
+  - Put it into the C(always) section of a block around the gate. There it also runs if every host of the batch is
+    blocked. End the play after that block. Only hosts that passed run the tasks there. If no host passed, Ansible ends
+    the play.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -80,6 +82,6 @@ msg:
   returned: when the rollout ends
   type: str
   sample: >-
-    The rollout ends with this batch: 1 of its 2 hosts blocked, failed or unreachable (web-2), and max_fail_percentage is 0. Not reached by the
-    rollout: web-3, web-4.
+    The rollout ends with this batch: 1 of its 2 hosts blocked, failed or unreachable (web-2), and max_fail_percentage
+    is 0. Not reached by the rollout: web-3, web-4.
 """

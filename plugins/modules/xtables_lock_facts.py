@@ -9,15 +9,17 @@ module: xtables_lock_facts
 short_description: Report the holder of the xtables lock, its waiters, and whether all agents share it
 version_added: 0.1.0
 description:
-  - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not release it blocks every
-    other one; an agent in a container with a lock of its own is not blocked by that process.
-  - It returns the holder and the waiters with command, age, container and pod, restores that hang, for each agent in the network
-    of the node whether it has the same lock, and whether any program takes the lock. nft writers take no lock.
-  - It reads C(/proc/locks) and the processes in C(/proc), and calls C(stat) on the lock file. The file is never opened and
-    never locked, no program is run, no table is created.
-  - Pods are named by the folders below C(/var/log/pods), containers by the links in C(/var/log/containers); no runtime is asked.
-  - From inside a container, locks of other processes cannot be seen. Then RV(ansible_facts.node_xtables_lock.collected) reports it, and
-    the lock may be held although no holder is returned.
+  - Legacy iptables changes rules under a lock, mostly C(/run/xtables.lock). A process that does not release it blocks
+    every other one; an agent in a container with a lock of its own is not blocked by that process.
+  - It returns the holder and the waiters with command, age, container and pod, restores that hang, for each agent in
+    the network of the node whether it has the same lock, and whether any program takes the lock. nft writers take no
+    lock.
+  - It reads C(/proc/locks) and the processes in C(/proc), and calls C(stat) on the lock file. The file is never opened
+    and never locked, no program is run, no table is created.
+  - Pods are named by the folders below C(/var/log/pods), containers by the links in C(/var/log/containers); no runtime
+    is asked.
+  - From inside a container, locks of other processes cannot be seen. Then RV(ansible_facts.node_xtables_lock.collected)
+    reports it, and the lock may be held although no holder is returned.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -27,8 +29,8 @@ options:
   path:
     description:
       - The lock file.
-      - The default is what the environment variable E(XTABLES_LOCKFILE) of the agents names, where all of them name the same, otherwise
-        V(/run/xtables.lock).
+      - The default is what the environment variable E(XTABLES_LOCKFILE) of the agents names, where all of them name the
+        same, otherwise V(/run/xtables.lock).
     type: str
   hung_after_seconds:
     description: Seconds after which a running restore is reported as hung.
@@ -54,7 +56,8 @@ EXAMPLES = r"""
 
 - name: Name the agents that do not share the lock of the node
   ansible.builtin.debug:
-    msg: "{{ ansible_facts.node_xtables_lock.agents | selectattr('lock', 'equalto', 'private') | map(attribute='comm') }}"
+    msg: "{{ ansible_facts.node_xtables_lock.agents | selectattr('lock', 'equalto', 'private') | map(attribute='comm')
+      }}"
 """
 
 RETURN = r"""
@@ -83,7 +86,8 @@ ansible_facts:
           type: str
           returned: always
           sample: file
-        device: {description: Device of the file in hexadecimal numbers or null., type: str, returned: always, sample: '00:19'}
+        device: {description: Device of the file in hexadecimal numbers or null., type: str, returned: always,
+                 sample: '00:19'}
         inode: {description: Inode of the file or null., type: int, returned: always, sample: 1467}
         matters:
           description: Whether a program on this node takes the lock; null where it is not known.
@@ -105,29 +109,33 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            pid: {description: The process that took the lock or asks for it., type: int, returned: always, sample: 4711}
+            pid: {description: The process that took the lock or asks for it., type: int, returned: always,
+                  sample: 4711}
             alive:
               description: Whether that process still has it; null where that is not known.
               type: bool
               returned: always
               sample: true
             held_through_pid:
-              description: The process that has the lock open, a child for example where the one that took it has ended; or null.
+              description: The process that has the lock open, a child for example where the one that took it has ended;
+                or null.
               type: int
               returned: always
               sample: 4711
-            comm: {description: Name of the process that has it or waits., type: str, returned: always, sample: iptables-restor}
+            comm: {description: Name of the process that has it or waits., type: str, returned: always,
+                   sample: iptables-restor}
             command:
               description: 'Its command line, at most 120 characters, without what looks like a secret.'
               type: str
               returned: always
               sample: iptables-restore -w 5 --noflush --counters
             started_seconds_ago: {description: For how long it runs., type: float, returned: always, sample: 41.3}
-            age_seconds: {description: For how long it has held the lock or waited., type: float, returned: always, sample: 41.3}
+            age_seconds: {description: For how long it has held the lock or waited., type: float, returned: always,
+                          sample: 41.3}
             age_is:
               description:
-                - V(at_most) (its own age is the limit), V(at_least) (it is no program that runs for one change; it was watched and did not
-                  let go, or others wait for so long), or V(over) (it let go while it was watched).
+                - V(at_most) (its own age is the limit), V(at_least) (it is no program that runs for one change; it was
+                  watched and did not let go, or others wait for so long), or V(over) (it let go while it was watched).
               type: str
               returned: always
               sample: at_most
@@ -141,40 +149,46 @@ ansible_facts:
               type: dict
               returned: always
               contains:
-                id: {description: The first 13 digits of its ID or null., type: str, returned: always, sample: 5eed917563583}
+                id: {description: The first 13 digits of its ID or null., type: str, returned: always,
+                     sample: 5eed917563583}
                 name: {description: Name of the container or null., type: str, returned: always, sample: kube-proxy}
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
-                pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
+                pod_uid: {description: Its UID or null., type: str, returned: always,
+                          sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
         waiters:
           description: 'Its waiters, at most five.'
           type: list
           elements: dict
           returned: always
           contains:
-            pid: {description: The process that took the lock or asks for it., type: int, returned: always, sample: 4711}
+            pid: {description: The process that took the lock or asks for it., type: int, returned: always,
+                  sample: 4711}
             alive:
               description: Whether that process still has it; null where that is not known.
               type: bool
               returned: always
               sample: true
             held_through_pid:
-              description: The process that has the lock open, a child for example where the one that took it has ended; or null.
+              description: The process that has the lock open, a child for example where the one that took it has ended;
+                or null.
               type: int
               returned: always
               sample: 4711
-            comm: {description: Name of the process that has it or waits., type: str, returned: always, sample: iptables-restor}
+            comm: {description: Name of the process that has it or waits., type: str, returned: always,
+                   sample: iptables-restor}
             command:
               description: 'Its command line, at most 120 characters, without what looks like a secret.'
               type: str
               returned: always
               sample: iptables-restore -w 5 --noflush --counters
             started_seconds_ago: {description: For how long it runs., type: float, returned: always, sample: 41.3}
-            age_seconds: {description: For how long it has held the lock or waited., type: float, returned: always, sample: 41.3}
+            age_seconds: {description: For how long it has held the lock or waited., type: float, returned: always,
+                          sample: 41.3}
             age_is:
               description:
-                - V(at_most) (its own age is the limit), V(at_least) (it is no program that runs for one change; it was watched and did not
-                  let go, or others wait for so long), or V(over) (it let go while it was watched).
+                - V(at_most) (its own age is the limit), V(at_least) (it is no program that runs for one change; it was
+                  watched and did not let go, or others wait for so long), or V(over) (it let go while it was watched).
               type: str
               returned: always
               sample: at_most
@@ -188,23 +202,29 @@ ansible_facts:
               type: dict
               returned: always
               contains:
-                id: {description: The first 13 digits of its ID or null., type: str, returned: always, sample: 5eed917563583}
+                id: {description: The first 13 digits of its ID or null., type: str, returned: always,
+                     sample: 5eed917563583}
                 name: {description: Name of the container or null., type: str, returned: always, sample: kube-proxy}
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
-                pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
+                pod_uid: {description: Its UID or null., type: str, returned: always,
+                          sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
         waiter_count: {description: Number of waiters., type: int, returned: always, sample: 2}
         hung:
-          description: 'Restores older than RV(ansible_facts.node_xtables_lock.hung_after_seconds), the oldest first, at most five.'
+          description: 'Restores older than RV(ansible_facts.node_xtables_lock.hung_after_seconds), the oldest first, at
+            most five.'
           type: list
           elements: dict
           returned: always
           contains:
             pid: {description: Process., type: int, returned: always, sample: 4711}
-            command: {description: Its command line without secrets., type: str, returned: always, sample: iptables-restore --noflush}
+            command: {description: Its command line without secrets., type: str, returned: always,
+                      sample: iptables-restore --noflush}
             age_seconds: {description: For how long it runs., type: float, returned: always, sample: 912.4}
-            state: {description: 'Its state as in /proc/PID/stat; a kill does not help in V(D).', type: str, returned: always, sample: S}
-            waits_for_lock: {description: Whether it waits for a lock; null where it is not known., type: bool, returned: always, sample: true}
+            state: {description: 'Its state as in /proc/PID/stat; a kill does not help in V(D).', type: str,
+                    returned: always, sample: S}
+            waits_for_lock: {description: Whether it waits for a lock; null where it is not known., type: bool,
+                             returned: always, sample: true}
             who:
               description: Name of the process with its pod or container, for readers.
               type: str
@@ -215,11 +235,13 @@ ansible_facts:
               type: dict
               returned: always
               contains:
-                id: {description: The first 13 digits of its ID or null., type: str, returned: always, sample: 5eed917563583}
+                id: {description: The first 13 digits of its ID or null., type: str, returned: always,
+                     sample: 5eed917563583}
                 name: {description: Name of the container or null., type: str, returned: always, sample: kube-proxy}
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
-                pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
+                pod_uid: {description: Its UID or null., type: str, returned: always,
+                          sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
         hung_count: {description: Number of hung restores., type: int, returned: always, sample: 1}
         hung_after_seconds: {description: The limit., type: int, returned: always, sample: 300}
         agents:
@@ -240,20 +262,23 @@ ansible_facts:
               type: dict
               returned: always
               contains:
-                id: {description: The first 13 digits of its ID or null., type: str, returned: always, sample: 5eed917563583}
+                id: {description: The first 13 digits of its ID or null., type: str, returned: always,
+                     sample: 5eed917563583}
                 name: {description: Name of the container or null., type: str, returned: always, sample: kube-proxy}
                 pod: {description: Name of the pod or null., type: str, returned: always, sample: kube-proxy-hx7cw}
                 namespace: {description: Its namespace or null., type: str, returned: always, sample: kube-system}
-                pod_uid: {description: Its UID or null., type: str, returned: always, sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
+                pod_uid: {description: Its UID or null., type: str, returned: always,
+                          sample: a5c1f8d5-1919-434d-add7-4afaafdaef89}
             path: {description: Path of the lock that it uses., type: str, returned: always, sample: /run/xtables.lock}
             lock:
               description:
-                - V(shared) (it is the node's), V(private) (another file), V(directory), V(absent) (none is there, so it has not used legacy
-                  iptables yet) or V(unknown).
+                - V(shared) (it is the node's), V(private) (another file), V(directory), V(absent) (none is there, so it
+                  has not used legacy iptables yet) or V(unknown).
               type: str
               returned: always
               sample: shared
-            reason: {description: Why., type: str, returned: always, sample: the same file as /run/xtables.lock of the node}
+            reason: {description: Why., type: str, returned: always,
+                     sample: the same file as /run/xtables.lock of the node}
         agents_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
         sample:
           description: Result of watching the lock; null where it was not requested or not possible.
@@ -262,7 +287,8 @@ ansible_facts:
           contains:
             seconds: {description: For how long., type: float, returned: always, sample: 30.0}
             readings: {description: Number of readings., type: int, returned: always, sample: 590}
-            held_percent: {description: Share of the readings that showed a holder., type: float, returned: always, sample: 3.4}
+            held_percent: {description: Share of the readings that showed a holder., type: float, returned: always,
+                           sample: 3.4}
             longest_hold_seconds:
               description: 'The longest hold by one process, to 0.05 seconds.'
               type: float
@@ -286,7 +312,8 @@ from ..module_utils._look.lock.xtables_lock import HUNG_AFTER_SECONDS, collect_x
 
 
 def main():
-    options = dict(tree.TREE_OPTIONS, path={"type": "str"}, hung_after_seconds={"type": "int", "default": HUNG_AFTER_SECONDS},
+    options = dict(tree.TREE_OPTIONS, path={"type": "str"},
+                   hung_after_seconds={"type": "int", "default": HUNG_AFTER_SECONDS},
                    sample_seconds={"type": "int", "default": 0})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     given = [module.params[name] for name in ("path", "hung_after_seconds", "sample_seconds")]

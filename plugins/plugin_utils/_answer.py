@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a module's answer becomes the result of a task: the keys that its RETURN documents, within bounds. PRIVATE to the collection.
+"""What of a module's answer becomes the result of a task: the keys that its RETURN documents, within bounds. PRIVATE to
+the collection.
 
-Ansible acts on more keys of a result than a module documents: `ansible_facts` become variables, `add_host` and `add_group` change the inventory,
-`ansible_stats` the statistics of the run. A node can put them into any answer, so the answer passes by a list of what is allowed.
+Ansible acts on more keys of a result than a module documents: `ansible_facts` become variables, `add_host` and
+`add_group` change the inventory, `ansible_stats` the statistics of the run. A node can put them into any answer, so the
+answer passes by a list of what is allowed.
 """
 
 from . import _evidence, _schema
@@ -25,8 +27,9 @@ _MESSAGES = ("msg", "module_stdout", "module_stderr")
 def documented_part(answer, module):
     """The result of a task that ran `module` (its short name), from what the node answered (any dictionary).
 
-    Holds `changed`, the keys that RETURN documents, and where they are there `failed`, `unreachable`, `msg`, `diff`, `warnings`, `exception`,
-    `module_stdout` and `module_stderr`, as plain values without control characters. An answer that does not fit its documentation fails.
+    Holds `changed`, the keys that RETURN documents, and where they are there `failed`, `unreachable`, `msg`, `diff`,
+    `warnings`, `exception`, `module_stdout` and `module_stderr`, as plain values without control characters. An answer
+    that does not fit its documentation fails.
     """
     result = {"changed": answer.get("changed") is True}
     result.update((key, True) for key in ("failed", "unreachable") if answer.get(key))
@@ -40,12 +43,14 @@ def documented_part(answer, module):
     failed = result.get("failed") or result.get("unreachable")
     misfits = _fill(result, answer, _schema.documented(module), complete=not failed)
     if misfits and not failed:
-        result.update(failed=True, msg="The node's answer does not fit the documentation of %s: %s" % (module, "; ".join(misfits[:3])))
+        result.update(failed=True, msg="The node's answer does not fit the documentation of %s: %s"
+                      % (module, "; ".join(misfits[:3])))
     return result
 
 
 def _fill(result, answer, shapes, complete):
-    """Copies the documented keys into the result; returns a few words for each that does not fit, or is missing where it must not be."""
+    """Copies the documented keys into the result; returns a few words for each that does not fit, or is missing where
+    it must not be."""
     misfits, room = [], _evidence.Room(MOST_CHARACTERS)
     for key, shape in shapes.items():
         if key in result:
@@ -90,7 +95,8 @@ def _traceback(exception):
 
 
 def _warnings(warnings):
-    texts = [getattr(getattr(item, "event", None), "msg", None) or item for item in warnings] if isinstance(warnings, (list, tuple)) else [warnings]
+    texts = [getattr(getattr(item, "event", None), "msg", None) or item
+             for item in warnings] if isinstance(warnings, (list, tuple)) else [warnings]
     return [_message(text) for text in texts[:MOST_WARNINGS]]
 
 
@@ -99,7 +105,8 @@ def _diffs(diffs):
     kept, left = [], MOST_DIFF_CHARACTERS
     rows = diffs if isinstance(diffs, (list, tuple)) else [diffs]
     for row in rows[:MOST_DIFFS]:
-        texts = {key: str.__str__(row[key]) for key in _DIFF_TEXTS if isinstance(row.get(key), str)} if isinstance(row, dict) else {}
+        texts = {key: str.__str__(row[key]) for key in _DIFF_TEXTS
+                 if isinstance(row.get(key), str)} if isinstance(row, dict) else {}
         left -= sum(len(text) for text in texts.values())
         if left < 0:
             break

@@ -10,60 +10,72 @@ from ._fix import outcomes as _outcomes
 from ._selection import chosen_checks
 
 # The sections that node_facts reads.
-SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
-           "kube_proxy", "cni")
-# The evidence that fixes rest on. Other sections are judged and then left out, because Ansible copies all facts of a host for each task.
+SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
+           "ipvs", "kubelet", "kube_proxy", "cni")
+# The evidence that fixes rest on. Other sections are judged and then left out, because Ansible copies all facts of a
+# host for each task.
 _KEPT = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet")
-_ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by", "persisted_by")
+_ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by",
+             "persisted_by")
 
 
 def subsets_of(checks, policy, sections=None):
     """The gather_subset that the checks need, of which those that the policy disables need nothing.
 
-    A role changes its file as a whole, by all that the node needs, so the `sections` asked for and those of the checks rest on what
-    requirements are derived from even where the checks that would need it are left out.
+    A role changes its file as a whole, by all that the node needs, so the `sections` asked for and those of the checks
+    rest on what requirements are derived from even where the checks that would need it are left out.
     """
     needed = {need.partition(".")[0] for check in checks if check.id not in policy.disabled for need in check.needs}
-    if any("requirements" in check.needs for check in chosen_checks(sections or {check.section for check in checks} or None)):
+    if any("requirements" in check.needs
+           for check in chosen_checks(sections or {check.section for check in checks} or None)):
         needed.update(_requirements.SECTIONS)
     # Remedies name the node's own way of being changed, so who it is is always asked.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
 def judged(evidence, policy, checks, not_reached=None, earlier_peak=0, problems=None):
-    """(findings, requirements) of one host; `evidence` and `problems` are what checked_sections() made of its answer, `earlier_peak` is what
-    resolve() takes."""
+    """(findings, requirements) of one host; `evidence` and `problems` are what checked_sections() made of its answer,
+    `earlier_peak` is what resolve() takes."""
     known = dict(evidence)
     requirements = None
     if not not_reached:
         requirements = known["requirements"] = _requirements.resolve(known, policy, earlier_peak)
-    tuned = [dataclasses.replace(check, severity=policy.severities[check.id]) if check.id in policy.severities else check for check in checks]
-    findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy, not_reached, problems)
+    tuned = [dataclasses.replace(check, severity=policy.severities[check.id])
+             if check.id in policy.severities else check for check in checks]
+    findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy,
+                                  not_reached, problems)
     findings += [_disabled(check, policy) for check in tuned if check.id in policy.disabled]
     return _waivers.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
 
 
 def _disabled(check, policy):
-    return _finding.finding(check, _finding.SKIP, reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
+    return _finding.finding(check, _finding.SKIP,
+                            reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
 
 
-def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None, with_evidence=False):
-    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made; `with_evidence` keeps all sections."""
+def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None,
+             with_evidence=False):
+    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made;
+    `with_evidence` keeps all sections."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
     except Exception as error:
-        # No evidence is known that gets here; should there be some, it costs neither this host its findings nor another one its report.
+        # No evidence is known that gets here; should there be some, it costs neither this host its findings nor another
+        # one its report.
         evidence, not_reached = {}, "what the node answered could not be judged: %s" % type(error).__name__
         findings, requirements = judged(evidence, policy, checks, not_reached)
     ids = {check.id for check in checks}
-    findings = [row for row in before or [] if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
+    findings = [row for row in before or []
+                if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
     findings = sorted(_outcomes.kept(before, findings), key=lambda row: (row["check"], row["subject"]))
-    summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached, **_who(evidence, requirements))
-    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings), waivers=_waivers.used(policy.waivers, findings),
+    summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
+                   **_who(evidence, requirements))
+    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings),
+                   waivers=_waivers.used(policy.waivers, findings),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_required_modules=modules,
-                 node_assess_summary=summary)
+    facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,
+                 node_assess_required_modules=modules, node_assess_summary=summary)
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
     conntrack = _conntrack_fact(requirements, earlier_peak)
@@ -75,7 +87,8 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
 
 def _disabled_rows(findings, policy):
     """What the policy disables of all that this run was asked to judge."""
-    return [{"check": check_id, "reason": policy.disabled[check_id]} for check_id in sorted({row["check"] for row in findings} & set(policy.disabled))]
+    return [{"check": check_id, "reason": policy.disabled[check_id]}
+            for check_id in sorted({row["check"] for row in findings} & set(policy.disabled))]
 
 
 def _left_out(findings):
@@ -86,14 +99,16 @@ def _left_out(findings):
 
 
 def _kept(evidence, required, with_evidence):
-    """The sections of `_KEPT`, or all of them, without the modules that this node has no use for: one look asks for those of every mode."""
+    """The sections of `_KEPT`, or all of them, without the modules that this node has no use for: one look asks for
+    those of every mode."""
     kept = evidence if with_evidence else {name: evidence[name] for name in _KEPT if name in evidence}
     section = kept.get("node_kernel_modules")
     if not section:
         return kept
     useful = {name for row in required for name in row["any_of"]}
     useful.update(row["module"] for row in (kept.get("node_conntrack") or {}).get("sysctls") or [])
-    return dict(kept, node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
+    return dict(kept,
+                node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
 
 
 def _conntrack_fact(requirements, earlier_peak):
@@ -134,7 +149,8 @@ def _needs(requirements):
     parts = ["%s mode (%s)" % (requirements["mode"], requirements["mode_because"])]
     if requirements["mode"] != "nftables":
         parts.append("%s backend" % requirements["backend"])
-    parts.append("Kubernetes %s" % requirements["kubernetes"] if requirements["kubernetes"] else "Kubernetes version unknown")
+    parts.append("Kubernetes %s" % requirements["kubernetes"]
+                 if requirements["kubernetes"] else "Kubernetes version unknown")
     if requirements["cni"] != "none":
         parts.append("CNI %s" % requirements["cni"])
     return ", ".join(parts)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging a support bundle: the tree it becomes for the time of one look, and findings about what it does not hold. PRIVATE to the collection."""
+"""Judging a support bundle: the tree it becomes for the time of one look, and findings about what it does not hold.
+PRIVATE to the collection."""
 
 import contextlib
 import functools
@@ -24,18 +25,20 @@ _LACKING = "the bundle does not hold what tells"
 def check(arguments, transport):
     """Raises BadInput for what a bundle cannot be judged with."""
     if not arguments["bundle"]:
-        raise BadInput("no bundle is given; add -e bundle=PATH with the path of a folder, an archive or a dump on the controller")
+        raise BadInput("no bundle is given; add -e bundle=PATH with the path of a folder, an archive or a dump on the "
+                       "controller")
     given = [name for name in ("root", "place") if arguments.get(name) not in (None, "auto")]
     if given:
-        raise BadInput("bundle and %s are both given; a bundle is a tree of its own, leave %s out" % (given[0], given[0]))
+        raise BadInput("bundle and %s are both given; a bundle is a tree of its own, leave %s out"
+                       % (given[0], given[0]))
     if transport != "local":
         raise BadInput("a bundle is read on the controller; run the task with connection local, not %s" % transport)
 
 
 @contextlib.contextmanager
 def opened(bundle):
-    """`{"root", "place"}` of the tree that a bundle was laid out as, which is there within this context only; `{}` without a bundle.
-    Raises BadInput."""
+    """`{"root", "place"}` of the tree that a bundle was laid out as, which is there within this context only; `{}`
+    without a bundle. Raises BadInput."""
     if bundle is None:
         yield {}
         return
@@ -47,8 +50,8 @@ def opened(bundle):
 
 
 def within(rule, findings, evidence):
-    """The findings of one check on a bundle: what rests on something that the bundle does not hold is skipped, because one check of its own says
-    once what is missing; what was held and could not be read stays unknown."""
+    """The findings of one check on a bundle: what rests on something that the bundle does not hold is skipped, because
+    one check of its own says once what is missing; what was held and could not be read stays unknown."""
     if rule.id in _own_checks():
         return findings
     missing = _missing(rule, evidence)
@@ -61,14 +64,16 @@ def within(rule, findings, evidence):
     if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
         return findings  # It names what was found, and what is not known about that.
     if not failures and (unknown or (missing and findings[0]["status"] == _finding.PASS)):
-        return [_finding.finding(rule, _finding.SKIP, reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]
+        return [_finding.finding(rule, _finding.SKIP,
+                                 reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]
     return failures or findings
 
 
 @functools.lru_cache(maxsize=1)
 def _own_checks():
     """The checks that speak of the bundle itself."""
-    return frozenset(found.id for found in _catalogue.catalogue().values() if "node_host.bundle" in (found.unknown or ""))
+    return frozenset(found.id for found in _catalogue.catalogue().values()
+                     if "node_host.bundle" in (found.unknown or ""))
 
 
 def _sections(rule):
@@ -87,7 +92,8 @@ def _statuses(evidence, section, sources):
 
 
 def _missing(rule, evidence):
-    """_ALL where nothing was collected of a section that the check needs, True where a part of one was not, else False."""
+    """_ALL where nothing was collected of a section that the check needs, True where a part of one was not, else
+    False."""
     some = False
     for section, sources in _sections(rule).items():
         statuses = _statuses(evidence, section, sources)
@@ -98,4 +104,5 @@ def _missing(rule, evidence):
 
 
 def _is_damaged(rule, evidence):
-    return any(status in _DAMAGED for section, sources in _sections(rule).items() for status in _statuses(evidence, section, sources))
+    return any(status in _DAMAGED for section, sources in _sections(rule).items()
+               for status in _statuses(evidence, section, sources))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a file of a support bundle is, told by its path or by what it looks like. PRIVATE to the collection.
 
-Layouts: sos (sos_commands/<plugin>/<command>, and the files of the system below their own paths), must-gather and other folders of texts,
-a copy of a node's file system.
+Layouts: sos (sos_commands/<plugin>/<command>, and the files of the system below their own paths), must-gather and other
+folders of texts, a copy of a node's file system.
 """
 
 import re
@@ -14,13 +14,17 @@ _HEAD = 256 * 1024
 _LINE, _PATH_LIMIT = 1000, 4096
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
-    r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|NetworkManager|networkd-dispatcher"
-    r"|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-)"
+    r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
+    r"NetworkManager|networkd-dispatcher"
+    r"|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|udev|logrotate|apt|dnf|dpkg|"
+    r"local\.d|runlevels|if-)"
     r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|rc\.local|crontab|nftables\.conf|ethertypes)"
-    r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_conntrack)/.+"
+    r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
+    r"conntrack)/.+"
     r"|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
     r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release).*"
-    r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|xtables|arptables|ebtables)[^/]*"
+    r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
+    r"xtables|arptables|ebtables)[^/]*"
     r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+))\Z")
 _SECRET = re.compile(r"(?:^|/)(?:shadow|gshadow|ssh|pki|ssl|private)(?:[-/]|\Z)|\.(?:key|pem)\Z")
 _RULES = re.compile(
@@ -30,7 +34,8 @@ _RULES = re.compile(
     r"|(?: |^)-A KUBE-\S+ .*-j ", re.MULTILINE)
 _SHAPES = (
     ("lsmod", re.compile(r"^Module +Size +Used by", re.MULTILINE)),
-    ("kernel_config", re.compile(r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+=", re.MULTILINE)),
+    ("kernel_config",
+     re.compile(r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+=", re.MULTILINE)),
     ("conntrack", re.compile(r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d", re.MULTILINE)),
     ("alternatives", re.compile(r"\A\S+ - (?:auto|manual) mode|^\s*link currently points to /", re.MULTILINE)),
     ("ipset", re.compile(r"^create \S+ (?:hash|bitmap|list):\S+", re.MULTILINE)),
@@ -48,9 +53,10 @@ _KERNEL_LINE = re.compile(
 
 
 def kind_of(item):
-    """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`, `kernel_config`, `sysctl`
-    (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`, `conntrack`, `alternatives`, `ipset`, `ipvs`,
-    `kube_proxy`, `uname`, `unit`, `script`, or None for what is not known."""
+    """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
+    `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `uname`, `unit`, `script`, or None for what is not
+    known."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
         return None, None
@@ -60,7 +66,8 @@ def kind_of(item):
     if item.link is not None:
         return None, None
     # Cut lines: what takes the expressions long is a line without an end.
-    head = "\n".join(line[:_LINE] for line in item.data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
+    head = "\n".join(line[:_LINE]
+                     for line in item.data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     if "\0" in head:
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
@@ -68,7 +75,8 @@ def kind_of(item):
     kind = next((kind for kind, shape in _SHAPES[:8] if shape.search(head)), None)
     if kind is None and _is_script(head, name):
         kind = _is_script(head, name)
-    return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log" if _KERNEL_LINE.search(head) else None), None
+    return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
+                                                if _KERNEL_LINE.search(head) else None), None
 
 
 def _is_script(head, name):
@@ -85,4 +93,5 @@ def _of_settings(name, head):
         return "sysctl_conf" if name.endswith(".conf") else "sysctl"
     if _MODPROBE.search(head):
         return "modprobe_conf"
-    return "modules_load" if name.endswith(".conf") and lines and "load" in name and all(re.match(r"[\w-]+\s*\Z", line) for line in lines) else None
+    return ("modules_load" if name.endswith(".conf") and lines and "load" in name
+            and all(re.match(r"[\w-]+\s*\Z", line) for line in lines) else None)

@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a support bundle, one after the other: of a folder, an archive, or a single file. PRIVATE to the collection.
+"""The files of a support bundle, one after the other: of a folder, an archive, or a single file. PRIVATE to the
+collection.
 
-Whoever made a bundle may be hostile. No member of an archive is ever extracted to the path it names: its content is read, within limits,
-and whoever asks decides where it goes. Devices, FIFOs and sockets are passed over, and a link is only a text.
+Whoever made a bundle may be hostile. No member of an archive is ever extracted to the path it names: its content is
+read, within limits, and whoever asks decides where it goes. Devices, FIFOs and sockets are passed over, and a link is
+only a text.
 """
 
 import contextlib
@@ -31,7 +33,8 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One file: `path` in the bundle, `data` its content (unpacked), `link` the target where it is a link, `executable`."""
+    """One file: `path` in the bundle, `data` its content (unpacked), `link` the target where it is a link,
+    `executable`."""
 
     path: str
     data: bytes = b""
@@ -45,7 +48,8 @@ def items_of(bundle):
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        raise BadInput("bundle %s does not exist; give the path of a folder, an archive or a dump on the controller" % bundle) from None
+        raise BadInput("bundle %s does not exist; give the path of a folder, an archive or a dump on the controller"
+                       % bundle) from None
     try:
         if stat.S_ISDIR(mode):
             yield from _of_folder(path)
@@ -67,8 +71,9 @@ class _Budget:
         self._files += 1
         self._bytes += size
         if self._files > FILES_LIMIT or self._bytes > TOTAL_LIMIT:
-            raise BadInput("bundle %s holds more than %d files or %d GiB; give the part of it that is about one node" % (
-                self._name, FILES_LIMIT, TOTAL_LIMIT >> 30))
+            raise BadInput("bundle %s holds more than %d files or %d GiB; give the part of it that is about one node"
+                           % (
+                               self._name, FILES_LIMIT, TOTAL_LIMIT >> 30))
 
 
 def _of_folder(root):
@@ -111,8 +116,10 @@ def _of_zstd(path):
     """Python reads zstd from 3.14 on; before that the program has to."""
     program = shutil.which("zstd")
     if program is None:
-        raise BadInput("bundle %s is packed with zstd, and the program zstd is not installed here; unpack it and give the folder" % path)
-    with open(path, "rb") as stream, subprocess.Popen([program, "-dcq"], stdin=stream, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        raise BadInput("bundle %s is packed with zstd, and the program zstd is not installed here; unpack it and give "
+                       "the folder" % path)
+    with open(path, "rb") as stream, subprocess.Popen([program, "-dcq"], stdin=stream, stdout=subprocess.PIPE,
+                                                      stderr=subprocess.DEVNULL) as process:
         try:
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 yield from _of_archive(path, archive)
@@ -132,8 +139,8 @@ def _of_archive(path, archive):
 
 
 def _item(path, data, executable):
-    """A file that is packed with gzip is what it holds, unless it is known by that name (/proc/config.gz); UTF-16 is what PowerShell redirects
-    the output of a command to."""
+    """A file that is packed with gzip is what it holds, unless it is known by that name (/proc/config.gz); UTF-16 is
+    what PowerShell redirects the output of a command to."""
     if data.startswith(_GZIP) and not path.endswith("config.gz"):
         data = _unpacked(data)
         path = path[:-len(".gz")] if path.endswith(".gz") else path

@@ -20,7 +20,8 @@ _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 def proc_modules(text):
     """/proc/modules of what lsmod prints."""
     rows = [found for found in _LSMOD.findall(text) if found[0] != "Module"]
-    return "".join("%s %s %s %s Live 0x0\n" % (name, size, used, by.strip() + "," if by.strip() else "-") for name, size, used, by in rows)
+    return "".join("%s %s %s %s Live 0x0\n" % (name, size, used, by.strip() + "," if by.strip() else "-")
+                   for name, size, used, by in rows)
 
 
 def nf_conntrack_stat(text):
@@ -47,7 +48,8 @@ def ip_vs(text):
     for line in text.splitlines():
         service, real = _SERVICE.match(line), _REAL.match(line)
         if service:
-            servers[service.group(1), service.group(2)] = [_virtual(service.group(1), service.group(2), service.group(3) or "wlc")]
+            servers[service.group(1),
+                    service.group(2)] = [_virtual(service.group(1), service.group(2), service.group(3) or "wlc")]
         elif real and (real.group(1), real.group(2)) in servers:
             place = _place(real.group(3))
             if place:
@@ -67,7 +69,8 @@ def _place(text):
     address, _colon, port = text.rpartition(":")
     try:
         found = ipaddress.ip_address(address.strip("[]"))
-        return ("%08X:%04X" % (int(found), int(port))) if found.version == 4 else "[%s]:%04X" % (found.exploded, int(port))
+        return ("%08X:%04X" % (int(found),
+                               int(port))) if found.version == 4 else "[%s]:%04X" % (found.exploded, int(port))
     except ValueError:
         return None
 
@@ -77,8 +80,8 @@ def ipset_list(text):
     counts = {}
     for name in _ENTRY.findall(text):
         counts[name] = counts.get(name, 0) + 1
-    return "\n".join("Name: %s\nType: %s\nHeader: %s\nNumber of entries: %d\n" % (name, kind, header, counts.get(name, 0))
-                     for name, kind, header in _SET.findall(text))
+    return "\n".join("Name: %s\nType: %s\nHeader: %s\nNumber of entries: %d\n"
+                     % (name, kind, header, counts.get(name, 0)) for name, kind, header in _SET.findall(text))
 
 
 def kernel_log(text):

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A support bundle laid out as the tree of the node it is of. PRIVATE to the collection.
 
-Every file is written to a path that is chosen here, below a private folder that its caller removes. What the node's own files would say,
-outputs of commands are turned into; rules and answers of other commands go to the folders that _host/bundle.py reads.
+Every file is written to a path that is chosen here, below a private folder that its caller removes. What the node's own
+files would say, outputs of commands are turned into; rules and answers of other commands go to the folders that
+_host/bundle.py reads.
 """
 
 import contextlib
@@ -26,7 +27,8 @@ _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
 
 def lay_out(bundle, folder):
-    """Write the tree of the bundle into the empty `folder`. Raises BadInput for what is no bundle, or one of several nodes."""
+    """Write the tree of the bundle into the empty `folder`. Raises BadInput for what is no bundle, or one of several
+    nodes."""
     tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
     for item in _bundle_source.items_of(bundle):
         files += 1
@@ -36,11 +38,12 @@ def lay_out(bundle, folder):
         recognised += 1
         nodes.update(_NODE.findall(item.path))
         if len(nodes) > 1:
-            raise BadInput("bundle %s is about several nodes (%s); give the folder of one of them" % (bundle, ", ".join(sorted(nodes))))
+            raise BadInput("bundle %s is about several nodes (%s); give the folder of one of them"
+                           % (bundle, ", ".join(sorted(nodes))))
         getattr(tree, "take_" + kind)(item, path)
     if not recognised:
-        raise BadInput("bundle %s holds nothing that is known here, such as rules, lsmod, a kernel configuration or sysctls; see docs/bundles.md"
-                       % bundle)
+        raise BadInput("bundle %s holds nothing that is known here, such as rules, lsmod, a kernel configuration or "
+                       "sysctls; see docs/bundles.md" % bundle)
     tree.finish(files, recognised)
 
 
@@ -76,7 +79,8 @@ class _Tree:
         if item.link is not None:
             self._links.append((path, item.link))
         elif path == "/proc/modules" or not _MODULE.search(path):
-            self.put(path, item.data, item.executable or path.startswith(("/usr/local/", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/")))
+            self.put(path, item.data,
+                     item.executable or path.startswith(("/usr/local/", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/")))
         else:
             self.put(path, b"")
 
@@ -153,7 +157,8 @@ class _Tree:
         self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1], item.data, executable=True)
 
     def take_alternatives(self, item, _path):
-        """What alternatives --display prints: the links that it makes, and at their end a program by the name that the last one has."""
+        """What alternatives --display prints: the links that it makes, and at their end a program by the name that the
+        last one has."""
         for name, path in _bundle_texts.alternatives(_text(item)).items():
             backend = next((word for word in ("legacy", "nft") if word in path), None)
             if backend:
@@ -177,8 +182,10 @@ class _Tree:
             self._link(self._place(path), target)
 
     def _link(self, place, target):
-        """A link of the tree, which BundleHost follows inside the tree only; nothing is put behind one that was made before."""
-        if place is None or "\0" in target or any(folder.is_symlink() for folder in (place, *place.parents) if folder != self._root):
+        """A link of the tree, which BundleHost follows inside the tree only; nothing is put behind one that was made
+        before."""
+        if place is None or "\0" in target or any(folder.is_symlink() for folder in (place, *place.parents)
+                                                  if folder != self._root):
             return
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -18,21 +18,22 @@ from ._role_data import ROLES, load_yaml
 FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 _FIX_KEYS = ("role", "class", "manual", "safety")
-# What the roles do, by the name that an entry's `fix` has for it. A check without a role may name a part as well: `lower_limit` is done only where
-# the role is asked for it, and what names `migrated` must hold before a migration between the backends counts as done.
+# What the roles do, by the name that an entry's `fix` has for it. A check without a role may name a part as well:
+# `lower_limit` is done only where the role is asked for it, and what names `migrated` must hold before a migration
+# between the backends counts as done.
 PARTS = {
-    "modules": "harden_kernel_modules",
-    "limit": "harden_conntrack", "lower_limit": "harden_conntrack", "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack",
-    "conflicts": "harden_conntrack",
-    "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks",
-    "backend": "harden_iptables_backend", "migrated": "harden_iptables_backend",
+    "modules": "harden_kernel_modules", "limit": "harden_conntrack", "lower_limit": "harden_conntrack",
+    "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack", "conflicts": "harden_conntrack",
+    "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks", "backend": "harden_iptables_backend",
+    "migrated": "harden_iptables_backend",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names evidence sections, or
-    single sources of one as `section.source`, that must have been read; `left_out` yields how many offenders the node did not name."""
+    """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names
+    evidence sections, or single sources of one as `section.source`, that must have been read; `left_out` yields how
+    many offenders the node did not name."""
 
     id: str
     title: str
@@ -61,7 +62,8 @@ class Check:
 
 
 def judge_of(kind):
-    """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the types that its want may have."""
+    """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the
+    types that its want may have."""
     module = importlib.import_module("%s._kinds.%s" % (__package__, kind))
     return getattr(module, "judge_%s" % kind), module.WANT
 
@@ -100,7 +102,8 @@ def _check_of(where, entry):
     if check.severity not in _finding.SEVERITIES:
         raise BadInput("%s: severity must be one of %s" % (where, ", ".join(_finding.SEVERITIES)))
     if sorted(set(check.fix) - {"part"}) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
-        raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS), ", ".join(FIX_CLASSES)))
+        raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS),
+                                                                      ", ".join(FIX_CLASSES)))
     _refuse_wrong_part(where, check.fix)
     try:
         _judge, wants = judge_of(check.kind)
@@ -120,7 +123,8 @@ def _check_of(where, entry):
 def _refuse_wrong_part(where, fix):
     part, role = fix.get("part"), fix["role"]
     if role and not part:
-        raise BadInput("%s: fix names the role %s and must name its part, one of %s" % (where, role, ", ".join(_parts_of(role)) or "none"))
+        raise BadInput("%s: fix names the role %s and must name its part, one of %s"
+                       % (where, role, ", ".join(_parts_of(role)) or "none"))
     if part and part not in PARTS:
         raise unknown_name("%s: the part" % where, part, PARTS)
     if part and role not in (None, PARTS[part]):

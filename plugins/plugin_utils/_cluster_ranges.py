@@ -8,12 +8,14 @@ from typing import NamedTuple
 from ._ranges import family_of, is_in, range_of, ranges_in, shared
 
 POLICY = ("pod_ranges", "service_ranges", "node_ranges")
-# Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and eBPF host routing).
+# Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and
+# eBPF host routing).
 _WITHOUT_KUBE_PROXY = ("cilium",)
 
 
 class _Side(NamedTuple):
-    """The ranges of one kind of address, each a netaddr.IPNetwork with its source; `doubt` is why there may be others, or an empty text."""
+    """The ranges of one kind of address, each a netaddr.IPNetwork with its source; `doubt` is why there may be others,
+    or an empty text."""
 
     what: str
     ranges: list[tuple[object, str]]
@@ -29,8 +31,8 @@ def check_policy(values):
 def ranges_of(evidence, values, facts):
     """What checks ask of the ranges of one host; `facts` as _resolve.facts_of() tells them.
 
-    Each of `pods_and_services`, `pods_and_nodes`, `services_and_nodes` and `cluster_cidr` is `{"judged", "offenders", "doubts"}`:
-    whether both sides are known or may be, what is wrong, and what could not be looked at.
+    Each of `pods_and_services`, `pods_and_nodes`, `services_and_nodes` and `cluster_cidr` is `{"judged", "offenders",
+    "doubts"}`: whether both sides are known or may be, what is wrong, and what could not be looked at.
     """
     pods, services, nodes = _pods(evidence, values), _services(evidence, values), _nodes(evidence, values)
     seen = [] if services.ranges or services.doubt else _seen(evidence, "services")
@@ -74,7 +76,8 @@ def _nodes(evidence, values):
         return _Side("nodes", [], "node_cni was not collected")
     status = (cni.get("collected") or {}).get("routes")
     found = _side_of("nodes", [row["network"] for row in cni.get("node_networks") or []], "this node is in it")
-    return found._replace(doubt=found.doubt or ("" if status in ("ok", "absent") else "the routes of the node are %s" % status))
+    return found._replace(doubt=found.doubt
+                          or ("" if status in ("ok", "absent") else "the routes of the node are %s" % status))
 
 
 def _of_policy(what, name, values):
@@ -90,7 +93,8 @@ def _side_of(what, texts, source):
 def _seen(evidence, key):
     """Rows of node_iptables_chains.networks with their `range`; None where they are not known."""
     rows = ((evidence.get("node_iptables_chains") or {}).get("networks") or {}).get(key)
-    return None if rows is None else [dict(row, range=range_of(row["network"])) for row in rows if range_of(row["network"]) is not None]
+    return None if rows is None else [dict(row, range=range_of(row["network"])) for row in rows
+                                      if range_of(row["network"]) is not None]
 
 
 def _not_judged():
@@ -100,10 +104,12 @@ def _not_judged():
 def _compared(first, second):
     if not (first.ranges or first.doubt) or not (second.ranges or second.doubt):
         return _not_judged()
-    offenders = [{"subject": "%s %s and %s %s" % (first.what, one, second.what, other), "range": str(shared(one, other)),
-                  "because": "%s; %s" % (source, other_source)}
-                 for one, source in first.ranges for other, other_source in second.ranges if shared(one, other) is not None]
-    doubts = [{"subject": "the ranges of %s" % side.what, "evidence": side.doubt} for side in (first, second) if side.doubt]
+    offenders = [{"subject": "%s %s and %s %s" % (first.what, one, second.what, other),
+                  "range": str(shared(one, other)), "because": "%s; %s" % (source, other_source)}
+                 for one, source in first.ranges for other, other_source in second.ranges
+                 if shared(one, other) is not None]
+    doubts = [{"subject": "the ranges of %s" % side.what, "evidence": side.doubt} for side in (first, second)
+              if side.doubt]
     return {"judged": True, "offenders": offenders, "doubts": doubts}
 
 
@@ -114,7 +120,8 @@ def _with_seen(answer, pods, seen, evidence):
     offenders = [{"subject": "pods %s and Services in %s" % (one, row["network"]), "range": row["network"],
                   "because": "%s; kube-proxy serves %s there" % (source, _shown(row))}
                  for one, source in pods.ranges for row in seen if is_in(row["range"], one)]
-    doubts = [] if seen or not _unread(evidence) else [{"subject": "the addresses of Services", "evidence": _unread(evidence)}]
+    doubts = [] if seen or not _unread(evidence) else [{"subject": "the addresses of Services",
+                                                        "evidence": _unread(evidence)}]
     return {"judged": bool(seen or doubts), "offenders": offenders, "doubts": doubts}
 
 
@@ -131,27 +138,32 @@ def _unread(evidence):
 
 
 def _cluster_cidr(evidence, values, facts, nodes):
-    """Whether pods are in the range that kube-proxy takes for theirs (clusterCIDR, where it tells pods by their range)."""
+    """Whether pods are in the range that kube-proxy takes for theirs (clusterCIDR, where it tells pods by their
+    range)."""
     proxy = evidence.get("node_kube_proxy") or {}
     pods = _side_of("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
-    if not pods.ranges or proxy.get("detect_local_mode") not in (None, "", "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
+    if not pods.ranges or proxy.get("detect_local_mode") not in (None, "",
+                                                                 "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
         return _not_judged()
     around, families = [found for found, _source in pods.ranges], {family_of(found) for found, _source in pods.ranges}
     if values["pod_ranges"]:
         outside = [found for found in ranges_in("pod_ranges", values["pod_ranges"]) if family_of(found) in families
                    and not any(is_in(found, other) for other in around)]
-        return {"judged": True, "doubts": [], "offenders": [_outsider(str(found), "node_policy_pod_ranges", around) for found in outside]}
+        return {"judged": True, "doubts": [],
+                "offenders": [_outsider(str(found), "node_policy_pod_ranges", around) for found in outside]}
     return _seen_outside(evidence, nodes, around, families)
 
 
 def _seen_outside(evidence, nodes, around, families):
-    """The same by the endpoints: those of pods with the node's network have its addresses, and others may be no pods at all; so only a
-    family of which not a single endpoint is in the range is told."""
+    """The same by the endpoints: those of pods with the node's network have its addresses, and others may be no pods at
+    all; so only a family of which not a single endpoint is in the range is told."""
     rows = _seen(evidence, "endpoints")
     if rows is None:
         reason = _unread(evidence)
-        return {"judged": bool(reason), "offenders": [], "doubts": [{"subject": "the endpoints", "evidence": reason}] if reason else []}
-    strangers = [row for row in rows if row["family"] in families and not any(shared(row["range"], found) for found, _source in nodes.ranges)]
+        return {"judged": bool(reason), "offenders": [],
+                "doubts": [{"subject": "the endpoints", "evidence": reason}] if reason else []}
+    strangers = [row for row in rows if row["family"] in families
+                 and not any(shared(row["range"], found) for found, _source in nodes.ranges)]
     inside = {row["family"] for row in rows if any(shared(row["range"], other) for other in around)}
     outside = [row for row in strangers if row["family"] not in inside]
     left_out = evidence["node_iptables_chains"]["networks"]["endpoints_left_out"]
@@ -159,7 +171,8 @@ def _seen_outside(evidence, nodes, around, families):
     if doubt:
         return {"judged": True, "offenders": [],
                 "doubts": [{"subject": "whether %s is of pods" % row["network"], "evidence": doubt} for row in outside]}
-    return {"judged": True, "doubts": [], "offenders": [_outsider(row["network"], _shown(row), around) for row in outside]}
+    return {"judged": True, "doubts": [],
+            "offenders": [_outsider(row["network"], _shown(row), around) for row in outside]}
 
 
 def _outsider(network, because, around):

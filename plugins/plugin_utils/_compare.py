@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Do the nodes of a cluster serve the same? By the digests of meaning of their rules. PRIVATE to the collection.
 
-Nodes are read one after the other, and a cluster lives meanwhile. A node I(differs) only if the others read the same before and
-after it; else the cluster may have changed in between, and it counts as I(moving) until somebody looks again.
+Nodes are read one after the other, and a cluster lives meanwhile. A node I(differs) only if the others read the same
+before and after it; else the cluster may have changed in between, and it counts as I(moving) until somebody looks
+again.
 """
 
 PARTS = ("services", "endpoints")
 
 
 def compare(digests):
-    """`{part: {"most", "hosts", "differs", "moving", "unknown"}}` for `{host: digest or None}`; None where less than two are known.
+    """`{part: {"most", "hosts", "differs", "moving", "unknown"}}` for `{host: digest or None}`; None where less than
+    two are known.
 
     `most` is the digest of most hosts (of those read last, where two are even), `hosts` how many have it.
     """
@@ -27,7 +29,8 @@ def _compared(part, known, unknown):
         groups.setdefault(digest[part], []).append((digest["read_at"] or "", host))
     most = max(groups, key=lambda value: (len(groups[value]), max(groups[value]), value))
     times = [read_at for read_at, _host in groups[most]]
-    others = sorted((host, read_at) for value, readings in groups.items() if value != most for read_at, host in readings)
+    others = sorted((host, read_at) for value, readings in groups.items() if value != most
+                    for read_at, host in readings)
     return {
         "most": most, "hosts": len(times), "unknown": unknown,
         "differs": [host for host, read_at in others if min(times) <= read_at <= max(times)],

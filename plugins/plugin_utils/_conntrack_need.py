@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node needs of connection tracking and of the sysctls around it: the policy put beside the evidence. PRIVATE to the collection."""
+"""What a node needs of connection tracking and of the sysctls around it: the policy put beside the evidence. PRIVATE to
+the collection."""
 
 from ..module_utils import _versions
 from ..module_utils._conntrack import kube_proxy as proxy
@@ -12,12 +13,13 @@ from ..module_utils._errors import BadInput
 from . import _options
 
 # Policy value -> option of conntrack_size().
-_OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent", "conntrack_ceiling": "ceiling",
-            "conntrack_peak": "peak"}
+_OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent",
+            "conntrack_ceiling": "ceiling", "conntrack_peak": "peak"}
 _PERCENTS = ("conntrack_used_percent_warn", "conntrack_used_percent_fail", "conntrack_memory_percent_max")
 # Options of the filter that speak of the table, and of kube-proxy.
 _OF_TABLE = ("peak", "used_percent", "memory_percent", "ceiling")
-_OF_KUBE_PROXY = {"kube_proxy": {"type": "bool"}, "kubernetes_version": {"type": "str"}, "max_per_core": {"type": "int"}, "min": {"type": "int"}}
+_OF_KUBE_PROXY = {"kube_proxy": {"type": "bool"}, "kubernetes_version": {"type": "str"},
+                  "max_per_core": {"type": "int"}, "min": {"type": "int"}}
 # Keys that a node may need to be 1.
 SWITCHES = tuple(dotted(key) for key in (FORWARD, FORWARD_6, BRIDGE, BRIDGE_6))
 # Plugins that put pods on a Linux bridge, and networks that do with one of another name.
@@ -34,7 +36,8 @@ def check_policy(values):
         except BadInput as error:
             raise BadInput("node_policy_%s: %s" % (name, error)) from None
     if values["conntrack_max_per_bucket"] < 1:
-        raise BadInput("node_policy_conntrack_max_per_bucket is %d; give 1 or more" % values["conntrack_max_per_bucket"])
+        raise BadInput("node_policy_conntrack_max_per_bucket is %d; give 1 or more"
+                       % values["conntrack_max_per_bucket"])
 
 
 def size_of(memory_bytes, cpus, options):
@@ -45,10 +48,12 @@ def size_of(memory_bytes, cpus, options):
     for name in options:
         if name not in _OF_TABLE and name not in _OF_KUBE_PROXY:
             raise _options.unknown_name("The option", name, dict.fromkeys(_OF_TABLE + tuple(_OF_KUBE_PROXY)))
-    given = {name: _options.checked(name, value, _OF_KUBE_PROXY.get(name, number)) for name, value in options.items() if value is not None}
+    given = {name: _options.checked(name, value, _OF_KUBE_PROXY.get(name, number)) for name, value in options.items()
+             if value is not None}
     memory_bytes, cpus = _options.checked("the memory", memory_bytes, number), _options.checked("cpus", cpus, number)
     wish = _wish(given, cpus)
-    size = conntrack_size(memory_bytes, cpus, kube_proxy_value=wish.value, **{name: given[name] for name in _OF_TABLE if name in given})
+    size = conntrack_size(memory_bytes, cpus, kube_proxy_value=wish.value,
+                          **{name: given[name] for name in _OF_TABLE if name in given})
     return dict(size, advice=proxy.advice(size["max"], wish, cpus, "kube-proxy"))
 
 
@@ -66,23 +71,25 @@ def _wish(given, cpus):
 def conntrack_of(evidence, values, facts, earlier=0):
     """`{"size", "options", "fill", "was_full", "settings"}` of one host, None where the section was not collected.
 
-    `earlier` is the peak an earlier report knew of. `size` is what need_of() says with `options`, `fill` room, filling or full,
-    `was_full` whether connections found no room, `settings` are rows of the sysctls that must be 1. Each is None where that cannot be told.
+    `earlier` is the peak an earlier report knew of. `size` is what need_of() says with `options`, `fill` room, filling
+    or full, `was_full` whether connections found no room, `settings` are rows of the sysctls that must be 1. Each is
+    None where that cannot be told.
     """
     section = evidence.get("node_conntrack")
     if section is None:
         return None
     options = dict({option: values[name] for name, option in _OPTIONS.items()}, earlier=earlier)
-    return {"size": need_of(section, **options), "options": options, "fill": _fill(section, values), "was_full": was_full(section),
-            "settings": _settings(section, evidence, values, facts)}
+    return {"size": need_of(section, **options), "options": options, "fill": _fill(section, values),
+            "was_full": was_full(section), "settings": _settings(section, evidence, values, facts)}
 
 
 def is_outdated(section, modules):
-    """Whether the section speaks of modules as not loaded, or as loaded too late, that the section node_kernel_modules knows better by now."""
+    """Whether the section speaks of modules as not loaded, or as loaded too late, that the section node_kernel_modules
+    knows better by now."""
     known = {row["name"]: row for row in (modules or {}).get("modules") or []}
     here = ("loaded", "builtin")
-    return any(row["missing"] and known.get(row["module"], {}).get("state") in here or row["late"] and known.get(row["module"], {}).get("at_boot") in here
-               for row in (section or {}).get("sysctls") or [])
+    return any(row["missing"] and known.get(row["module"], {}).get("state") in here or row["late"]
+               and known.get(row["module"], {}).get("at_boot") in here for row in (section or {}).get("sysctls") or [])
 
 
 def _fill(section, values):
@@ -96,7 +103,8 @@ def _fill(section, values):
 
 def _settings(section, evidence, values, facts):
     rows = {row["key"]: row for row in section["sysctls"]}
-    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(evidence, values, facts) if dotted(key) in rows]
+    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(evidence, values, facts)
+            if dotted(key) in rows]
 
 
 def _wanted(evidence, values, facts):

@@ -13,13 +13,15 @@ UNCONFIRMED = ("it is not confirmed that the node %s is cordoned: set harden_ipt
 
 
 def cordon_doubt(result, node):
-    """Why the answer to `kubectl get node NAME -o json` does not say that the node is cordoned, as a sentence; empty where it does."""
+    """Why the answer to `kubectl get node NAME -o json` does not say that the node is cordoned, as a sentence; empty
+    where it does."""
     if not isinstance(result, Mapping):
         raise BadInput("needs a registered result, not %s" % type(result).__name__)
     if result.get("unreachable") or result.get("rc") is None:
         return "the API server could not be asked for the node %s: %s" % (node, _line(result.get("msg")) or "no answer")
     if result["rc"] != 0:
-        return "the API server gave no answer for the node %s: %s" % (node, _line(result.get("stderr") or result.get("msg")) or "no answer")
+        return "the API server gave no answer for the node %s: %s" % (node, _line(result.get("stderr")
+                                                                                  or result.get("msg")) or "no answer")
     try:
         answer = json.loads(str(result.get("stdout") or ""))
     except (ValueError, RecursionError):

@@ -13,7 +13,8 @@ class Overdue(BaseException):
 
 @contextlib.contextmanager
 def deadline(seconds):
-    """Ends what runs inside with Overdue after `seconds`; 0 means never, and a shorter limit of the task stays in force."""
+    """Ends what runs inside with Overdue after `seconds`; 0 means never, and a shorter limit of the task stays in
+    force."""
 
     def overdue(_signal, _frame):
         raise Overdue

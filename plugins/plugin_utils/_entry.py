@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an entry of the catalogue names that is not there: refused when it is loaded, not met when it fails on a node. PRIVATE to the collection."""
+"""What an entry of the catalogue names that is not there: refused when it is loaded, not met when it fails on a node.
+PRIVATE to the collection."""
 
 import re
 
@@ -22,7 +23,8 @@ _TYPES = {int: "a number", float: "a number", list: "a list"}
 
 
 def refuse_wrong_want(where, check, types):
-    """Raises BadInput for a want that looks like a policy value and is none, or that the kind cannot compare with; `types` are those it can."""
+    """Raises BadInput for a want that looks like a policy value and is none, or that the kind cannot compare with;
+    `types` are those it can."""
     names = [name[len(_PREFIX):] for name in _role_data.defaults()]
     want = check.want
     if isinstance(want, str) and want in names:
@@ -40,15 +42,18 @@ def refuse_wrong_needs(where, check):
     for need in check.needs:
         section, dot, source = need.partition(".")
         if section not in sections and need != _DERIVED:
-            raise _unknown("%s: needs names %s, but no module returns a section %s" % (where, need, section), section, [*sections, _DERIVED])
+            raise _unknown("%s: needs names %s, but no module returns a section %s" % (where, need, section), section,
+                           [*sections, _DERIVED])
         if dot:
             known = [*sections[section].contains["collected"].sampled, *sections[section].contains]
             if source not in known:
-                raise _unknown("%s: needs names %s, but RETURN of %s documents no %s" % (where, need, section, source), source, known)
+                raise _unknown("%s: needs names %s, but RETURN of %s documents no %s" % (where, need, section, source),
+                               source, known)
 
 
 def refuse_wrong_fields(where, entry, wants):
-    """Raises BadInput for a field in a text of the entry that no row has which its select yields; what nobody can know is let pass."""
+    """Raises BadInput for a field in a text of the entry that no row has which its select yields; what nobody can know
+    is let pass."""
     fields = _row_shapes.fields_of(entry["select"]) if entry["kind"] in _SELECTING else {"value"}
     if fields is None:
         return
@@ -58,10 +63,13 @@ def refuse_wrong_fields(where, entry, wants):
     for name, text in texts:
         for field in FIELD.findall(text):
             if field not in known:
-                raise _unknown("%s: %s has the field {%s}, which no row of select has" % (where, name, field), field, known, "{%s}")
+                raise _unknown("%s: %s has the field {%s}, which no row of select has" % (where, name, field), field,
+                               known, "{%s}")
 
 
 def _unknown(sentence, name, known, form="%s"):
     near = close_to(name, known)
-    return BadInput("%s%s; there is: %s" % (
-        sentence, "; did you mean %s?" % (form % near) if near else "", ", ".join(form % each for each in sorted(set(known)))))
+    return BadInput("%s%s; there is: %s"
+                    % (
+                        sentence, "; did you mean %s?" % (form % near) if near else "",
+                        ", ".join(form % each for each in sorted(set(known)))))

@@ -18,7 +18,8 @@ _TEXT_LIMIT = 2000
 
 
 def evaluate(checks, evidence, policy, not_reached=None, problems=None):
-    """All findings of one host; `not_reached` is the reason why there is no evidence at all, `problems` are those of sections that are not used."""
+    """All findings of one host; `not_reached` is the reason why there is no evidence at all, `problems` are those of
+    sections that are not used."""
     findings = []
     for check in checks:
         reason = not_reached or _problem(check, problems or {})
@@ -45,7 +46,8 @@ def _evaluate(check, evidence, policy):
     if check.applies_when is not None:
         applies, problem = search(check.applies_when, evidence)
         if applies is None:
-            return [_unknown(check, "whether the check applies here is not known: %s" % (_unread(check, evidence) or problem))]
+            return [_unknown(check,
+                             "whether the check applies here is not known: %s" % (_unread(check, evidence) or problem))]
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
@@ -127,16 +129,21 @@ def _failures(check, offenders, evidence, policy):
     for offender in offenders[:limit]:
         row = dict(offender) if isinstance(offender, dict) else {"subject": offender, "value": offender}
         row.setdefault("want", want)
-        found.append(_finding.finding(
-            check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row), expected=_text(check.expected, row),
-            reason=_text(check.reason, row) if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence),
-            problem=_text(check.problem, row) if check.problem else None))
+        found.append(
+            _finding.finding(
+                check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row),
+                expected=_text(check.expected, row), reason=_text(check.reason, row)
+                if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence),
+                problem=_text(check.problem, row) if check.problem else None))
     more = max(0, len(offenders) - limit) + (_left_out(check, evidence) if offenders else 0)
     if more:
-        found.append(_finding.finding(
-            check, _finding.FAIL, subject="and %d more" % more, observed="%d in all" % (min(len(offenders), limit) + more),
-            expected=check.title, reason=one_line(check.why), remediation="Fix them like the subjects that are listed.",
-            problem="%d more of %d fail like the subjects that are listed" % (more, min(len(offenders), limit) + more) if check.problem else None))
+        found.append(
+            _finding.finding(
+                check, _finding.FAIL, subject="and %d more" % more,
+                observed="%d in all" % (min(len(offenders), limit) + more), expected=check.title,
+                reason=one_line(check.why), remediation="Fix them like the subjects that are listed.",
+                problem="%d more of %d fail like the subjects that are listed"
+                % (more, min(len(offenders), limit) + more) if check.problem else None))
     return found
 
 
@@ -151,8 +158,9 @@ def _remediation(check, row, evidence):
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
-        return "This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. %s" % (
-            host.get("immutable_by") or "by detection", manual)
+        return ("This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. "
+                "%s" % (
+                    host.get("immutable_by") or "by detection", manual))
     if check.fix["role"]:
         return "%s Role %s does it (%s)." % (manual, check.fix["role"], _class_of(check, host))
     return manual

@@ -1,12 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door for what a node answers: plain values of the documented types within bounds, and nothing else. PRIVATE to the collection.
+"""The door for what a node answers: plain values of the documented types within bounds, and nothing else. PRIVATE to
+the collection.
 
-A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented are dropped: nothing of
-ours reads them. A value of another type, a documented key that is missing, or a text beyond the bounds is not an answer of our module, and
-nothing of that section is used. Characters that move the cursor or turn the direction of writing are written out here, so that whoever shows
-the text, Ansible itself with -v for example, shows no more than text.
+A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented
+are dropped: nothing of ours reads them. A value of another type, a documented key that is missing, or a text beyond the
+bounds is not an answer of our module, and nothing of that section is used. Characters that move the cursor or turn the
+direction of writing are written out here, so that whoever shows the text, Ansible itself with -v for example, shows no
+more than text.
 """
 
 import math
@@ -16,8 +18,9 @@ from . import _schema
 from ._render.text import escaped_lines
 
 SCHEMA = 1
-# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors have 300 characters with some
-# words around them, and a path has at most 4096; the longest list has a row for each kernel module asked for.
+# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors have
+# 300 characters with some words around them, and a path has at most 4096; the longest list has a row for each kernel
+# module asked for.
 MOST_CHARACTERS = 256 * 1024
 MOST_TEXT = 4096
 MOST_ELEMENTS = 2000
@@ -25,7 +28,8 @@ MOST_KEYS = 500
 # Counters of the kernel are unsigned 64-bit numbers.
 _MOST_INT = 2 ** 64
 
-_WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "dict": "a dictionary", "list": "a list"}
+_WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false",
+          "dict": "a dictionary", "list": "a list"}
 _TEXT = _schema.Shape("str", True, None, None, False)
 _SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None, None, False), False)
 
@@ -60,8 +64,9 @@ class Room:
 def checked_sections(facts):
     """`(sections, problems)` of what a node answered as `ansible_facts`, whatever object that is.
 
-    `sections` is `{node_<section>: evidence}` with the known sections that are there and fit, as new plain values. `problems` is
-    `{node_<section>: one sentence}` for those that are there and do not fit. Everything else in `facts` is left out.
+    `sections` is `{node_<section>: evidence}` with the known sections that are there and fit, as new plain values.
+    `problems` is `{node_<section>: one sentence}` for those that are there and do not fit. Everything else in `facts`
+    is left out.
     """
     sections, problems, room = {}, {}, Room()
     for name in _schema.sections() if isinstance(facts, Mapping) else ():
@@ -87,7 +92,8 @@ def checked_section(name, value, room=None):
 
 
 def fitted(value, shape, room):
-    """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit; its cost is that of what is kept, however large `value` is."""
+    """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit; its cost is that of what is kept,
+    however large `value` is."""
     if value is None:
         if not shape.nullable:
             raise Misfit("is null")
@@ -171,7 +177,8 @@ def _dict(value, shape, room):
 
 
 def _free_dict(value, room):
-    """A dictionary whose keys are names of the node, such as files: what is below them is a scalar, or a list of those."""
+    """A dictionary whose keys are names of the node, such as files: what is below them is a scalar, or a list of
+    those."""
     if len(value) > MOST_KEYS:
         raise Misfit("has more than %d keys" % MOST_KEYS)
     kept = {}
@@ -210,4 +217,5 @@ def _not_of(kind):
     return Misfit("must be %s" % _WORDS[kind])
 
 
-_FITTED = {"str": _text, "bool": _bool, "int": _int, "float": _float, "list": _list, "dict": _dict, "raw": _raw, "scalar": _scalar}
+_FITTED = {"str": _text, "bool": _bool, "int": _int, "float": _float, "list": _list, "dict": _dict, "raw": _raw,
+           "scalar": _scalar}

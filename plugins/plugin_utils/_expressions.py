@@ -34,7 +34,8 @@ def compiled(expression, where):
         return _compiled(expression)
     except (JMESPathError, TypeError) as error:
         message = str(error).strip().splitlines() or ["not an expression"]
-        raise BadInput("%s is not a valid JMESPath expression: %s: %s" % (where, expression, message[0].rstrip(":"))) from None
+        raise BadInput("%s is not a valid JMESPath expression: %s: %s"
+                       % (where, expression, message[0].rstrip(":"))) from None
 
 
 @functools.lru_cache(maxsize=None)
@@ -43,7 +44,8 @@ def _compiled(expression):
 
 
 def search(expression, evidence):
-    """(answer, problem); the answer is None where the expression raises or returns null, and the problem is the reason."""
+    """(answer, problem); the answer is None where the expression raises or returns null, and the problem is the
+    reason."""
     try:
         answer = compiled(expression, "select").search(evidence)
     except JMESPathError as error:
@@ -52,11 +54,13 @@ def search(expression, evidence):
 
 
 def _missing(expression, evidence):
-    """The keys of an expression that are null in the evidence, with the reasons of the node: users do not read JMESPath."""
+    """The keys of an expression that are null in the evidence, with the reasons of the node: users do not read
+    JMESPath."""
     reasons = []
     for path in sorted(set(_PATH.findall(_LITERAL.sub("", expression)))):
         *above, key = path.split(".")
-        place = functools.reduce(lambda value, name: value.get(name) if isinstance(value, dict) else None, above, evidence)
+        place = functools.reduce(lambda value, name: value.get(name) if isinstance(value, dict) else None, above,
+                                 evidence)
         if isinstance(place, dict) and place.get(key) is None:
             because = next((place[key + end] for end in _REASONS if place.get(key + end)), None)
             reasons.append("%s is not known%s" % (path, ": %s" % because if because else ""))

@@ -8,33 +8,39 @@ import re
 PASS, FAIL, SKIP, UNKNOWN, WAIVED = "pass", "fail", "skip", "unknown", "waived"
 STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
-KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation", "waiver", "outcome")
+KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation",
+        "waiver", "outcome")
 
 
-def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None, outcome=None):
+def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None,
+            outcome=None):
     """A flat dict with always the same keys; `check` and `subject` together name it for ever."""
     return {
-        "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status, "severity": check.severity,
-        "observed": observed, "expected": expected, "reason": reason, "remediation": remediation, "waiver": waiver,
-        "outcome": outcome,
+        "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status,
+        "severity": check.severity, "observed": observed, "expected": expected, "reason": reason,
+        "remediation": remediation, "waiver": waiver, "outcome": outcome,
     }
 
 
 def is_finding(row):
-    """Whether a row with the types of a finding has a status and a severity, and no text is null but those of problem, waiver and outcome."""
+    """Whether a row with the types of a finding has a status and a severity, and no text is null but those of problem,
+    waiver and outcome."""
     texts = [row[key] for key in KEYS if key not in ("problem", "waiver", "outcome")]
     return row["status"] in STATUSES and row["severity"] in SEVERITIES and None not in texts
 
 
 def problem_of(row):
-    """What is wrong, in one line: the problem (or the title and the subject), and what was found and is wanted as far as it does not name them."""
-    return "; ".join([row["problem"] or "%s: %s" % (row["title"], row["subject"])] + ["%s: %s" % part for part in unsaid(row)])
+    """What is wrong, in one line: the problem (or the title and the subject), and what was found and is wanted as far
+    as it does not name them."""
+    problem = row["problem"] or "%s: %s" % (row["title"], row["subject"])
+    return "; ".join([problem] + ["%s: %s" % part for part in unsaid(row)])
 
 
 def unsaid(row):
-    """[(word, text)]: what was found and what is wanted where the problem does not name it as whole words; of subjects that are only counted the
-    title is what is wanted, which is no news."""
-    return [(word, row[key]) for word, key in (("found", "observed"), ("wanted", "expected")) if row[key] not in ("", row["title"])
+    """[(word, text)]: what was found and what is wanted where the problem does not name it as whole words; of subjects
+    that are only counted the title is what is wanted, which is no news."""
+    return [(word, row[key]) for word, key in (("found", "observed"), ("wanted", "expected"))
+            if row[key] not in ("", row["title"])
             and not re.search(r"(?<!\w)%s(?!\w)" % re.escape(row[key]), row["problem"] or "")]
 
 
@@ -44,8 +50,10 @@ def at_least(severity, threshold):
 
 
 def by_urgency(findings):
-    """The findings, what fails worst first; those of a check in the order of the evidence, which begins with what breaks most."""
-    return sorted(findings, key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"]))
+    """The findings, what fails worst first; those of a check in the order of the evidence, which begins with what
+    breaks most."""
+    return sorted(findings,
+                  key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"]))
 
 
 def summarise(findings):

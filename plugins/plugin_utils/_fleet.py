@@ -8,14 +8,16 @@ from ._compare import compare
 
 # What is known of a host without a report.
 _PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
-_NOT_ROLLED_OUT = {"status": "not_rolled_out", "reason": "not reached by the rollout, which ended before the host's batch"}
+_NOT_ROLLED_OUT = {"status": "not_rolled_out",
+                   "reason": "not reached by the rollout, which ended before the host's batch"}
 _LOST = {"status": "not_reached", "reason": "the play lost the host before it was assessed"}
 
 
 def node_report(name, facts, evidence=False):
     """What is kept of one host; `facts` are its `ansible_facts`."""
     report = {
-        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(), "summary": _run.summary_of(facts),
+        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # Asked of the report by the next run: what the busiest moment was that anybody has seen.
@@ -34,10 +36,10 @@ def reports_of(names, hostvars, evidence=False):
 
 
 def roll_up(names, reports, pending=(), left_out=()):
-    """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to come,
-    `left_out` those whose turn does not come any more because the rollout has ended."""
-    hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING if name in pending else _LOST)
-             for name in sorted(names)]
+    """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to
+    come, `left_out` those whose turn does not come any more because the rollout has ended."""
+    hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
+                       if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
     return {
         "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
@@ -59,7 +61,8 @@ def _host_row(name, report, without):
 
 
 def _totals(hosts):
-    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0, "healthy": 0, "unclear": 0, "failing": 0}
+    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0, "healthy": 0,
+              "unclear": 0, "failing": 0}
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
@@ -79,7 +82,8 @@ def _checks(reports):
             if row["status"] in (_finding.PASS, _finding.SKIP):
                 continue
             entry = found.setdefault(row["check"], {
-                "check": row["check"], "title": row["title"], "severity": row["severity"], "fail": [], "unknown": [], "waived": []})
+                "check": row["check"], "title": row["title"], "severity": row["severity"],
+                "fail": [], "unknown": [], "waived": []})
             entry["severity"] = max(entry["severity"], row["severity"], key=_finding.SEVERITIES.index)
             if report["host"] not in entry[row["status"]]:
                 entry[row["status"]].append(report["host"])
@@ -94,9 +98,11 @@ def _causes(reports):
             for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"]):
                 if sentence:
                     checks = sorted(_unknown.checks_of(rows))
-                    found.setdefault((sentence, tuple(checks)), {
-                        "cause": sentence, "severity": rows[0]["severity"], "checks": checks, "hosts": []})["hosts"].append(report["host"])
-    return sorted(found.values(), key=lambda cause: (-_finding.SEVERITIES.index(cause["severity"]), cause["cause"], cause["hosts"]))
+                    cause = found.setdefault((sentence, tuple(checks)), {
+                        "cause": sentence, "severity": rows[0]["severity"], "checks": checks, "hosts": []})
+                    cause["hosts"].append(report["host"])
+    return sorted(found.values(),
+                  key=lambda cause: (-_finding.SEVERITIES.index(cause["severity"]), cause["cause"], cause["hosts"]))
 
 
 def _disabled(reports):
@@ -109,7 +115,8 @@ def _disabled(reports):
 
 
 def _unmatched(reports):
-    """Waivers that match a finding of no host, with the hosts that were looked at for it; one of a group may be meant for some of its hosts."""
+    """Waivers that match a finding of no host, with the hosts that were looked at for it; one of a group may be meant
+    for some of its hosts."""
     hosts, matched = {}, set()
     for report in reports:
         for row in report["summary"].get("waivers", ()):
@@ -117,4 +124,5 @@ def _unmatched(reports):
                 matched.add((row["check"], row["subject"]))
             elif row["matched"] is False:
                 hosts.setdefault((row["check"], row["subject"]), []).append(report["host"])
-    return [{"check": check, "subject": subject, "hosts": hosts[check, subject]} for check, subject in sorted(set(hosts) - matched)]
+    return [{"check": check, "subject": subject, "hosts": hosts[check, subject]}
+            for check, subject in sorted(set(hosts) - matched)]

@@ -25,18 +25,21 @@ class LookingAction(Action):
     """Connects once for a look, and judges what it brought."""
 
     def arguments(self, task_vars):
-        """The arguments in the types of `OPTIONS`; `_policy` is that of the host. Refuses every wrong variable of the collection before."""
+        """The arguments in the types of `OPTIONS`; `_policy` is that of the host. Refuses every wrong variable of the
+        collection before."""
         self._templated = templating(self._templar)
         self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
         return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def look(self, arguments, checks, policy, task_vars):
-        """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there are none.
+        """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there
+        are none.
 
         `arguments` are options of the action assess.
         """
         module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
-        module_arguments["gather_subset"] = arguments.get("gather_subset") or _assess.subsets_of(checks, policy, arguments.get("sections"))
+        module_arguments["gather_subset"] = (arguments.get("gather_subset")
+                                             or _assess.subsets_of(checks, policy, arguments.get("sections")))
         module_arguments["modules"] = policy.module_names
         module_arguments["hook_directories"] = policy.values["hook_directories"]
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
@@ -49,23 +52,28 @@ class LookingAction(Action):
         except AnsibleConnectionFailure as error:
             return {}, {}, "unreachable: %s" % _short(error)
         except (AnsibleError, RecursionError, ValueError) as error:
-            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000 brackets.
+            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000
+            # brackets.
             return {}, {}, "the module could not be run: %s" % _short(error)
         return _sections(answer)
 
     def judged(self, looked, checks, policy, task_vars, before, attempts=(), with_evidence=False):
-        """The facts of the host, from what `look` returned; `before` are its findings so far, `with_evidence` keeps all sections."""
+        """The facts of the host, from what `look` returned; `before` are its findings so far, `with_evidence` keeps all
+        sections."""
         evidence, problems, reason = looked
         # What the report is to hold has to be among the facts until then.
-        with_evidence = with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
-        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars), problems,
-                                with_evidence)
+        with_evidence = with_evidence or _policy.role_settings("node_report", task_vars,
+                                                               templating(self._templar))["evidence"]
+        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars),
+                                problems, with_evidence)
 
     def _earlier_peak(self, task_vars):
-        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is none."""
+        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is
+        none."""
         folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder), plain(task_vars.get("inventory_hostname")))
+            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder),
+                                       plain(task_vars.get("inventory_hostname")))
         return 0
 
 

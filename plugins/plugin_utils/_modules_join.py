@@ -8,9 +8,9 @@ from ..module_utils import _names
 # From best to worst. What is not known may still be there, so it comes before what is known to be missing.
 _RANK = {"loaded": 0, "builtin": 0, "loadable": 1, "unknown": 3, "installable": 4, "absent": 5}
 _EMPTY = {
-    "name": None, "module": None, "state": "unknown", "cause": "not_reported", "evidence": "the node did not report it", "package": None,
-    "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": None, "persisted_by": [],
-    "at_boot": "unknown", "at_boot_cause": "", "state_next_boot": "unknown", "lacking_on": [],
+    "name": None, "module": None, "state": "unknown", "cause": "not_reported", "evidence": "the node did not report it",
+    "package": None, "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": None,
+    "persisted_by": [], "at_boot": "unknown", "at_boot_cause": "", "state_next_boot": "unknown", "lacking_on": [],
 }
 
 
@@ -28,18 +28,22 @@ def joined(section):
         full["blocked_by"] = _places(full["blocks"], "blocks")
         full["blocked_unclear_by"] = _places(full["blocks"], "unclear")
         full["evidence_next_boot"] = next(
-            (group["evidence"] for group in full["kernels"] if full["next_release"] in group.get("releases", [])), full["evidence"])
+            (group["evidence"] for group in full["kernels"] if full["next_release"] in group.get("releases", [])),
+            full["evidence"])
         rows[_names.normalise(full["name"])] = full
     return rows
 
 
 def _places(blocks, effect):
-    return "; ".join("%s:%s: %s" % (block["file"], block["line"], block["text"]) for block in blocks if block["effect"] == effect)
+    return "; ".join("%s:%s: %s" % (block["file"], block["line"], block["text"]) for block in blocks
+                     if block["effect"] == effect)
 
 
 def best_row(names, rows):
     """The row of the alternative that is nearest to working; a blocked one is farther off than one that just loads."""
-    candidates = [rows.get(name) or dict(
-        _EMPTY, name=name, release="the kernel", next_release="the next kernel", blocked_by="", blocked_unclear_by="", evidence_next_boot="")
-        for name in names]
-    return min(candidates, key=lambda row: _RANK.get(row["state"], 3) + (1 if row["blocks"] and row["state"] == "loadable" else 0))
+    candidates = [rows.get(name)
+                  or dict(
+                      _EMPTY, name=name, release="the kernel", next_release="the next kernel", blocked_by="",
+                      blocked_unclear_by="", evidence_next_boot="") for name in names]
+    return min(candidates,
+               key=lambda row: _RANK.get(row["state"], 3) + (1 if row["blocks"] and row["state"] == "loadable" else 0))

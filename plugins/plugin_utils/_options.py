@@ -23,11 +23,14 @@ def close_to(name, known, cutoff=0.6):
 
 
 def unknown_name(what, name, known, listed=None):
-    """BadInput for a name nobody knows, with a suggestion where one is near, else with `listed`, which is `known` unless it is given."""
+    """BadInput for a name nobody knows, with a suggestion where one is near, else with `listed`, which is `known`
+    unless it is given."""
     # Ids of checks are capitals; a name in small letters is as near as any.
     near = close_to(name, known) or close_to(str(name).upper(), known)
-    return BadInput("%s %s is not known%s" % (
-        what, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known if listed is None else listed))))
+    return BadInput("%s %s is not known%s"
+                    % (
+                        what, name, "; did you mean %s?" % near
+                        if near else "; known: %s" % ", ".join(sorted(known if listed is None else listed))))
 
 
 def arguments(action, given, options):
@@ -57,8 +60,10 @@ def checked(name, value, spec):
 def _choose(name, value, choices):
     if value not in choices:
         near = close_to(str(value), [str(choice) for choice in choices])
-        raise BadInput("%s is %s, but must be one of: %s%s" % (
-            name, _shown(value), ", ".join(str(choice) for choice in choices), "; did you mean %s?" % near if near else ""))
+        raise BadInput("%s is %s, but must be one of: %s%s"
+                       % (
+                           name, _shown(value), ", ".join(str(choice) for choice in choices),
+                           "; did you mean %s?" % near if near else ""))
 
 
 def _checked_row(name, row, options):
@@ -126,4 +131,5 @@ def _shown(value):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-_CASTS = {"str": _cast_str, "path": _cast_str, "int": _cast_int, "bool": _cast_bool, "list": _cast_list, "dict": _cast_dict, "raw": _cast_raw}
+_CASTS = {"str": _cast_str, "path": _cast_str, "int": _cast_int, "bool": _cast_bool, "list": _cast_list,
+          "dict": _cast_dict, "raw": _cast_raw}

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules over standard input: one command on the node instead of five, and no file of ours on its disk. PRIVATE to the collection.
+"""Modules over standard input: one command on the node instead of five, and no file of ours on its disk. PRIVATE to the
+collection.
 
-Ansible leaves it off because sudo with requiretty refuses it (documentation of the ssh connection, pipelining). Whoever is refused
-that way has started nothing, so the module is sent again in the usual way.
+Ansible leaves it off because sudo with requiretty refuses it (documentation of the ssh connection, pipelining). Whoever
+is refused that way has started nothing, so the module is sent again in the usual way.
 """
 
 import contextlib
@@ -14,7 +15,8 @@ _REFUSAL = "must have a tty"
 
 
 def pipelined(connection, execute):
-    """What `execute()`, which runs a module over `connection`, returns; with pipelining where the connection has it and the node takes it."""
+    """What `execute()`, which runs a module over `connection`, returns; with pipelining where the connection has it and
+    the node takes it."""
     with _pipelining(connection) as switched:
         answer = execute()
     return execute() if switched and _is_refused(answer) else answer

@@ -11,7 +11,8 @@ import datetime
 
 
 def plain(value):
-    """`value` rebuilt from dict, list, str, int, float, bool and None; dates become ISO text, sets become sorted lists."""
+    """`value` rebuilt from dict, list, str, int, float, bool and None; dates become ISO text, sets become sorted
+    lists."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -59,7 +59,8 @@ def matches(pattern, groups, limit=None):
 
 
 def is_for_people(callback):
-    """True where text may be mixed into what the stdout callback of this name prints: default, minimal, oneline and all that derive from default."""
+    """True where text may be mixed into what the stdout callback of this name prints: default, minimal, oneline and all
+    that derive from default."""
     if callback.rpartition(".")[2] in _FOR_PEOPLE:
         return True
     try:

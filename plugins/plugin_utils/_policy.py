@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's `node_policy_*`. PRIVATE to the collection.
+"""The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's `node_policy_*`. PRIVATE to the
+collection.
 
 Everything the user can get wrong is refused here in one sentence, before anything connects.
 """
@@ -22,21 +23,26 @@ from ._role_data import ROLES, defaults, load_yaml
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
-EXPORTED = ("node_assess_conntrack", "node_assess_digest", "node_assess_findings", "node_assess_required_modules", "node_assess_summary")
-_SUBJECTS = {"type": "list", "elements": "str", "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
+EXPORTED = ("node_assess_conntrack", "node_assess_digest", "node_assess_findings", "node_assess_required_modules",
+            "node_assess_summary")
+_SUBJECTS = {"type": "list", "elements": "str",
+             "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
-# Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is checked first.
+# Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is
+# checked first.
 PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
-    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"}, "preflight_max_fail_percentage": {"type": "raw"},
-                   "preflight_serial": {"type": "raw"}, "preflight_subjects": _SUBJECTS},
+    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
+                   "preflight_max_fail_percentage": {"type": "raw"}, "preflight_serial": {"type": "raw"},
+                   "preflight_subjects": _SUBJECTS},
     "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
 }
 # What narrows the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
 # How their names begin, and those of most others do not.
 _OURS = ("node", "harden", "preflight", "bake", "undo")
-_BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since", "iptables_before")
+_BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since",
+           "iptables_before")
 _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 
 
@@ -82,10 +88,12 @@ def role_defaults(role):
 
 
 def role_settings(role, variables, templated):
-    """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of the role. Raises BadInput."""
+    """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of
+    the role. Raises BadInput."""
     specs, given = options_of(role), role_defaults(role)
     given = dict(given, **{name: variables[name] for name in specs if variables.get(name) is not None})
-    return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name]) for name, value in given.items()}
+    return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name])
+            for name, value in given.items()}
 
 
 @functools.lru_cache(maxsize=1)
@@ -122,7 +130,8 @@ def _build(overrides):
         _check_requirement("node_policy_module_requirements[%d]" % index, row)
     extra = [_extra(index, item) for index, item in enumerate(values["extra_modules"])]
     if extra:
-        requirements.append({"consumer": "node_policy_extra_modules", "modules": extra, "source": "node_policy_extra_modules"})
+        requirements.append({"consumer": "node_policy_extra_modules", "modules": extra,
+                             "source": "node_policy_extra_modules"})
     for name in ("kubernetes_version", "iptables_version"):
         if values[name] != "auto" and not _VERSION.match(values[name]):
             raise BadInput("%s%s is %r, but must be auto or a version such as \"1.31\"" % (PREFIX, name, values[name]))
@@ -132,10 +141,12 @@ def _build(overrides):
         for index, row in enumerate(values[kind]):
             _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
     waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
-    policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"]), _disabled(values["disabled_checks"]))
+    policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"]),
+                    _disabled(values["disabled_checks"]))
     if len(policy.module_names) > _names.NAMES_LIMIT:
-        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a node can be asked for at most %d" % (
-            len(policy.module_names), _names.NAMES_LIMIT))
+        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a "
+                       "node can be asked for at most %d" % (
+                           len(policy.module_names), _names.NAMES_LIMIT))
     return policy
 
 
@@ -149,7 +160,8 @@ def _checked_value(name, value, spec):
 def _severities(given):
     for check_id, severity in given.items():
         _refuse_unknown_id("node_policy_severities", check_id)
-        checked("node_policy_severities.%s" % check_id, severity, {"type": "str", "required": True, "choices": _finding.SEVERITIES})
+        checked("node_policy_severities.%s" % check_id, severity,
+                {"type": "str", "required": True, "choices": _finding.SEVERITIES})
     return given
 
 
@@ -189,7 +201,8 @@ def _check_module(where, module):
 
 def _check_name(where, name):
     if not _names.is_name(name):
-        raise BadInput("%s: %r is not a kernel module name; give a name such as nf_conntrack, no path and no blank" % (where, name))
+        raise BadInput("%s: %r is not a kernel module name; give a name such as nf_conntrack, no path and no blank"
+                       % (where, name))
 
 
 def _check_bounds(where, row):
@@ -214,9 +227,11 @@ def module_options():
 
 
 def refuse_wrong_variables(variables, templated):
-    """The policy of the host with `variables`; refuses every wrong variable of the collection, those of roles that run later too.
+    """The policy of the host with `variables`; refuses every wrong variable of the collection, those of roles that run
+    later too.
 
-    `templated(name, value)` returns the plain value of a variable, or raises BadInput where it cannot be templated. Raises BadInput.
+    `templated(name, value)` returns the plain value of a variable, or raises BadInput where it cannot be templated.
+    Raises BadInput.
     """
     policy, others, strange, ours = {}, {}, [], prefixes()
     for name in variables:
@@ -264,8 +279,8 @@ def _checked_prefixed(prefix, options, variables):
 def check_strangers(names):
     """Refuses a name that begins almost as the collection's own do and is very near to one of them.
 
-    `node_asses_root` would be passed over without a word, and a playbook that was meant for an image would work on its builder.
-    Raises BadInput.
+    `node_asses_root` would be passed over without a word, and a playbook that was meant for an image would work on its
+    builder. Raises BadInput.
     """
     strange = [name for name in names if name.startswith(_OURS) and name not in EXPORTED]
     for name in sorted(strange):

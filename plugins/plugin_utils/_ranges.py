@@ -26,7 +26,8 @@ _LIST = {"type": "list", "elements": "str"}
 
 
 def ranges_in(name, texts, with_length=True):
-    """[netaddr.IPNetwork] of a list of texts; `with_length`: each must say how many bits count. Raises BadInput that names `name`."""
+    """[netaddr.IPNetwork] of a list of texts; `with_length`: each must say how many bits count. Raises BadInput that
+    names `name`."""
     if netaddr is None:
         raise BadInput("The Python package netaddr is missing on the controller; install it for %s" % sys.executable)
     return [_range(name, text, with_length) for text in checked(name, texts, _LIST) or []]
@@ -35,7 +36,8 @@ def ranges_in(name, texts, with_length=True):
 def _range(name, text, with_length):
     found = range_of(text)
     if found is None or (with_length and "/" not in text):
-        raise BadInput("%s: %r is not a range of addresses; write it as 10.244.0.0/16 or fd00:10:244::/56" % (name, text[:60]))
+        raise BadInput("%s: %r is not a range of addresses; write it as 10.244.0.0/16 or fd00:10:244::/56"
+                       % (name, text[:60]))
     return found
 
 
@@ -65,17 +67,20 @@ def shared(one, another):
 
 
 def overlapping(named):
-    """[{"first", "first_range", "second", "second_range", "family", "range"}] of `{name: [range]}`, each pair of names once."""
+    """[{"first", "first_range", "second", "second_range", "family", "range"}] of `{name: [range]}`, each pair of names
+    once."""
     if not isinstance(named, dict):
         raise BadInput("needs a dictionary of lists of ranges, not %s" % type(named).__name__)
     parsed = [(name, ranges_in(name, texts)) for name, texts in named.items()]
-    return [{"first": first, "first_range": str(one), "second": second, "second_range": str(other), "family": family_of(one),
-             "range": str(shared(one, other))}
-            for (first, ones), (second, others) in itertools.combinations(parsed, 2) for one in ones for other in others if shared(one, other)]
+    return [{"first": first, "first_range": str(one), "second": second, "second_range": str(other),
+             "family": family_of(one), "range": str(shared(one, other))}
+            for (first, ones), (second, others) in itertools.combinations(parsed, 2) for one in ones for other in others
+            if shared(one, other)]
 
 
 def outside(texts, ranges):
-    """Those of a list of addresses and ranges that are not, with all their addresses, in one of `ranges`; unchanged and in their order."""
+    """Those of a list of addresses and ranges that are not, with all their addresses, in one of `ranges`; unchanged and
+    in their order."""
     if not isinstance(texts, (list, tuple)):
         raise BadInput("needs a list of addresses or ranges, not %s" % type(texts).__name__)
     around = ranges_in("ranges", ranges)

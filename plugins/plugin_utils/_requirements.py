@@ -21,15 +21,17 @@ _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
 def resolve(evidence, policy, earlier_peak=0):
-    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` are connections of an earlier report."""
+    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` are connections
+    of an earlier report."""
     facts = _resolve.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
     modules, problem, possible = judged
     answer = {
         "mode": mode, "mode_because": because, "mode_possible": possible, "mode_problem": problem,
-        "advice": "" if possible and mode in policy.values["mode_candidates"] else _advice(mode, policy, facts, _can_run(evidence, policy, facts, rows)),
-        "modules": modules, "tools": _tools(evidence, policy, facts, mode),
+        "advice": "" if possible and mode in policy.values["mode_candidates"]
+        else _advice(mode, policy, facts, _can_run(evidence, policy, facts, rows)), "modules": modules,
+        "tools": _tools(evidence, policy, facts, mode),
         "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier_peak),
         "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
@@ -49,17 +51,20 @@ def _mode(evidence, policy, facts, rows):
         return wanted, "node_policy_proxy_mode asks for it", _judge_mode(wanted, evidence, policy, facts, rows)
     proxy = evidence.get("node_kube_proxy") or {}
     if proxy.get("running") and proxy.get("mode"):
-        return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source") or "looked at the process"), _judge_mode(
-            proxy["mode"], evidence, policy, facts, rows)
+        return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source")
+                                                              or "looked at the process"), _judge_mode(
+                                                                  proxy["mode"], evidence, policy, facts, rows)
     seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
         proxy.get("running"), "whether kube-proxy runs is not known")
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
-    for verdict, words in ((True, "the first mode that the node can run"), (None, "the first mode that is not ruled out")):
+    for verdict, words in ((True, "the first mode that the node can run"),
+                           (None, "the first mode that is not ruled out")):
         for mode, result in judged:
             if result[2] is verdict:
                 return mode, "%s; %s" % (seen, words), result
     mode, result = judged[0]
-    return mode, "%s, and the node can run none of %s" % (seen, ", ".join(candidate for candidate, _result in judged)), result
+    return mode, "%s, and the node can run none of %s" % (seen,
+                                                          ", ".join(candidate for candidate, _result in judged)), result
 
 
 def _judge_mode(mode, evidence, policy, facts, rows):
@@ -68,7 +73,8 @@ def _judge_mode(mode, evidence, policy, facts, rows):
     problems = _version_problems(mode, policy, facts)
     # What a CNI or the user asks for says nothing of the mode.
     needed = [row for row in modules if not row["optional"] and row["of_mode"]]
-    lacking = [row for row in needed if row["state"] == "installable" or row["state"] == "absent" and row["cause"] not in _NOT_THE_NODE]
+    lacking = [row for row in needed if row["state"] == "installable"
+               or row["state"] == "absent" and row["cause"] not in _NOT_THE_NODE]
     problems += ["%s is %s (%s)" % (row["subject"], row["state"], row["evidence"]) for row in lacking[:3]]
     if len(lacking) > 3:
         problems.append("and %d more modules are" % (len(lacking) - 3))
@@ -84,12 +90,14 @@ def _version_problems(mode, policy, facts):
             continue
         for subject, version in (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"])):
             if _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) is False:
-                problems.append("%s %s does not do: %s" % ("Linux" if subject == "kernel" else "Kubernetes", version, row["reason"]))
+                problems.append("%s %s does not do: %s" % ("Linux" if subject == "kernel" else "Kubernetes", version,
+                                                           row["reason"]))
     return problems
 
 
 def required_modules(mode, evidence, policy, facts, rows):
-    """One row for each module (or choice of modules) that the mode, the CNI or the user asks for, with its evidence joined."""
+    """One row for each module (or choice of modules) that the mode, the CNI or the user asks for, with its evidence
+    joined."""
     states = {name: rows[name]["state"] for name in rows}
     context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler=facts["ipvs_scheduler"],
                    available={name: _resolve.available(rows[name]) for name in rows}, states=states)
@@ -115,7 +123,8 @@ def required_modules(mode, evidence, policy, facts, rows):
 
 def _of_mode(requirement, facts):
     """True for what kube-proxy itself needs for the mode; without a second family it goes on with the first."""
-    return bool(requirement.get("modes")) and not requirement.get("cnis") and requirement.get("family") in (None,) + tuple(facts["ip_families"][:1])
+    return (bool(requirement.get("modes")) and not requirement.get("cnis")
+            and requirement.get("family") in (None,) + tuple(facts["ip_families"][:1]))
 
 
 def _add(found, names, row):
@@ -136,21 +145,25 @@ def _add(found, names, row):
 
 
 def _advice(mode, policy, facts, can_run):
-    """The first row of the table that fits the kernel and Kubernetes and advises modes that the node `can_run`; a row with a bound on what is unknown does
-    not. Before that, the other backend where it is all that lacks."""
+    """The first row of the table that fits the kernel and Kubernetes and advises modes that the node `can_run`; a row
+    with a bound on what is unknown does not. Before that, the other backend where it is all that lacks."""
     if can_run(mode, facts["backend"]) is False and can_run(mode, "nft"):
-        return "Use the nft backend of iptables: kernel %s lacks the legacy tables and has every module of the nft backend." % facts["kernel"]
+        return ("Use the nft backend of iptables: kernel %s lacks the legacy tables and has every module of the nft "
+                "backend." % facts["kernel"])
     for row in policy.values["mode_advice"]:
         bounds = (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"]))
         fits = all(row.get(subject + "_since") is None and row.get(subject + "_before") is None
-                   or _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) for subject, version in bounds)
-        if fits and (not row.get("cnis") or facts["cni"] in row["cnis"]) and all(can_run(advised, facts["backend"]) for advised in row.get("modes") or ()):
+                   or _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before"))
+                   for subject, version in bounds)
+        if fits and (not row.get("cnis") or facts["cni"] in row["cnis"]) and all(can_run(advised, facts["backend"])
+                                                                                 for advised in row.get("modes") or ()):
             return row["advice"].replace("{cni}", facts["cni"] if facts["cni"] not in (None, "none") else "the CNI")
     return ""
 
 
 def _can_run(evidence, policy, facts, rows):
-    """A function of a mode and a backend: False where the kernel, the version or a program that is missing rules it out."""
+    """A function of a mode and a backend: False where the kernel, the version or a program that is missing rules it
+    out."""
     @functools.lru_cache(maxsize=None)
     def can_run(mode, backend):
         possible = _judge_mode(mode, evidence, policy, dict(facts, backend=backend), rows)[2] is not False
@@ -162,14 +175,16 @@ def _tools(evidence, policy, facts, mode):
     rows = []
     for requirement in policy.values["tool_requirements"]:
         if mode not in (requirement.get("modes") or [mode]) or _versions.within(
-                facts["kubernetes"], requirement.get("kubernetes_since"), requirement.get("kubernetes_before")) is False:
+                facts["kubernetes"], requirement.get("kubernetes_since"),
+                requirement.get("kubernetes_before")) is False:
             continue
-        if facts["kubernetes"] is None and (requirement.get("kubernetes_since") or requirement.get("kubernetes_before")):
+        if facts["kubernetes"] is None and (requirement.get("kubernetes_since")
+                                            or requirement.get("kubernetes_before")):
             continue  # Version-bound needs are not claimed where the version is unknown.
         if requirement.get("family") and requirement["family"] not in facts["ip_families"]:
             continue
         state, where = _resolve.tool_state(evidence, requirement["user"], requirement["tool"])
         if state is not None:
-            rows.append({"subject": "%s in %s" % (requirement["tool"], where), "tool": requirement["tool"], "user": requirement["user"],
-                         "state": state, "reason": requirement["reason"]})
+            rows.append({"subject": "%s in %s" % (requirement["tool"], where), "tool": requirement["tool"],
+                         "user": requirement["user"], "state": state, "reason": requirement["reason"]})
     return rows

@@ -14,12 +14,14 @@ def facts_of(evidence, policy):
     for name, find in (("backend", _backend), ("cni", _cni), ("kubernetes", _kubernetes)):
         setting = {"backend": "iptables_backend", "cni": "cni", "kubernetes": "kubernetes_version"}[name]
         asked = values[setting]
-        facts[name], facts[name + "_because"] = (asked, "node_policy_%s sets it" % setting) if asked != "auto" else find(evidence)
+        facts[name], facts[name + "_because"] = (asked, "node_policy_%s sets it"
+                                                 % setting) if asked != "auto" else find(evidence)
     facts["ip_families"], facts["families_unsure"] = _families(evidence, values["ip_families"])
     proxy = evidence.get("node_kube_proxy") or {}
     scheduler = values["ipvs_scheduler"]
     facts["ipvs_scheduler"] = scheduler if scheduler != "auto" else proxy.get("ipvs_scheduler") or "rr"
-    facts["iptables"] = values["iptables_version"] if values["iptables_version"] != "auto" else _iptables_version(evidence, proxy)
+    facts["iptables"] = (values["iptables_version"]
+                         if values["iptables_version"] != "auto" else _iptables_version(evidence, proxy))
     return facts
 
 
@@ -32,7 +34,8 @@ def _backend(evidence):
         own = next((row.get("backend") for row in section.get("binaries") or [] if row.get("name") == "iptables"), None)
         if own in ("nft", "legacy"):
             return own, "the node's iptables programs disagree; iptables itself is %s" % own
-    # kubernetes-sigs/iptables-wrappers, which kube-proxy and CNI images call iptables through, takes nft where nothing decides.
+    # kubernetes-sigs/iptables-wrappers, which kube-proxy and CNI images call iptables through, takes nft where nothing
+    # decides.
     return "nft", "no iptables program of the node decides, and images take nft then"
 
 
@@ -123,7 +126,8 @@ def tool_state(evidence, user, tool):
         state = (proxy.get("tools") or {}).get(tool) or "unknown"
         if proxy.get("runs_in") == "host" and state == "unknown":
             state = on_host
-        return state, "kube-proxy's root (%s)" % ("the node" if proxy.get("runs_in") == "host" else proxy.get("tools_root") or "not known")
+        return state, "kube-proxy's root (%s)" % ("the node" if proxy.get("runs_in") == "host"
+                                                  else proxy.get("tools_root") or "not known")
     if proxy.get("running") is False and not kubelet.get("running"):
         return None, ""
     return "unknown", "kube-proxy's root (no running kube-proxy was seen)"

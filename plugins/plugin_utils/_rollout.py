@@ -24,7 +24,8 @@ def _checked_size(size, name):
     match = _SIZE.match(text)
     number = int(match.group(1)) if match else 0
     if not match or number < 1 or match.group(2) and number > 100:
-        raise BadInput("%s: %r is not a batch size; give a whole number from 1 on, a percentage from \"1%%\" to \"100%%\", or a list of them" % (name, size))
+        raise BadInput("%s: %r is not a batch size; give a whole number from 1 on, a percentage from \"1%%\" to "
+                       "\"100%%\", or a list of them" % (name, size))
     return text if match.group(2) else number
 
 
@@ -59,13 +60,16 @@ def ends(lost, batch, percentage):
 
 
 def check_hosts(name, pattern, matches, known, limit):
-    """Raises BadInput where the pattern that the variable `name` holds matches no host; `known` are the names of hosts and groups."""
+    """Raises BadInput where the pattern that the variable `name` holds matches no host; `known` are the names of hosts
+    and groups."""
     if matches:
         return
     text = pattern if isinstance(pattern, str) else ",".join(str(part) for part in pattern)
     near = None if text in known else close_to(text, known)
-    raise BadInput("%s: %s matches no host%s%s" % (
-        name, text or "an empty text", " within --limit %s" % limit if limit else "", "; did you mean %s?" % near if near else ""))
+    raise BadInput("%s: %s matches no host%s%s"
+                   % (
+                       name, text or "an empty text", " within --limit %s" % limit if limit else "",
+                       "; did you mean %s?" % near if near else ""))
 
 
 def check_tags(tags, known):

@@ -1,21 +1,25 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which fields the rows have that a JMESPath expression yields, as far as the documentation of the evidence tells. PRIVATE to the collection.
+"""Which fields the rows have that a JMESPath expression yields, as far as the documentation of the evidence tells.
+PRIVATE to the collection.
 
-A value is a dict `{key: value}` of known keys, a list `[value of its elements]`, SCALAR, or ANY where nothing is known of it.
+A value is a dict `{key: value}` of known keys, a list `[value of its elements]`, SCALAR, or ANY where nothing is known
+of it.
 """
 
 from . import _schema
 from ._expressions import compiled
 
 SCALAR, ANY = "scalar", "any"
-_SCALARS = ("join", "length", "to_string", "to_number", "type", "contains", "starts_with", "ends_with", "sum", "avg", "abs", "ceil", "floor")
+_SCALARS = ("join", "length", "to_string", "to_number", "type", "contains", "starts_with", "ends_with", "sum", "avg",
+            "abs", "ceil", "floor")
 _SAME_LIST = ("sort", "sort_by", "reverse")
 
 
 def fields_of(expression):
-    """The fields of the rows that a select yields: a set, empty where rows are no dictionaries, None where that is not known."""
+    """The fields of the rows that a select yields: a set, empty where rows are no dictionaries, None where that is not
+    known."""
     selected = _value(compiled(expression, "select").parsed, _evidence())
     row = _element(selected)
     if row is ANY:
@@ -46,7 +50,8 @@ def _either(first, second):
     if first is ANY or second is ANY:
         return ANY
     if isinstance(first, dict) and isinstance(second, dict):
-        return {key: _either(first.get(key, second.get(key)), second.get(key, first.get(key))) for key in [*first, *second]}
+        return {key: _either(first.get(key, second.get(key)), second.get(key, first.get(key)))
+                for key in [*first, *second]}
     if isinstance(first, list) and isinstance(second, list):
         return [_either(first[0], second[0])] if first and second else first or second
     return first if first == second else ANY
@@ -80,7 +85,8 @@ def _projection(node, current):
 
 def _flatten(node, current):
     value = _value(node["children"][0], current)
-    return _element(value) if isinstance(_element(value), list) else value if isinstance(value, list) and _element(value) is not ANY else ANY
+    return (_element(value) if isinstance(_element(value), list) else value
+            if isinstance(value, list) and _element(value) is not ANY else ANY)
 
 
 def _rows(node, current):
@@ -117,9 +123,10 @@ def _function(node, current):
 
 
 _NODES = {
-    "field": _field, "subexpression": _in_turn, "pipe": _in_turn, "index_expression": _in_turn, "projection": _projection,
-    "filter_projection": _projection, "flatten": _flatten, "multi_select_list": _rows, "multi_select_dict": _row, "or_expression": _or,
-    "and_expression": lambda node, current: _value(node["children"][1], current), "comparator": lambda _node, _current: SCALAR,
+    "field": _field, "subexpression": _in_turn, "pipe": _in_turn, "index_expression": _in_turn,
+    "projection": _projection, "filter_projection": _projection, "flatten": _flatten, "multi_select_list": _rows,
+    "multi_select_dict": _row, "or_expression": _or, "and_expression": lambda node, current: _value(
+        node["children"][1], current), "comparator": lambda _node, _current: SCALAR,
     "not_expression": lambda _node, _current: SCALAR, "literal": _literal, "function_expression": _function,
     "index": lambda _node, current: _element(current), "slice": lambda _node, current: current,
     "identity": lambda _node, current: current, "current": lambda _node, current: current,

@@ -4,8 +4,8 @@
 """What tells one run of ansible-playbook from another. PRIVATE to the collection.
 
 A strategy imports the file of an action in the parent process and only then forks a worker for each host, so all
-workers of a run share what is set here. Facts may come out of a cache that an earlier run filled; `ID` shows it. Whatever else writes facts
-may have damaged them since, so they are held to the documentation whenever they are read.
+workers of a run share what is set here. Facts may come out of a cache that an earlier run filled; `ID` shows it.
+Whatever else writes facts may have damaged them since, so they are held to the documentation whenever they are read.
 """
 
 import datetime
@@ -23,7 +23,8 @@ _ROOM = 4 * 1024 * 1024
 
 
 def summary_of(facts):
-    """The summary in a host's `ansible_facts`, or None where this run has not assessed the host, or its summary and findings are damaged."""
+    """The summary in a host's `ansible_facts`, or None where this run has not assessed the host, or its summary and
+    findings are damaged."""
     return _assessed(facts)[0]
 
 
@@ -47,22 +48,27 @@ def _assessed(facts):
 
 
 def _is_summary(summary):
-    """Whether nothing is null that never is: whether the node was reached and is immutable, and of which check and waiver a row speaks."""
-    texts = [summary["reached"], summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
+    """Whether nothing is null that never is: whether the node was reached and is immutable, and of which check and
+    waiver a row speaks."""
+    texts = [summary["reached"],
+             summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
     return None not in texts + [row[key] for row in summary["waivers"] for key in ("check", "subject")]
 
 
 def part_of(facts, name):
-    """One of the facts that `assess` documents, as plain values; None where it is not there, or not as it is documented."""
+    """One of the facts that `assess` documents, as plain values; None where it is not there, or not as it is
+    documented."""
     shapes = _schema.documented("assess")["ansible_facts"].contains
     try:
-        return _evidence.fitted(facts.get(name), shapes[name], _evidence.Room(_ROOM)) if isinstance(facts, Mapping) else None
+        return _evidence.fitted(facts.get(name), shapes[name],
+                                _evidence.Room(_ROOM)) if isinstance(facts, Mapping) else None
     except _evidence.Misfit:
         return None
 
 
 def section_of(facts, name):
-    """One section of the evidence in a host's `ansible_facts`, as plain values; None where it is not there, or not as it is documented."""
+    """One section of the evidence in a host's `ansible_facts`, as plain values; None where it is not there, or not as
+    it is documented."""
     try:
         return _evidence.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
     except _evidence.Misfit:

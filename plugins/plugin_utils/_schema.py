@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are held to. PRIVATE to the collection."""
+"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are held
+to. PRIVATE to the collection."""
 
 import ast
 import functools
@@ -21,9 +22,10 @@ _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.
 class Shape(NamedTuple):
     """One documented value.
 
-    `type` is str, int, float, bool, dict, list or raw, `always` whether it is never left out. `contains` is None where the keys of a dict are free,
-    `element` is the Shape of each element of a list. `nullable` is whether null may stand for it: for a scalar always, where it is not known, for a
-    list or dict where its description has the word null. `sampled` are the keys in the sample of a dict.
+    `type` is str, int, float, bool, dict, list or raw, `always` whether it is never left out. `contains` is None where
+    the keys of a dict are free, `element` is the Shape of each element of a list. `nullable` is whether null may stand
+    for it: for a scalar always, where it is not known, for a list or dict where its description has the word null.
+    `sampled` are the keys in the sample of a dict.
     """
 
     type: str
@@ -38,7 +40,8 @@ class Shape(NamedTuple):
 def documented(module):
     """`{key: Shape}` of all that `module` (its short name, such as `node_facts`) returns."""
     tree = ast.parse((_MODULES / (module + ".py")).read_text(encoding="utf-8"))
-    text = next(node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    text = next(node.value.value for node in tree.body
+                if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
     return {key: _shape(entry) for key, entry in yaml.load(text, Loader=LOADER).items()}
 
 
@@ -57,7 +60,8 @@ def _shape(entry):
     contains = {key: _shape(part) for key, part in entry["contains"].items()} if "contains" in entry else None
     nullable = entry["type"] not in ("dict", "list") or "null" in description
     if entry["type"] != "list":
-        return Shape(entry["type"], always, contains, None, nullable, tuple(entry["sample"]) if isinstance(entry.get("sample"), dict) else ())
+        return Shape(entry["type"], always, contains, None, nullable,
+                     tuple(entry["sample"]) if isinstance(entry.get("sample"), dict) else ())
     return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None, False), nullable)
 
 

@@ -14,9 +14,11 @@ _CONNTRACK = "CTRACK"
 
 
 def fixable(findings, fix, role=None, place=None, part=None):
-    """The findings that fail and whose fix is a role (`role` where given, its `part` where given), up to the class `fix`.
+    """The findings that fail and whose fix is a role (`role` where given, its `part` where given), up to the class
+    `fix`.
 
-    Nothing runs in an image that could be disrupted: there `guarded`, which edits what others own, includes every class.
+    Nothing runs in an image that could be disrupted: there `guarded`, which edits what others own, includes every
+    class.
     """
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)

@@ -11,9 +11,10 @@ from ._options import unknown_name
 
 
 def chosen_checks(sections=None, checks=None, skip=None):
-    """The checks of the `sections` (all where none is given) that match one of `checks` (all where none is given) and none of `skip`."""
-    return [check for check in _catalogue.catalogue().values()
-            if (not sections or check.section in sections) and (not checks or _matches(check.id, checks)) and not _matches(check.id, skip or ())]
+    """The checks of the `sections` (all where none is given) that match one of `checks` (all where none is given) and
+    none of `skip`."""
+    return [check for check in _catalogue.catalogue().values() if (not sections or check.section in sections)
+            and (not checks or _matches(check.id, checks)) and not _matches(check.id, skip or ())]
 
 
 def _matches(check_id, patterns):
@@ -37,7 +38,8 @@ def refuse_unknown_checks(where, patterns):
     for pattern in patterns:
         if not any(_matches(check_id, [str(pattern)]) for check_id in _catalogue.catalogue()):
             sections = [section + "*" for section in known_sections()]
-            raise unknown_name("%s: the check" % where, pattern, sections + list(_catalogue.catalogue()), listed=sections)
+            raise unknown_name("%s: the check" % where, pattern, sections + list(_catalogue.catalogue()),
+                               listed=sections)
 
 
 def refuse_no_check(where, chosen):

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Report files on the controller. PRIVATE to the collection.
 
-Whoever may write to the report folder may forge reports, and make this process write elsewhere by a link. So the folder and `nodes` are opened
-once, are no symbolic links, belong to the user who runs Ansible and are writable by that user alone; files are made below what was opened.
+Whoever may write to the report folder may forge reports, and make this process write elsewhere by a link. So the folder
+and `nodes` are opened once, are no symbolic links, belong to the user who runs Ansible and are writable by that user
+alone; files are made below what was opened.
 """
 
 import contextlib
@@ -54,7 +55,8 @@ def node_path(folder, host):
 
 
 def earlier_peak(folder, host):
-    """Connections that an earlier report of a host knew of, 0 where there is none; a report that says anything else says nothing."""
+    """Connections that an earlier report of a host knew of, 0 where there is none; a report that says anything else
+    says nothing."""
     try:
         handle = os.open(node_path(folder, host), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
@@ -68,13 +70,15 @@ def earlier_peak(folder, host):
 
 @contextlib.contextmanager
 def opened(folder):
-    """The Folder at a path, made where it is missing, for writing to. Raises BadInput where that is not possible or not safe."""
+    """The Folder at a path, made where it is missing, for writing to. Raises BadInput where that is not possible or not
+    safe."""
     with contextlib.ExitStack() as stack:
         _make_parents(folder)
         handle = _held(stack, folder, folder, None)
         if _writable_by_others(handle):
             # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
-            _make_safe(handle, folder, set(os.listdir(handle)) <= {FLEET, _NODES, *(name for name, _render in FILES.values())})
+            _make_safe(handle, folder,
+                       set(os.listdir(handle)) <= {FLEET, _NODES, *(name for name, _render in FILES.values())})
         path = os.path.join(folder, _NODES)
         nodes = _held(stack, path, _NODES, handle)
         if _writable_by_others(nodes):
@@ -103,13 +107,14 @@ def _held(stack, path, name, around):
         handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
     except OSError as error:
         if os.path.islink(path):
-            raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a real folder" % path) from None
+            raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a real folder"
+                           % path) from None
         raise BadInput("The report folder %s cannot be made: %s" % (path, error.strerror)) from None
     stack.callback(os.close, handle)
     owner = os.fstat(handle).st_uid
     if owner != os.geteuid():
-        raise BadInput("The report folder %s belongs to the user with id %d, who could change reports; set node_report_folder to a folder of "
-                       "your own" % (path, owner))
+        raise BadInput("The report folder %s belongs to the user with id %d, who could change reports; set "
+                       "node_report_folder to a folder of your own" % (path, owner))
     return handle
 
 
@@ -120,20 +125,21 @@ def _writable_by_others(handle):
 def _make_safe(handle, path, ours):
     mode = stat.S_IMODE(os.fstat(handle).st_mode)
     if not ours or mode & stat.S_ISVTX:
-        raise BadInput("The report folder %s is writable by other users, who could change reports; set node_report_folder to a folder of your "
-                       "own, or run: chmod go-w %s" % (path, path))
+        raise BadInput("The report folder %s is writable by other users, who could change reports; set "
+                       "node_report_folder to a folder of your own, or run: chmod go-w %s" % (path, path))
     try:
         os.fchmod(handle, mode & ~(stat.S_IWGRP | stat.S_IWOTH))
     except OSError as error:
-        raise BadInput("The report folder %s is writable by other users, and its mode cannot be changed: %s" % (path, error.strerror)) from None
+        raise BadInput("The report folder %s is writable by other users, and its mode cannot be changed: %s"
+                       % (path, error.strerror)) from None
 
 
 def write_fleet(folder, fleet, texts, newer=True):
-    """Writes `texts`, the files of the run by name with `fleet` as fleet.json among them, into a Folder; returns their paths, that of the roll-up
-    first, and whether it is the first roll-up of its run without a pending host.
+    """Writes `texts`, the files of the run by name with `fleet` as fleet.json among them, into a Folder; returns their
+    paths, that of the roll-up first, and whether it is the first roll-up of its run without a pending host.
 
-    Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the same run with
-    fewer pending hosts stays. Raises BadInput.
+    Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the
+    same run with fewer pending hosts stays. Raises BadInput.
     """
     paths, pending = [os.path.join(folder.path, name) for name in texts], fleet["totals"]["pending"]
     # Other workers of the run wait; the lock goes with the descriptor.
@@ -169,7 +175,8 @@ def _write(handle, path, text):
     """Replaces a file as a whole, readable by its owner only; a half-written file never stays."""
     name, temporary = os.path.basename(path), ".report-" + secrets.token_hex(8)
     try:
-        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
+        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600,
+                         dir_fd=handle)
         try:
             with os.fdopen(target, "w", encoding="utf-8", newline="") as stream:
                 stream.write(text)

@@ -10,7 +10,8 @@ from ._plain import plain
 
 
 def templating(templar):
-    """A function of the name and the value of a variable that returns it templated, and raises BadInput with the name where that fails."""
+    """A function of the name and the value of a variable that returns it templated, and raises BadInput with the name
+    where that fails."""
 
     def templated(name, value):
         try:

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unknown findings by what caused them: a person mends a cause, not each check that rests on it. PRIVATE to the collection."""
+"""Unknown findings by what caused them: a person mends a cause, not each check that rests on it. PRIVATE to the
+collection."""
 
 from . import _finding
 from ._render.text import some
@@ -12,7 +13,8 @@ _NAMED = 5
 
 
 def needing_root(findings, checks, evidence):
-    """Ids of the checks that are unknown because the look was not made as root: a section that they rest on was denied to it."""
+    """Ids of the checks that are unknown because the look was not made as root: a section that they rest on was denied
+    to it."""
     if (evidence.get("node_host") or {}).get("as_root") is not False:
         return []
     denied = {name for name, section in evidence.items() if _DENIED in (section.get("collected") or {}).values()}
@@ -21,7 +23,8 @@ def needing_root(findings, checks, evidence):
 
 
 def by_cause(findings, needs_root):
-    """[(findings, sentence)] of what is unknown, in the order of the findings; the sentence is None for a check whose cause no other check shares."""
+    """[(findings, sentence)] of what is unknown, in the order of the findings; the sentence is None for a check whose
+    cause no other check shares."""
     causes = {}
     for row in findings:
         if row["status"] == _finding.UNKNOWN:

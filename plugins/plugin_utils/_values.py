@@ -34,7 +34,8 @@ _LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
 
 
 def refuse_wrong_value(name, value, label=None):
-    """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable `name` can be.
+    """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable
+    `name` can be.
 
     `label` is what the user calls it where that is another name.
     """
@@ -80,13 +81,15 @@ def _refuse_timeouts(name, timeouts):
     for key, seconds in timeouts.items():
         if timeout_name(str(key)) is None:
             raise unknown_name("%s: the timeout" % name, key, NAMES)
-        _refuse_beyond("%s.%s" % (name, key), checked("%s.%s" % (name, key), seconds, {"type": "int", "required": True}), 1, SECONDS_MOST, "seconds")
+        _refuse_beyond("%s.%s" % (name, key), checked("%s.%s" % (name, key), seconds,
+                                                      {"type": "int", "required": True}), 1, SECONDS_MOST, "seconds")
 
 
 def _refuse_no_modules(name, values):
     for index, value in enumerate(values):
         if not _names.is_name(value or ""):
-            raise BadInput("%s[%d] is %r; give the name of a kernel module, such as nf_conntrack" % (name, index, value))
+            raise BadInput("%s[%d] is %r; give the name of a kernel module, such as nf_conntrack"
+                           % (name, index, value))
 
 
 def _refuse_no_list_file(name, value):
@@ -97,7 +100,8 @@ def _refuse_no_list_file(name, value):
 def _refuse_no_place(name, values):
     for index, value in enumerate(values):
         if not value or not value.startswith("/") and parse_unit_name(value) is None:
-            raise BadInput("%s[%d] is %r; give a whole path or the name of a unit, such as /opt/fw.sh or iptables.service" % (name, index, value))
+            raise BadInput("%s[%d] is %r; give a whole path or the name of a unit, such as /opt/fw.sh or "
+                           "iptables.service" % (name, index, value))
 
 
 _CHECKS = {

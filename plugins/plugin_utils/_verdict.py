@@ -16,7 +16,8 @@ _NAMED = 10
 
 
 class Weighed(NamedTuple):
-    """The findings of one level, the worst failure first, and ids of checks that are unknown for want of root; or why nothing was judged."""
+    """The findings of one level, the worst failure first, and ids of checks that are unknown for want of root; or why
+    nothing was judged."""
 
     findings: list[dict]
     needs_root: tuple[str, ...] | list[str]
@@ -24,8 +25,8 @@ class Weighed(NamedTuple):
 
 
 def weighed(facts, severity, unknown, unreached):
-    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown there, by the level that the settings give it, and how
-    many findings there are of each status."""
+    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown there, by the level that the
+    settings give it, and how many findings there are of each status."""
     checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
     checked("unknown", unknown, {"type": "str", "choices": LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": LEVELS})
@@ -36,7 +37,8 @@ def weighed(facts, severity, unknown, unreached):
         return {level: Weighed([], (), reason if level == unreached else None) for level in LEVELS}, None
     level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown}
     rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
-    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], summary["needs_root"], None) for level in LEVELS}, summary
+    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], summary["needs_root"], None)
+            for level in LEVELS}, summary
 
 
 def _not_judged(summary, findings):
@@ -50,7 +52,8 @@ def _not_judged(summary, findings):
 
 
 def sentences(level):
-    """One sentence for each finding that fails and for each cause of what is unknown, or for the reason why nothing was judged."""
+    """One sentence for each finding that fails and for each cause of what is unknown, or for the reason why nothing was
+    judged."""
     if level.reason:
         return [level.reason]
     failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
@@ -66,7 +69,8 @@ def not_fit(blocking, report=None):
     """The sentence with which a gate fails: what blocks, and the file that says more where there is one."""
     failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
     denied = [row for row in unknown if row["check"] in blocking.needs_root]
-    parts = [_counted("finding", failing, _named(failing)), _counted("unknown check", denied, "not run as root, use --become")]
+    parts = [_counted("finding", failing, _named(failing)),
+             _counted("unknown check", denied, "not run as root, use --become")]
     others = [row for row in unknown if row not in denied]
     because = blocking.reason or ", ".join(filter(None, parts + [_counted("unknown check", others, _named(others))]))
     return "Not fit for traffic: %s%s" % (because, ". Report: %s" % report if report else "")
@@ -83,4 +87,5 @@ def _named(rows):
 def fit(counts):
     """The sentence of a gate that passes."""
     return "No finding blocks: %s" % (
-        ", ".join("%d %s" % (counts[status], status) for status in ("pass", "fail", "unknown")) if counts else "nothing was judged")
+        ", ".join("%d %s" % (counts[status], status) for status in ("pass", "fail", "unknown"))
+        if counts else "nothing was judged")

@@ -22,7 +22,8 @@ def row(name, folder):
     """Measure a case at its full and half its size; return its line of the table."""
     case = big_nodes.CASES[name]
     (half, _told), (whole, _told) = [big_nodes.look(name, number, folder) for number in (case.number // 2, case.number)]
-    return "| {:,} {} | {:.0f} | {:.1f} | {:.1f} |".format(case.number, case.what, whole.peak_bytes / 1e6, whole.seconds, whole.seconds / half.seconds)
+    return "| {:,} {} | {:.0f} | {:.1f} | {:.1f} |".format(case.number, case.what, whole.peak_bytes / 1e6,
+                                                           whole.seconds, whole.seconds / half.seconds)
 
 
 def main():

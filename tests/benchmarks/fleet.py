@@ -33,13 +33,15 @@ class Fleet:
 
     def accept(self, checks):
         """Make the hosts healthy by policy: what fails on this machine is accepted for a while."""
-        waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks", "expires": "2099-12-31"}
-                   for check in sorted(checks)]
-        content = {"all": {"hosts": {name: {} for name in self.names}, "vars": dict(self.variables, node_policy_waivers=waivers)}}
+        waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks",
+                    "expires": "2099-12-31"} for check in sorted(checks)]
+        content = {"all": {"hosts": {name: {} for name in self.names},
+                           "vars": dict(self.variables, node_policy_waivers=waivers)}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
     def preflight(self, *arguments):
-        self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--check", "--inventory", self.inventory, *arguments)
+        self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--check", "--inventory",
+                         self.inventory, *arguments)
 
     def ping(self):
         self.ansible.run("ansible-playbook", self.ping_play, "--inventory", self.inventory)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A preflight of a fleet with something to fix on each host over ssh, against a play that only asks whether the hosts answer.
+"""A preflight of a fleet with something to fix on each host over ssh, against a play that only asks whether the hosts
+answer.
 
 Each host is a tree of its own, an image of a healthy node with faults, so that fixes change nothing of this machine.
 """
@@ -40,7 +41,8 @@ class Trees(Fleet):
             self.tree[SYSCTLS] = self.tree[SYSCTLS].replace(UNSET, "")
         if "hooks" in faults:
             self.tree.update(FLUSH)
-        content = {"all": {"hosts": {name: {"node_assess_root": str(self.root(name))} for name in self.names}, "vars": self.variables}}
+        content = {"all": {"hosts": {name: {"node_assess_root": str(self.root(name))} for name in self.names},
+                           "vars": self.variables}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
     def root(self, name):
@@ -57,8 +59,8 @@ class Trees(Fleet):
         self.preflight("--extra-vars", "preflight_fix=guarded")
 
     def apply(self):
-        self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--inventory", self.inventory, "--extra-vars",
-                         "preflight_fix=guarded")
+        self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--inventory", self.inventory,
+                         "--extra-vars", "preflight_fix=guarded")
 
     def expect(self, outcome):
         """The last run has this outcome for each of the faults on each host, and no other."""
@@ -93,7 +95,8 @@ class Benchmark:
             finally:
                 fleet.ansible.close_connections()
         what = "%s over %d ssh hosts, image trees with %s to fix on each, against a play of one ping" % (
-            PREFLIGHT, HOSTS[smoke], "one safe finding" if len(self.faults) == 1 else "findings of %d subjects" % len(self.faults))
+            PREFLIGHT, HOSTS[smoke],
+            "one safe finding" if len(self.faults) == 1 else "findings of %d subjects" % len(self.faults))
         outcome = Outcome(self.name, what, PREFLIGHT, PING, seconds, self.limit, True, notes)
         if self.applied:
             ratio = outcome.median(APPLIED) / outcome.median(PING)

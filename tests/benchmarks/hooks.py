@@ -27,10 +27,12 @@ LIMIT = 4
 SECONDS_LIMIT = 1.0
 FOLDER = "/srv/scripts"
 # One in a hundred has one of these, each in its own form.
-HOOKS = ("iptables -F", "iptables -t nat -F", "systemctl restart iptables", "nft flush ruleset", "ip6tables -X", "iptables-restore < /etc/iptables/rules.v4")
-WORDS = ("backup check clean config copy count daemon delete device disk echo else exit export file find format group host if index install kernel "
-         "limit list log mail memory mount name network node number path pod print process read remove report return root rotate run send server "
-         "service set shell size sleep start state status stop string system table test then time update user value wait while write").split()
+HOOKS = ("iptables -F", "iptables -t nat -F", "systemctl restart iptables", "nft flush ruleset", "ip6tables -X",
+         "iptables-restore < /etc/iptables/rules.v4")
+WORDS = ("backup check clean config copy count daemon delete device disk echo else exit export file find format group "
+         "host if index install kernel limit list log mail memory mount name network node number path pod print "
+         "process read remove report return root rotate run send server service set shell size sleep start state "
+         "status stop string system table test then time update user value wait while write").split()
 
 
 def words():
@@ -53,9 +55,10 @@ def script(chance, hook):
 def manifest(number):
     """A node with that many scripts in folders of a hundred; those with a hook are its hundredth part."""
     chance = random.Random(number)
-    return dict(hook_nodes.DEBIAN, **{
-        "%s/%03d/%05d.sh" % (FOLDER.lstrip("/"), index // 100, index): script(chance, HOOKS[index // 100 % len(HOOKS)] if index % 100 == 42 else None)
-        for index in range(number)})
+    return dict(
+        hook_nodes.DEBIAN, **{
+            "%s/%03d/%05d.sh" % (FOLDER.lstrip("/"), index // 100, index): script(
+                chance, HOOKS[index // 100 % len(HOOKS)] if index % 100 == 42 else None) for index in range(number)})
 
 
 def measure(smoke):
@@ -68,7 +71,8 @@ def measure(smoke):
         grep = ["grep", "-rlE", "|".join(words()), tree + FOLDER]
         found = len(quiet(grep).splitlines())
         seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]), GREP: lambda: quiet(grep)}, ROUNDS[smoke])
-    what = "%d scripts of 2 KB, %d of them with a hook, against grep for the same words; warm cache" % (FILES[smoke], found)
+    what = "%d scripts of 2 KB, %d of them with a hook, against grep for the same words; warm cache" % (FILES[smoke],
+                                                                                                        found)
     outcome = Outcome("hooks", what, FACTS, GREP, seconds, LIMIT, True, [])
     met = "met" if outcome.median(FACTS) <= SECONDS_LIMIT else "missed"
     outcome.notes.append("%d hooks told; the whole call %.2f s (target at most %.1f: %s)" % (

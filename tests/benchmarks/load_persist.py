@@ -22,15 +22,15 @@ NODE = "node612"
 OURS = "kernel_modules"
 LOOP = "loop of community.general.modprobe"
 NAMES = (
-    "br_netfilter ip_set ip_set_hash_ip ip_set_hash_ipport ip_vs ip_vs_rr ip_vs_sh ip_vs_wrr nf_conntrack nf_nat xt_MASQUERADE "
-    "xt_addrtype xt_comment xt_conntrack xt_mark xt_multiport xt_nat xt_recent xt_set xt_statistic"
+    "br_netfilter ip_set ip_set_hash_ip ip_set_hash_ipport ip_vs ip_vs_rr ip_vs_sh ip_vs_wrr nf_conntrack nf_nat "
+    "xt_MASQUERADE xt_addrtype xt_comment xt_conntrack xt_mark xt_multiport xt_nat xt_recent xt_set xt_statistic"
 ).split()
 SMOKE_NAMES = ["nf_conntrack", "x_tables", "xt_comment"]
 # modprobe -r also takes what nothing needs any more; twice, because the order of the names is not that of their needs.
 FORGET = (
-    "rm -f /etc/modules-load.d/kubenode-netfilter.conf; for name in {names}; do rm -f /etc/modules-load.d/$name.conf; done; "
-    "modprobe -qra {names}; modprobe -qra {names}; "
-    "for name in {names}; do ! grep -q \"^$name \" /proc/modules || echo $name is still loaded; done"
+    "rm -f /etc/modules-load.d/kubenode-netfilter.conf; for name in {names}; do rm -f /etc/modules-load.d/$name.conf; "
+    "done; modprobe -qra {names}; modprobe -qra {names}; for name in {names}; do ! grep -q \"^$name \" /proc/modules "
+    "|| echo $name is still loaded; done"
 )
 PROVE = (
     "for name in {names}; do grep -q \"^$name \" /proc/modules || echo $name is not loaded; "
@@ -57,11 +57,13 @@ def community_general():
     if not collections.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
         with workplace() as folder:
-            quiet([VENV / "bin" / "python", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "ansible"])
+            quiet([VENV / "bin" / "python", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder,
+                   "ansible"])
             unpacked = CACHE / "community.part"
             quiet(["rm", "-rf", unpacked])
             with zipfile.ZipFile(str(next(folder.glob("ansible-*.whl")))) as wheel:
-                wanted = [name for name in wheel.namelist() if name.startswith("ansible_collections/community/general/")]
+                wanted = [name for name in wheel.namelist()
+                          if name.startswith("ansible_collections/community/general/")]
                 wheel.extractall(str(unpacked), wanted)
         unpacked.rename(collections)
     return collections
@@ -140,5 +142,6 @@ def measure_alone():
         finally:
             ansible.close_connections()
     what = "%d modules in check mode on this machine" % len(SMOKE_NAMES)
-    notes = ["left out: the comparison with community.general.modprobe, which needs a virtual machine; make bench has it"]
+    notes = ["left out: the comparison with community.general.modprobe, which needs a virtual machine; make bench has "
+             "it"]
     return Outcome("load_persist", what, OURS, LOOP, seconds, LIMIT, False, notes)

@@ -60,7 +60,8 @@ class Outcome:
 
 
 def quiet(command, **options):
-    """Run a command; its output is returned, or part of the error where it fails. It leaves no processes when it is interrupted."""
+    """Run a command; its output is returned, or part of the error where it fails. It leaves no processes when it is
+    interrupted."""
     command = [str(word) for word in command]
     options.setdefault("env", clean_env())
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -107,7 +108,8 @@ def busy_core():
 
 @contextlib.contextmanager
 def workplace():
-    """A folder for one benchmark, gone afterwards; below /tmp, because the path of an ssh control socket must be short."""
+    """A folder for one benchmark, gone afterwards; below /tmp, because the path of an ssh control socket must be
+    short."""
     with tempfile.TemporaryDirectory(prefix="kubenode-bench-", dir="/tmp") as folder:
         yield pathlib.Path(folder)
 

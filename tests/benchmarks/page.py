@@ -49,12 +49,14 @@ def times(outcome, contender):
 
 def row(outcome):
     return "| %s | %s | %s | %.2f | %s | %s |" % (
-        outcome.name, times(outcome, outcome.ours), times(outcome, outcome.other), outcome.ratio, outcome.target, outcome.verdict)
+        outcome.name, times(outcome, outcome.ours), times(outcome, outcome.other), outcome.ratio, outcome.target,
+        outcome.verdict)
 
 
 def details(outcome):
     rounds = len(outcome.seconds[outcome.ours])
-    return "- **%s**: %s; %d rounds.%s" % (outcome.name, outcome.what, rounds, "".join(" %s." % note for note in outcome.notes))
+    return "- **%s**: %s; %d rounds.%s" % (outcome.name, outcome.what, rounds,
+                                           "".join(" %s." % note for note in outcome.notes))
 
 
 def machine():

@@ -10,12 +10,13 @@ from measure import CACHE, NODE_PYTHON, Ansible, CannotRun, Outcome, need_packag
 ROUNDS = {False: 15, True: 3}
 LIMIT = 1.5
 NAMES = (
-    "br_netfilter dummy fou ip6_tables ip6t_REJECT ip6t_rpfilter ip6table_filter ip6table_mangle ip6table_nat ip6table_raw "
-    "ip_set ip_set_bitmap_port ip_set_hash_ip ip_set_hash_ipport ip_set_hash_ipportip ip_set_hash_ipportnet ip_set_hash_net "
-    "ip_tables ip_vs ip_vs_lc ip_vs_rr ip_vs_sh ip_vs_wrr ipip ipt_REJECT ipt_rpfilter iptable_filter iptable_mangle "
-    "iptable_nat iptable_raw nf_conntrack nf_conntrack_netlink nf_nat nf_tables nfnetlink_acct nft_chain_nat nft_compat "
-    "nft_ct nft_fib_ipv4 nft_fib_ipv6 nft_masq nft_nat nft_numgen nft_reject overlay vxlan wireguard x_tables xt_CT "
-    "xt_MASQUERADE xt_addrtype xt_comment xt_conntrack xt_mark xt_multiport xt_nat xt_recent xt_set xt_statistic xt_tcpudp"
+    "br_netfilter dummy fou ip6_tables ip6t_REJECT ip6t_rpfilter ip6table_filter ip6table_mangle ip6table_nat "
+    "ip6table_raw ip_set ip_set_bitmap_port ip_set_hash_ip ip_set_hash_ipport ip_set_hash_ipportip "
+    "ip_set_hash_ipportnet ip_set_hash_net ip_tables ip_vs ip_vs_lc ip_vs_rr ip_vs_sh ip_vs_wrr ipip ipt_REJECT "
+    "ipt_rpfilter iptable_filter iptable_mangle iptable_nat iptable_raw nf_conntrack nf_conntrack_netlink nf_nat "
+    "nf_tables nfnetlink_acct nft_chain_nat nft_compat nft_ct nft_fib_ipv4 nft_fib_ipv6 nft_masq nft_nat nft_numgen "
+    "nft_reject overlay vxlan wireguard x_tables xt_CT xt_MASQUERADE xt_addrtype xt_comment xt_conntrack xt_mark "
+    "xt_multiport xt_nat xt_recent xt_set xt_statistic xt_tcpudp"
 ).split()
 EMPTY = """\
 from ansible.module_utils.basic import AnsibleModule
@@ -52,8 +53,8 @@ def kernel_tree():
 def payload(ansible, module, arguments):
     """The file that Ansible sends to a node for a module with these arguments."""
     ansible.run("ansible", "localhost", "--inventory", "localhost,", "--connection", "local", "--module-name", module,
-                "--args", json.dumps(arguments) if arguments else "", "--extra-vars", json.dumps({"ansible_python_interpreter": NODE_PYTHON}),
-                ANSIBLE_KEEP_REMOTE_FILES="1")
+                "--args", json.dumps(arguments) if arguments else "", "--extra-vars",
+                json.dumps({"ansible_python_interpreter": NODE_PYTHON}), ANSIBLE_KEEP_REMOTE_FILES="1")
     return next((ansible.folder / "remote").glob("*/AnsiballZ_%s.py" % module.rpartition(".")[2]))
 
 
@@ -71,7 +72,8 @@ def measure(smoke):
         if sorted(states) != sorted(NAMES) or set(states.values()) - {"loadable", "builtin"}:
             raise CannotRun("not every module was found in %s: %s" % (tree, states))
         quiet([NODE_PYTHON, empty])
-        seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]), "empty module": lambda: quiet([NODE_PYTHON, empty])},
-                             ROUNDS[smoke])
-    what = "%d modules resolved on %s, against a module that does nothing; the module's process alone" % (len(NAMES), tree.name)
+        seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]),
+                              "empty module": lambda: quiet([NODE_PYTHON, empty])}, ROUNDS[smoke])
+    what = "%d modules resolved on %s, against a module that does nothing; the module's process alone" % (len(NAMES),
+                                                                                                          tree.name)
     return Outcome("resolve", what, FACTS, "empty module", seconds, LIMIT, True, [])

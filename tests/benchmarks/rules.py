@@ -1,9 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long an audit of a big node's rules takes: against the save alone, against a runbook, with growing numbers, under a held lock.
+"""How long an audit of a big node's rules takes: against the save alone, against a runbook, with growing numbers, under
+a held lock.
 
-Everything happens in a network namespace of its own with a /run of its own, so no rule and no lock of this machine is touched.
+Everything happens in a network namespace of its own with a /run of its own, so no rule and no lock of this machine is
+touched.
 """
 
 import contextlib
@@ -39,8 +41,8 @@ MEMORY_LIMIT = 120
 NFTABLES_SERVICES = {False: 5000, True: 200}
 NFTABLES_SECONDS = 2.5
 
-# What incident documents have an operator type, each with what it is to tell; the audit tells all of it at once. They leave -n out
-# here and there and then ask name servers for every address, which is not done here.
+# What incident documents have an operator type, each with what it is to tell; the audit tells all of it at once. They
+# leave -n out here and there and then ask name servers for every address, which is not done here.
 DOCUMENTED = (
     ("which chains of Services are there", "{iptables} -t nat -L -n | grep -E 'KUBE-SERVICES|KUBE-SVC'"),
     ("is this Service programmed", "{iptables} -t nat -L KUBE-SERVICES -n | grep svc-00042"),
@@ -86,9 +88,11 @@ COUNTERPARTS = (
 
 
 def plain_cluster(services):
-    """Services of one port with three endpoints each; kube_cluster's own pod network is too small for half a million rules."""
+    """Services of one port with three endpoints each; kube_cluster's own pod network is too small for half a million
+    rules."""
     def pod(number):
-        return kube_cluster.Endpoint("10.%d.%d.%d" % (128 + (number >> 16), number >> 8 & 255, number & 255), 8080, False)
+        return kube_cluster.Endpoint("10.%d.%d.%d" % (128 + (number >> 16), number >> 8 & 255, number & 255), 8080,
+                                     False)
     return kube_cluster.cluster("ipv4", [
         kube_cluster.Service(namespace="load", name="svc-%05d" % index, port_name="http",
                              address="10.%d.%d.%d" % (96 + (index >> 16), index >> 8 & 255, index & 255),
@@ -111,9 +115,11 @@ class Node:
         return lambda: self.run("sh", "-c", "iptables-%s-save > /dev/null" % backend)
 
     def restore(self, backend, services):
-        """Program the rules of a node with so many IPv4 Services; returns how many there are in it. kube-proxy makes its chains in both families."""
+        """Program the rules of a node with so many IPv4 Services; returns how many there are in it. kube-proxy makes
+        its chains in both families."""
         rules = 0
-        for family, program, cluster in (("ipv4", "iptables", plain_cluster(services)), ("ipv6", "ip6tables", kube_cluster.cluster("ipv6", []))):
+        for family, program, cluster in (("ipv4", "iptables", plain_cluster(services)),
+                                         ("ipv6", "ip6tables", kube_cluster.cluster("ipv6", []))):
             text = kube_rules.restore_input((1, 30), "iptables", family, cluster).text()
             path = self._folder / "rules"
             path.write_text(text, encoding="ascii")
@@ -130,7 +136,8 @@ def namespace():
     need_packages("iptables", "nftables", "util-linux")
     with workplace() as folder:
         holder = subprocess.Popen(["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c",
-                                   "mount -t tmpfs none /run && echo ready && exec sleep infinity"], stdout=subprocess.PIPE)
+                                   "mount -t tmpfs none /run && echo ready && exec sleep infinity"],
+                                  stdout=subprocess.PIPE)
         try:
             if holder.stdout.readline() != b"ready\n":
                 raise CannotRun("no namespace with a /run of its own can be had here")
@@ -154,7 +161,8 @@ class Modules:
         quiet([NODE_PYTHON, self.empty])
 
     def section(self, node):
-        # A program's peak of memory (getrusage(2)) begins with the size of whoever started it: this one has just made up all the rules.
+        # A program's peak of memory (getrusage(2)) begins with the size of whoever started it: this one has just made
+        # up all the rules.
         output = node.run("sh", "-c", "%s %s; exit $?" % (NODE_PYTHON, self.audit))
         return json.loads(output)["ansible_facts"]["node_iptables_chains"]
 
@@ -164,7 +172,8 @@ def checked(node, modules, backend, rules):
     section = modules.section(node)
     seen = sum(row["rules"] for row in section["rule_sets"] if row["backend"] == backend)
     if seen != rules or section["observed"] or section["unread"]:
-        raise CannotRun("of %d rules %d were read; observed %s, unread %s" % (rules, seen, section["observed"], section["unread"]))
+        raise CannotRun("of %d rules %d were read; observed %s, unread %s"
+                        % (rules, seen, section["observed"], section["unread"]))
     return section
 
 
@@ -191,15 +200,19 @@ class AgainstSave:
                 save()
                 node.run(NODE_PYTHON, modules.empty)
             seconds = take_turns({AUDIT: lambda: node.run(NODE_PYTHON, modules.audit), SAVE: both}, ROUNDS[smoke])
-        what = "audit of %d rules of the %s backend, against iptables-save of that backend and a module that does nothing" % (rules, self.backend)
-        return Outcome("rules_" + self.backend, what, AUDIT, SAVE, seconds, LIMITS[self.backend], True, [memory(section)])
+        what = ("audit of %d rules of the %s backend, against iptables-save of that backend and a module that does "
+                "nothing" % (rules, self.backend))
+        return Outcome("rules_" + self.backend, what, AUDIT, SAVE, seconds, LIMITS[self.backend], True,
+                       [memory(section)])
 
 
 class NftablesMode:
-    """The module call against nft's listings of both tables of kube-proxy's nftables mode, one after the other, and an empty module.
+    """The module call against nft's listings of both tables of kube-proxy's nftables mode, one after the other, and an
+    empty module.
 
-    One Service has lost its rules, so that there is something to tell; the layout is the newest with a chain for each endpoint. A table
-    without Services, as kube-proxy makes one in a cluster of one family, stands for those that are not full.
+    One Service has lost its rules, so that there is something to tell; the layout is the newest with a chain for each
+    endpoint. A table without Services, as kube-proxy makes one in a cluster of one family, stands for those that are
+    not full.
     """
 
     def __init__(self, name, full):
@@ -207,15 +220,17 @@ class NftablesMode:
 
     def measure(self, smoke):
         with namespace() as (node, folder):
-            tables = [kube_nft.table(kube_cluster.plain_cluster(family, NFTABLES_SERVICES[smoke] if family in self.full else 0, 2), "1.34")
-                      for family in ("ipv4", "ipv6")]
+            tables = [kube_nft.table(kube_cluster.plain_cluster(family, NFTABLES_SERVICES[smoke] if family in self.full
+                                                                else 0, 2), "1.34") for family in ("ipv4", "ipv6")]
             lost = next(name for name in reversed(tables[0].chains) if name.startswith("service-"))
             path = folder / "tables"
-            path.write_text("".join(table.text() for table in tables) + "flush chain ip kube-proxy %s\n" % lost, encoding="ascii")
+            path.write_text("".join(table.text() for table in tables) + "flush chain ip kube-proxy %s\n" % lost,
+                            encoding="ascii")
             node.run("nft", "-f", path)
             modules = Modules(folder)
             section = modules.section(node)
-            if section["observed"].get("empty_service_chain") != 1 or "unjudged_table" in section["observed"] or section["unread"]:
+            if (section["observed"].get("empty_service_chain") != 1 or "unjudged_table" in section["observed"]
+                    or section["unread"]):
                 raise CannotRun("not told as it is: observed %s, unread %s" % (section["observed"], section["unread"]))
 
             def both():
@@ -224,9 +239,10 @@ class NftablesMode:
                 node.run(NODE_PYTHON, modules.empty)
             seconds = take_turns({AUDIT: lambda: node.run(NODE_PYTHON, modules.audit), NFT: both}, ROUNDS[smoke])
         most = max(seconds[AUDIT])
-        note = "the longest audit took %.2f s (target at most %g: %s)" % (most, NFTABLES_SECONDS, "met" if most <= NFTABLES_SECONDS else "missed")
-        what = "audit of %d chains of nftables mode in two tables, one Service damaged, against nft list table of both and a module that does nothing" % (
-            sum(len(table.chains) for table in tables))
+        note = "the longest audit took %.2f s (target at most %g: %s)" % (most, NFTABLES_SECONDS, "met"
+                                                                          if most <= NFTABLES_SECONDS else "missed")
+        what = ("audit of %d chains of nftables mode in two tables, one Service damaged, against nft list table of "
+                "both and a module that does nothing" % sum(len(table.chains) for table in tables))
         return Outcome(self.name, what, AUDIT, NFT, seconds, 1.5, True, [note, memory(section)])
 
 
@@ -239,9 +255,11 @@ class Growth:
     def measure(self, smoke):
         few, many = [self._sizes(services[smoke], FEW_ROUNDS[smoke]) for services in (SERVICES, MANY_SERVICES)]
         names = ["100,000 of %d rules" % size.rules for size in (many, few)]
-        seconds = {name: [second * 100000 / size.rules for second in size.seconds[AUDIT]] for name, size in zip(names, (many, few))}
+        seconds = {name: [second * 100000 / size.rules for second in size.seconds[AUDIT]]
+                   for name, size in zip(names, (many, few))}
         notes = ["%d rules: %s" % (many.rules, memory(many.section)),
-                 "iptables-save alone takes %.2f times as long for each rule" % (many.median("save") / few.median("save") * few.rules / many.rules),
+                 "iptables-save alone takes %.2f times as long for each rule"
+                 % (many.median("save") / few.median("save") * few.rules / many.rules),
                  "of %d rules the audit takes %.2f times as long as iptables-save and an empty module" % (
                      many.rules, many.median(AUDIT) / (many.median("save") + many.median("empty")))]
         what = "time for each 100,000 rules of the %s backend where there are many more" % self.backend
@@ -283,13 +301,15 @@ class AgainstRunbook:
             checked(node, modules, self.backend, rules)
             chain = "KUBE-SVC-" + kube_cluster.chain_hash("load/svc-00042:http", "tcp")
             node.run("iptables-" + self.backend, "-t", "nat", "-L", chain, "-n")
-            names = {"chain": chain, "file": folder / "saved", "iptables": "iptables-" + self.backend, "save": "iptables-%s-save" % self.backend,
-                     "save6": "ip6tables-%s-save" % self.backend, "other_save": "iptables-%s-save" % ("legacy" if self.backend == "nft" else "nft")}
+            names = {"chain": chain, "file": folder / "saved", "iptables": "iptables-" + self.backend,
+                     "save": "iptables-%s-save" % self.backend, "save6": "ip6tables-%s-save" % self.backend,
+                     "other_save": "iptables-%s-save" % ("legacy" if self.backend == "nft" else "nft")}
 
             def type_all(rows):
                 for _question, command in rows:
                     node.run("sh", "-c", "{ %s; } > /dev/null || true" % command.format(**names))
-            seconds = take_turns({AUDIT: lambda: node.run(NODE_PYTHON, modules.audit), "commands of the documents": lambda: type_all(DOCUMENTED),
+            seconds = take_turns({AUDIT: lambda: node.run(NODE_PYTHON, modules.audit),
+                                  "commands of the documents": lambda: type_all(DOCUMENTED),
                                   "their counterparts": lambda: type_all(COUNTERPARTS)}, FEW_ROUNDS[smoke])
         return self._outcome(rules, seconds)
 
@@ -298,8 +318,8 @@ class AgainstRunbook:
         seconds["the runbook"] = [sum(both) for both in zip(documented, counterparts)]
         note = "the %d commands of the documents alone take %.2f times as long as the audit" % (
             len(DOCUMENTED), statistics.median(documented) / statistics.median(seconds[AUDIT]))
-        what = "audit of %d rules of the %s backend, against %d commands of incident documents and %d for what they tell to look for" % (
-            rules, self.backend, len(DOCUMENTED), len(COUNTERPARTS))
+        what = ("audit of %d rules of the %s backend, against %d commands of incident documents and %d for what they "
+                "tell to look for" % (rules, self.backend, len(DOCUMENTED), len(COUNTERPARTS)))
         return Outcome("rules_runbook_" + self.backend, what, AUDIT, "the runbook", seconds, 8, False, [note])
 
 
@@ -315,14 +335,16 @@ class UnderLock:
             def locked():
                 # flock(1) holds it for as long as the audit takes; were the audit to take it too, neither would end.
                 node.run("timeout", "60", "flock", "--exclusive", "/run/xtables.lock", NODE_PYTHON, modules.audit)
-            seconds = take_turns({"the lock is held": locked, "the lock is free": lambda: node.run(NODE_PYTHON, modules.audit)}, ROUNDS[smoke])
+            seconds = take_turns({"the lock is held": locked,
+                                  "the lock is free": lambda: node.run(NODE_PYTHON, modules.audit)}, ROUNDS[smoke])
         what = "audit of %d rules of the legacy backend while another process holds the xtables lock" % rules
         return Outcome("rules_lock", what, "the lock is held", "the lock is free", seconds, 1.1, True, [])
 
 
 BENCHMARKS = {
-    "rules_nft": AgainstSave("nft"), "rules_legacy": AgainstSave("legacy"), "rules_nftables": NftablesMode("rules_nftables", ("ipv4",)),
-    "rules_nftables_dual": NftablesMode("rules_nftables_dual", ("ipv4", "ipv6")),
-    "rules_growth_nft": Growth("nft"), "rules_growth_legacy": Growth("legacy"),
-    "rules_runbook_nft": AgainstRunbook("nft"), "rules_runbook_legacy": AgainstRunbook("legacy"), "rules_lock": UnderLock(),
+    "rules_nft": AgainstSave("nft"), "rules_legacy": AgainstSave("legacy"),
+    "rules_nftables": NftablesMode("rules_nftables", ("ipv4",)),
+    "rules_nftables_dual": NftablesMode("rules_nftables_dual", ("ipv4", "ipv6")), "rules_growth_nft": Growth("nft"),
+    "rules_growth_legacy": Growth("legacy"), "rules_runbook_nft": AgainstRunbook("nft"),
+    "rules_runbook_legacy": AgainstRunbook("legacy"), "rules_lock": UnderLock(),
 }

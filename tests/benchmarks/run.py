@@ -22,7 +22,8 @@ import resolve
 import rules
 from measure import TOP, CannotRun, quiet
 
-BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS, "hooks": hooks, **rules.BENCHMARKS}
+BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
+              "hooks": hooks, **rules.BENCHMARKS}
 
 
 def show(outcome):

@@ -15,8 +15,8 @@ from measure import NODE_PYTHON, SSH_OPTIONS, CannotRun, need_packages, quiet
 SERVER = "/usr/sbin/sshd"
 PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")
 START_SECONDS = 10
-# A whole fleet knocks at once. Another home keeps what somebody has put into a .bashrc out of the time of every command:
-# the more commands a contender sends, the better the other would look.
+# A whole fleet knocks at once. Another home keeps what somebody has put into a .bashrc out of the time of every
+# command: the more commands a contender sends, the better the other would look.
 CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}
@@ -56,7 +56,8 @@ def serving(folder):
         PRIVILEGE_SEPARATION.mkdir(mode=0o755)
     log = folder / "sshd.log"
     with open(str(log), "wb") as output:
-        server = subprocess.Popen([SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        server = subprocess.Popen([SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=output,
+                                  stderr=output)
     try:
         wait_for(port, server, log)
         yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_private_key_file": str(folder / "user_key"),

@@ -26,5 +26,6 @@ def case_of(row):
     evidence = healthy(policy.module_names, row.get("modules"), row.get("evidence"))
     for word, field in _OF_MODULES:
         for name, value in (row.get(word) or {}).items():
-            next(module for module in evidence["node_kernel_modules"]["modules"] if module["name"] == name)[field] = value
+            next(module for module in evidence["node_kernel_modules"]["modules"]
+                 if module["name"] == name)[field] = value
     return evidence, policy

@@ -8,99 +8,107 @@ import copy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
 
 RELEASE, NEXT = "6.1.0-49-amd64", "6.12.9-amd64"
-KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/lib/modules/" + RELEASE, "index": "ok", "index_cause": "",
-          "config": "/boot/config-" + RELEASE, "config_complete": True}
+KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/lib/modules/" + RELEASE, "index": "ok",
+          "index_cause": "", "config": "/boot/config-" + RELEASE, "config_complete": True}
 MODULE = {
-    "state": "loaded", "cause": "proc_modules", "evidence": "/proc/modules lists it as Live", "package": None, "kernels": [],
-    "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": True,
-    "persisted_by": [{"file": "/etc/modules-load.d/kubenode-netfilter.conf", "line": 3}],
-    "at_boot": "loaded", "at_boot_cause": "", "state_next_boot": "loadable", "lacking_on": [],
+    "state": "loaded", "cause": "proc_modules", "evidence": "/proc/modules lists it as Live", "package": None,
+    "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": True,
+    "persisted_by": [{"file": "/etc/modules-load.d/kubenode-netfilter.conf", "line": 3}], "at_boot": "loaded",
+    "at_boot_cause": "", "state_next_boot": "loadable", "lacking_on": [],
 }
 
 
 def _key(name, module, now, **fields):
     """A row of node_conntrack.sysctls that stays as it is."""
-    row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now, "owner": None, "survives": True,
-           "assigned": None, "assigned_by": None, "overruled": False, "late": False, "kube_proxy_decides": False, "missing": False,
-           "reason": "the default of the kernel"}
+    row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now,
+           "owner": None, "survives": True, "assigned": None, "assigned_by": None, "overruled": False, "late": False,
+           "kube_proxy_decides": False, "missing": False, "reason": "the default of the kernel"}
     return dict(row, **fields)
 
 
 SECTIONS = {
     "node_host": {
-        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "bundle": None, "root": "/",
-        "place_reason": "kernel threads are visible and process 1 has this root directory",
-        "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None}, "kernel_release": RELEASE,
-        "architecture": "x86_64", "as_root": True, "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
-        "container_runtimes": ["containerd"], "immutable": False, "immutable_by": None, "memory_bytes": 8 << 30, "cpu_count": 4, "ipv6": True,
-        "tools": {"iptables": "/usr/sbin/iptables", "iptables-save": "/usr/sbin/iptables-save", "conntrack": None, "nft": "/usr/sbin/nft"},
+        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live",
+        "bundle": None, "root": "/", "place_reason": "kernel threads are visible and process 1 has this root directory",
+        "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None},
+        "kernel_release": RELEASE, "architecture": "x86_64", "as_root": True,
+        "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
+        "container_runtimes": ["containerd"], "immutable": False, "immutable_by": None, "memory_bytes": 8 << 30,
+        "cpu_count": 4, "ipv6": True,
+        "tools": {"iptables": "/usr/sbin/iptables", "iptables-save": "/usr/sbin/iptables-save", "conntrack": None,
+                  "nft": "/usr/sbin/nft"},
     },
     "node_kernel_modules": {
-        "schema": 1,
-        "collected": {"modules_directory": "ok", "cmdline": "ok", "modprobe_conf": "ok", "modules_load": "ok", "proc_modules": "ok"},
-        "supports_modules": True, "running_release": RELEASE, "judged_release": RELEASE, "running_tree": "ok", "running_tree_cause": None,
-        "loading": {"load": "allowed", "autoload": "allowed", "because": []}, "kernels": [KERNEL], "kernels_left_out": 0,
-        "next_boot": {"release": RELEASE, "certain": True, "because": "the only one"}, "boot_loader": "systemd", "boot_service": "enabled",
-        "unreadable": [], "unreadable_count": 0,
+        "schema": 1, "collected": {"modules_directory": "ok", "cmdline": "ok", "modprobe_conf": "ok",
+                                   "modules_load": "ok", "proc_modules": "ok"}, "supports_modules": True,
+        "running_release": RELEASE, "judged_release": RELEASE, "running_tree": "ok", "running_tree_cause": None,
+        "loading": {"load": "allowed", "autoload": "allowed", "because": []}, "kernels": [KERNEL],
+        "kernels_left_out": 0, "next_boot": {"release": RELEASE, "certain": True, "because": "the only one"},
+        "boot_loader": "systemd", "boot_service": "enabled", "unreadable": [], "unreadable_count": 0,
     },
     "node_iptables_backend": {
-        "schema": 1, "backend": "nft", "version": "1.8.9", "legacy_tables": [],
-        "collected": dict.fromkeys(("binaries", "version", "legacy_tables", "alternatives", "rules", "containers"), "ok"),
-        "binaries": [{"name": name, "path": "/usr/sbin/" + name, "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
-                      "alternative": None} for name in ("iptables", "iptables-save", "ip6tables")],
-        "unread": [], "unread_count": 0,
-        "backend_by_family": {"ipv4": "nft", "ipv6": "nft"}, "containers_left_out": 0,
-        "sets": [{"backend": "nft", "family": family, "readable": True, "rules": 192, "kube_rules": 171, "drops": 3, "hint": True,
-                  "kubelet_canary": True, "proxy_canary": True} for family in ("ipv4", "ipv6")],
+        "schema": 1, "backend": "nft", "version": "1.8.9", "legacy_tables": [], "collected": dict.fromkeys(
+            ("binaries", "version", "legacy_tables", "alternatives", "rules", "containers"), "ok"), "binaries": [
+                {"name": name, "path": "/usr/sbin/" + name, "target": "/usr/sbin/xtables-nft-multi", "backend": "nft",
+                 "version": "1.8.9", "alternative": None} for name in ("iptables", "iptables-save", "ip6tables")],
+        "unread": [], "unread_count": 0, "backend_by_family": {"ipv4": "nft", "ipv6": "nft"}, "containers_left_out": 0,
+        "sets": [{"backend": "nft", "family": family, "readable": True, "rules": 192, "kube_rules": 171, "drops": 3,
+                  "hint": True, "kubelet_canary": True, "proxy_canary": True} for family in ("ipv4", "ipv6")],
         "kubelet_backend": {"ipv4": "nft", "ipv6": "nft"}, "kube_proxy_backend": {"ipv4": "nft", "ipv6": "nft"},
-        "containers": [{"container": "kube-proxy", "pod": "kube-proxy-x7k2p", "namespace": "kube-system", "comm": "kube-proxy", "pid": 812,
-                        "path": "/usr/sbin/iptables", "backend": "nft", "version": "1.8.11", "status": "ok", "strips": False,
+        "containers": [{"container": "kube-proxy", "pod": "kube-proxy-x7k2p", "namespace": "kube-system",
+                        "comm": "kube-proxy", "pid": 812, "path": "/usr/sbin/iptables", "backend": "nft",
+                        "version": "1.8.11", "status": "ok", "strips": False,
                         "because": "both write and read matches in the same form"}],
         "mixing": {"verdict": "none", "because": "all rules are in the nft backend"},
     },
     "node_iptables_chains": {
-        "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "ok"},
-        "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z", "mode": "iptables", "mode_source": "the default: no other value is configured",
-        "kubernetes": "1.33", "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
-        "starting": None,
-        "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4, "service_rows": [], "service_rows_left_out": 31,
-        "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97, "read_at": "2026-11-21T10:00:00Z"},
-        "counters": None, "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4},
-        "networks": {
+        "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent",
+                                   "nftables": "ok"}, "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z",
+        "mode": "iptables", "mode_source": "the default: no other value is configured", "kubernetes": "1.33",
+        "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
+        "starting": None, "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
+        "service_rows": [], "service_rows_left_out": 31,
+        "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,
+                   "read_at": "2026-11-21T10:00:00Z"}, "counters": None,
+        "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4}, "networks": {
             "services": [{"family": "ipv4", "network": "10.96.0.0/24", "addresses": 31, "name": "shop/web:http"},
-                         {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}], "services_left_out": 0,
-            "endpoints": [{"family": "ipv4", "network": "10.244.0.0/16", "addresses": 97, "name": "kube-system/kube-dns:dns"},
-                          {"family": "ipv6", "network": "fd00:10:244:1::/64", "addresses": 8, "name": "shop/web:http"},
-                          {"family": "ipv4", "network": "192.0.2.0/24", "addresses": 3, "name": "monitoring/node-exporter:https"}],
-            "endpoints_left_out": 0},
+                         {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}],
+            "services_left_out": 0, "endpoints": [
+                {"family": "ipv4", "network": "10.244.0.0/16", "addresses": 97, "name": "kube-system/kube-dns:dns"},
+                {"family": "ipv6", "network": "fd00:10:244:1::/64", "addresses": 8, "name": "shop/web:http"},
+                {"family": "ipv4", "network": "192.0.2.0/24", "addresses": 3,
+                 "name": "monitoring/node-exporter:https"}], "endpoints_left_out": 0},
     },
     "node_ipvs": {
-        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False, "virtual_servers": 0,
-        "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0, "schedulers": [], "configured_scheduler": None,
+        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False,
+        "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
+        "schedulers": [], "configured_scheduler": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0}, "ipsets": [], "leftover": False,
         "leftover_because": "there is nothing of IPVS",
     },
     "node_kubelet": {
-        "schema": 1, "collected": dict.fromkeys(("config", "journal", "processes", "rules", "unit", "version"), "ok"), "running": True,
-        "version": "1.33.2", "version_source": "kubelet --version", "version_doubt": None, "distribution": "kubelet", "installed": "/usr/bin/kubelet",
-        "pid": 790, "started_seconds_ago": 86340.5,
-        "unit": {"name": "kubelet.service", "active_seconds": 86341.0, "restarts": 0, "kill_mode": "control-group", "stops": [], "units": [],
-                 "containers": "keep_running", "effect": "containers keep running"},
+        "schema": 1, "collected": dict.fromkeys(("config", "journal", "processes", "rules", "unit", "version"), "ok"),
+        "running": True, "version": "1.33.2", "version_source": "kubelet --version", "version_doubt": None,
+        "distribution": "kubelet", "installed": "/usr/bin/kubelet", "pid": 790, "started_seconds_ago": 86340.5,
+        "unit": {"name": "kubelet.service", "active_seconds": 86341.0, "restarts": 0, "kill_mode": "control-group",
+                 "stops": [], "units": [], "containers": "keep_running", "effect": "containers keep running"},
         "config": {"file": "/var/lib/kubelet/config.yaml", "directory": None, "drop_ins": []},
-        "settings": {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True, "iptables_masquerade_bit": 14,
-                     "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"},
-        "initialisation": {"expected": True, "because": "kubelet makes its chains once, at its start", "failed": [], "families": [
-            {"family": family, "state": "done", "because": "its canary and its hint are there", "hint": True, "canary": True, "log_line": None,
-             "restart": "systemctl restart kubelet.service", "effect": "containers keep running"} for family in ("ipv4", "ipv6")]},
+        "settings": {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
+                     "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"},
+        "initialisation": {
+            "expected": True, "because": "kubelet makes its chains once, at its start", "failed": [], "families": [
+                {"family": family, "state": "done", "because": "its canary and its hint are there", "hint": True,
+                 "canary": True, "log_line": None, "restart": "systemctl restart kubelet.service",
+                 "effect": "containers keep running"} for family in ("ipv4", "ipv6")]},
     },
     "node_kube_proxy": {
-        "schema": 1, "collected": {"processes": "ok", "config": "ok", "version": "absent"}, "running": True, "runs_in": "container", "mode": "iptables",
-        "mode_source": "mode in /var/lib/kube-proxy/config.conf", "version": None, "ipvs_scheduler": None, "tools_root": "/proc/812/root",
-        "started_seconds_ago": 86000.0, "starting": None,
-        "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None, "masquerade_all": False, "conntrack": {},
-        "conntrack_by": "kube-proxy",
-        "tools": dict.fromkeys(
-            ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft"), "present"),
+        "schema": 1, "collected": {"processes": "ok", "config": "ok", "version": "absent"}, "running": True,
+        "runs_in": "container", "mode": "iptables", "mode_source": "mode in /var/lib/kube-proxy/config.conf",
+        "version": None, "ipvs_scheduler": None, "tools_root": "/proc/812/root", "started_seconds_ago": 86000.0,
+        "starting": None, "cluster_cidr": ["10.244.0.0/16", "fd00:10:244::/56"], "detect_local_mode": None,
+        "masquerade_all": False, "conntrack": {}, "conntrack_by": "kube-proxy", "tools": dict.fromkeys(
+            ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore",
+             "iptables-save", "nft"), "present"),
     },
     "node_cni": {
         "schema": 1, "collected": {"net_d": "ok", "routes": "ok"}, "plugins": ["bridge"], "name": "other",
@@ -109,88 +117,103 @@ SECTIONS = {
                           {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
     },
     "node_conntrack": {
-        "schema": 1,
-        "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok", "consumers": "absent", "kernel_log": "absent",
-                      "module_options": "ok"},
-        "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6, "max_per_bucket": 2.0,
-        "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
+        "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok",
+                                   "consumers": "absent", "kernel_log": "absent", "module_options": "ok"},
+        "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6,
+        "max_per_bucket": 2.0, "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
         "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
-        "kernel_log": {"table_full": None, "since": None}, "entry_bytes": 320, "entry_bytes_from": "the kernel", "total_bytes": 42467328,
-        "memory_percent": 0.5, "growth": {"seconds": 1.4, "drop": 0, "insert_failed": 0}, "timeouts": {}, "rates": None, "consumers": None,
-        "missing_keys": [], "unread": [],
+        "kernel_log": {"table_full": None, "since": None}, "entry_bytes": 320, "entry_bytes_from": "the kernel",
+        "total_bytes": 42467328, "memory_percent": 0.5, "growth": {"seconds": 1.4, "drop": 0, "insert_failed": 0},
+        "timeouts": {}, "rates": None, "consumers": None, "missing_keys": [], "unread": [],
         "hashsize": {"now": 65536, "option": None, "option_by": None},
-        "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None, "min": None, "writes": "exactly",
-                       "value": 131072, "capped": False},
-        "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
-        "sysctls": [
-            _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144, owner="kube-proxy (conntrack.maxPerCore and conntrack.min)",
-                 kube_proxy_decides=True, reason="kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it"),
+        "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None,
+                       "min": None, "writes": "exactly", "value": 131072, "capped": False},
+        "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None, "sysctls": [
+            _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144,
+                 owner="kube-proxy (conntrack.maxPerCore and conntrack.min)", kube_proxy_decides=True,
+                 reason="kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it"),
             _key("net.netfilter.nf_conntrack_tcp_timeout_established", "nf_conntrack", 86400, at_boot=432000,
                  owner="kube-proxy (conntrack.tcpEstablishedTimeout)", kube_proxy_decides=True),
-            _key("net.bridge.bridge-nf-call-iptables", "br_netfilter", 1), _key("net.bridge.bridge-nf-call-ip6tables", "br_netfilter", 1),
-            _key("net.ipv4.ip_forward", None, 1, assigned=1, assigned_by="/etc/sysctl.d/k8s.conf:1", owner="/etc/sysctl.d/k8s.conf:1"),
-            _key("net.ipv6.conf.all.forwarding", None, 0)],
+            _key("net.bridge.bridge-nf-call-iptables", "br_netfilter", 1),
+            _key("net.bridge.bridge-nf-call-ip6tables", "br_netfilter", 1),
+            _key("net.ipv4.ip_forward", None, 1, assigned=1, assigned_by="/etc/sysctl.d/k8s.conf:1",
+                 owner="/etc/sysctl.d/k8s.conf:1"), _key("net.ipv6.conf.all.forwarding", None, 0)],
     },
     "node_flush_hooks": {
-        "schema": 1, "collected": dict(dict.fromkeys(("systemd", "cron", "udev", "logrotate", "directories", "init", "package_hooks"), "ok"),
-                                       **dict.fromkeys(("cloud_init", "ifupdown", "network_manager", "networkd_dispatcher", "rc_local",
-                                                        "saved_rules"), "absent")),
-        "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [], "saved_left_out": 0,
-        "unordered": [], "waiting": [], "written": [], "firewalld": None, "ufw": None,
+        "schema": 1, "collected": dict(dict.fromkeys(("systemd", "cron", "udev", "logrotate", "directories", "init",
+                                                      "package_hooks"), "ok"),
+                                       **dict.fromkeys(("cloud_init", "ifupdown", "network_manager",
+                                                        "networkd_dispatcher", "rc_local", "saved_rules"), "absent")),
+        "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [],
+        "saved_left_out": 0, "unordered": [], "waiting": [], "written": [], "firewalld": None, "ufw": None,
         "scanned": {"files": 412, "bytes": 391234, "skipped": [], "skipped_count": 0, "other_languages": []},
     },
     "node_xtables_lock": {
-        "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok", "uptime": "ok"}, "path": "/run/xtables.lock", "kind": "file",
-        "path_source": "the default of iptables", "device": "00:19", "inode": 1467, "matters": False, "doubt": None, "holder": None,
-        "matters_because": "no legacy table exists and iptables of the node is nft: nft writers take no lock", "waiters": [], "waiter_count": 0,
-        "hung": [], "hung_count": 0, "hung_after_seconds": 300, "agents_left_out": 0, "sample": None, "agents": [
-            {"pid": 812, "comm": "kube-proxy", "who": "kube-proxy in pod kube-system/kube-proxy-hx7cw", "path": "/run/xtables.lock", "lock": "shared",
-             "reason": "the same file as /run/xtables.lock of the node", "container": {
-                 "id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-hx7cw", "namespace": "kube-system", "pod_uid": "a5c1f8d5"}}],
+        "schema": 1, "collected": {"locks": "ok", "processes": "ok", "lock_file": "ok", "uptime": "ok"},
+        "path": "/run/xtables.lock", "kind": "file", "path_source": "the default of iptables", "device": "00:19",
+        "inode": 1467, "matters": False, "doubt": None, "holder": None,
+        "matters_because": "no legacy table exists and iptables of the node is nft: nft writers take no lock",
+        "waiters": [], "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": 300, "agents_left_out": 0,
+        "sample": None, "agents": [
+            {"pid": 812, "comm": "kube-proxy", "who": "kube-proxy in pod kube-system/kube-proxy-hx7cw",
+             "path": "/run/xtables.lock", "lock": "shared", "reason": "the same file as /run/xtables.lock of the node",
+             "container": {
+                 "id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-hx7cw", "namespace": "kube-system",
+                 "pod_uid": "a5c1f8d5"}}],
     },
 }
 # One line of modprobe.d that stops a module altogether, and one that stops all but modprobe by name.
-INSTALL = {"for": ["load", "autoload", "boot"], "by": "install", "effect": "blocks", "module": "x", "file": "/etc/modprobe.d/cis.conf", "line": 3,
-           "text": "install x /bin/true"}
+INSTALL = {"for": ["load", "autoload", "boot"], "by": "install", "effect": "blocks", "module": "x",
+           "file": "/etc/modprobe.d/cis.conf", "line": 3, "text": "install x /bin/true"}
 BLACKLIST = dict(INSTALL, **{"for": ["autoload", "boot"], "by": "blacklist", "text": "blacklist x"})
 UNCLEAR = dict(INSTALL, effect="unclear", text="install x /usr/local/bin/choose")
 # Short words for what a module's row often is.
 STATES = {
-    "absent": {"state": "absent", "cause": "not_in_index", "evidence": "neither in modules.dep nor in modules.builtin", "state_next_boot": "absent",
-               "at_boot": "absent"},
-    "netfilter_off": {"state": "absent", "cause": "netfilter_off", "evidence": "CONFIG_NETFILTER is not set in /boot/config-6.1.0-49-amd64",
+    "absent": {"state": "absent", "cause": "not_in_index", "evidence": "neither in modules.dep nor in modules.builtin",
+               "state_next_boot": "absent", "at_boot": "absent"},
+    "netfilter_off": {"state": "absent", "cause": "netfilter_off",
+                      "evidence": "CONFIG_NETFILTER is not set in /boot/config-6.1.0-49-amd64",
                       "state_next_boot": "absent", "at_boot": "absent"},
-    "config_off": {"state": "absent", "cause": "config_off", "evidence": "CONFIG_X is not set in /boot/config-6.1.0-49-amd64",
-                   "state_next_boot": "absent", "at_boot": "absent"},
-    "file_missing": {"state": "absent", "cause": "file_missing", "evidence": "modules.dep lists it, but the file is gone", "state_next_boot": "absent",
+    "config_off": {"state": "absent", "cause": "config_off",
+                   "evidence": "CONFIG_X is not set in /boot/config-6.1.0-49-amd64", "state_next_boot": "absent",
+                   "at_boot": "absent"},
+    "file_missing": {"state": "absent", "cause": "file_missing",
+                     "evidence": "modules.dep lists it, but the file is gone", "state_next_boot": "absent",
                      "at_boot": "absent"},
-    "not_shipped": {"state": "absent", "cause": "config_m_not_shipped", "evidence": "CONFIG_X=m, but the modules do not include it",
-                    "state_next_boot": "absent", "at_boot": "absent", "at_boot_cause": ""},
-    "installable": {"state": "installable", "cause": "in_package", "evidence": "package kernel-modules-extra has it", "state_next_boot": "installable",
-                    "package": {"name": "kernel-modules-extra", "source": "kops"}, "at_boot": "absent"},
-    "unknown": {"state": "unknown", "cause": "no_evidence", "evidence": "nothing tells", "state_next_boot": "unknown", "at_boot": "unknown",
-                "persisted": None},
-    "builtin": {"state": "builtin", "cause": "modules_builtin", "evidence": "listed in modules.builtin", "state_next_boot": "builtin",
-                "at_boot": "builtin", "persisted": False, "persisted_by": []},
+    "not_shipped": {"state": "absent", "cause": "config_m_not_shipped",
+                    "evidence": "CONFIG_X=m, but the modules do not include it", "state_next_boot": "absent",
+                    "at_boot": "absent", "at_boot_cause": ""},
+    "installable": {"state": "installable", "cause": "in_package", "evidence": "package kernel-modules-extra has it",
+                    "state_next_boot": "installable", "package": {"name": "kernel-modules-extra", "source": "kops"},
+                    "at_boot": "absent"},
+    "unknown": {"state": "unknown", "cause": "no_evidence", "evidence": "nothing tells", "state_next_boot": "unknown",
+                "at_boot": "unknown", "persisted": None},
+    "builtin": {"state": "builtin", "cause": "modules_builtin", "evidence": "listed in modules.builtin",
+                "state_next_boot": "builtin", "at_boot": "builtin", "persisted": False, "persisted_by": []},
     "loadable": {"state": "loadable", "cause": "in_index", "evidence": "kernel/net/x.ko"},
-    "unpersisted": {"persisted": False, "persisted_by": [], "at_boot": "on_demand", "at_boot_cause": "not listed in modules-load.d"},
+    "unpersisted": {"persisted": False, "persisted_by": [], "at_boot": "on_demand",
+                    "at_boot_cause": "not listed in modules-load.d"},
     "installed_true": {"state": "loadable", "blocked_for": INSTALL["for"], "blocks": [INSTALL], "at_boot": "blocked",
                        "at_boot_cause": "/etc/modprobe.d/cis.conf:3"},
     "blacklisted": {"state": "loadable", "blocked_for": BLACKLIST["for"], "blocks": [BLACKLIST], "at_boot": "blocked",
                     "at_boot_cause": "/etc/modprobe.d/cis.conf:3"},
     "unclear": {"state": "loadable", "blocked_unclear": UNCLEAR["for"], "blocks": [UNCLEAR]},
     "unlisted": {"persisted": None, "at_boot": "unknown", "at_boot_cause": "the lists may not be read"},
-    "next_absent": {"state_next_boot": "absent", "at_boot": "absent", "kernels": [
-        {"releases": [NEXT], "state": "absent", "cause": "not_in_index", "evidence": "not in modules.dep", "package": None}]},
+    "next_absent": {"state_next_boot": "absent", "at_boot": "absent",
+                    "kernels": [
+                        {"releases": [NEXT], "state": "absent", "cause": "not_in_index",
+                         "evidence": "not in modules.dep", "package": None}]},
     "next_unknown": {"state_next_boot": "unknown", "at_boot": "unknown"},
-    "older_unknown": {"kernels": [{"releases": ["5.10.0-3-amd64"], "state": "unknown", "cause": "denied", "package": None,
-                                   "evidence": "/lib/modules/5.10.0-3-amd64/modules.dep is not readable as user 'ops'; run with become"}]},
+    "older_unknown": {"kernels": [{"releases": ["5.10.0-3-amd64"], "state": "unknown", "cause": "denied",
+                                   "package": None, "evidence": "/lib/modules/5.10.0-3-amd64/modules.dep is not "
+                                                                "readable as user 'ops'; run with become"}]},
     "lacking": {"lacking_on": ["5.10.0-3-amd64"]},
 }
 
 
 def healthy(names, modules=None, changes=None):
-    """All sections for `names`; `modules` is {name or "*": state words}, `changes` is merged over the sections (null removes).
+    """All sections for `names`; `modules` is {name or "*": state words}, `changes` is merged over the sections (null
+    removes).
 
     `node_conntrack.of_keys` are changes of rows by the names of their keys.
     """

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """On a test node: code that was compiled once is taken again wherever Ansible sends the same source.
 
-Ansible sends a module and all it imports as sources in a zip archive with each task, and Python compiles what it imports from an archive
-anew each time. A real node does that in a tenth of a second; on an emulated one it is a third of the work of most tasks.
+Ansible sends a module and all it imports as sources in a zip archive with each task, and Python compiles what it
+imports from an archive anew each time. A real node does that in a tenth of a second; on an emulated one it is a third
+of the work of most tasks.
 
     compiled_sources.py     compile and keep all that lies in sources/ beside this file
 

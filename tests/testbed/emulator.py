@@ -37,7 +37,8 @@ def unpack(final):
     work = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=str(final.parent)))
     try:
         # Unpacked only: none of its packages is set up, so nothing of it runs but QEMU itself.
-        images.run(["mmdebstrap", "--variant=extract", "--include=" + PACKAGE, "--keyring=" + images.KEYRING, SUITE, str(work), images.mirror()])
+        images.run(["mmdebstrap", "--variant=extract", "--include=" + PACKAGE, "--keyring=" + images.KEYRING, SUITE,
+                    str(work), images.mirror()])
         work.rename(final)
     finally:
         shutil.rmtree(str(work), ignore_errors=True)
@@ -47,4 +48,5 @@ def command(folder):
     """The start of a command line that runs it with its own C library, firmware and modules."""
     return ["env", "QEMU_MODULE_DIR={0}/{1}/qemu".format(folder, LIBRARIES),
             str(folder / LIBRARIES / "ld-linux-x86-64.so.2"), "--library-path", str(folder / LIBRARIES),
-            str(folder / "usr/bin/qemu-system-x86_64"), "-L", str(folder / "usr/share/qemu"), "-L", str(folder / "usr/share/seabios")]
+            str(folder / "usr/bin/qemu-system-x86_64"), "-L", str(folder / "usr/share/qemu"), "-L",
+            str(folder / "usr/share/seabios")]

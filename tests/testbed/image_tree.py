@@ -18,7 +18,8 @@ def unpack(target):
     built, _left_out = images.build_all([SYSTEM, SECOND_KERNEL])
     target.mkdir(parents=True)
     extract = ["tar", "--numeric-owner", "--xattrs", "-C", str(target), "-xf"]
-    images.run(extract + [str(built[SYSTEM] / "rootfs.tar"), "--exclude=./usr/share/doc", "--exclude=./usr/share/locale"])
+    images.run(extract + [str(built[SYSTEM] / "rootfs.tar"), "--exclude=./usr/share/doc",
+                          "--exclude=./usr/share/locale"])
     # The index is left behind: Debian's kernel packages ship none, depmod makes it for the tree at hand.
     images.run(extract + [str(built[SECOND_KERNEL] / "rootfs.tar"), "--wildcards", "--exclude=modules.dep*",
                           "--exclude=modules.alias*", "--exclude=modules.symbols*", "./usr/lib/modules/*", "./boot/*"])

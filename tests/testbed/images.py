@@ -32,7 +32,8 @@ TOOLS = {
     KEYRING: "debian-archive-keyring",
 }
 
-# node -> suite; `floats` marks the suite whose packages may be uninstallable, or its Release file expired, on some days.
+# node -> suite; `floats` marks the suite whose packages may be uninstallable, or its Release file expired, on some
+# days.
 NODES = {
     "node61": {"suite": "bookworm", "kernel": "6.1", "floats": False},
     "node612": {"suite": "trixie", "kernel": "6.12", "floats": False},
@@ -77,7 +78,8 @@ def ensure_tools():
 
 def run(command, **options):
     """Run a command quietly; its output is part of the error when it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, **options)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                          check=False, **options)
     if done.returncode != 0:
         raise ImageError("{0} ended with {1}:\n{2}".format(" ".join(command), done.returncode, done.stdout[-2000:]))
     return done.stdout

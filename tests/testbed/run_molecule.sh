@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every molecule scenario, on test nodes that boot once. One entry point for make and for people.
-#   MOLECULE_VENV   virtual environment with what requirements.txt beside this asks for (default: .venv-molecule, made here)
-#   TESTBED_KEEP=1  leave the nodes running afterwards
+#   MOLECULE_VENV   virtual environment with what requirements.txt beside this asks for (default: .venv-molecule, made
+#   here) TESTBED_KEEP=1  leave the nodes running afterwards
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -36,7 +36,8 @@ export TESTBED_KEEP=1
 $vm start
 took_part=$($vm status | awk '$NF != "down" {printf "%s%s (kernel %s)", sep, $1, $4; sep = ", "}')
 failed=""
-# Those that take the nodes one after the other, or no node, come first: in make test they leave a core to the unit tests.
+# Those that take the nodes one after the other, or no node, come first: in make test they leave a core to the unit
+# tests.
 scenarios=(everything backend hooks image conntrack default rules)
 number=0
 for scenario in "${scenarios[@]}"; do

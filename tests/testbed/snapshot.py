@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls, rules, interfaces and the xtables lock.
+"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls, rules, interfaces and the
+xtables lock.
 
     snapshot.py [ROOT]     ROOT: take the files of a tree instead of this machine's own
 
@@ -99,7 +100,8 @@ def rules():
     found = {name: lines("/proc/net/" + name) for name in ("ip_tables_names", "ip6_tables_names", "ip_vs")}
     for name, program in (("ip_tables_names", "iptables-legacy-save"), ("ip6_tables_names", "ip6tables-legacy-save")):
         if found[name] and shutil.which(program):
-            found[program] = [re.sub(r" \[[0-9:]+\]$", "", line) for line in output(program) if not line.startswith("#")]
+            found[program] = [re.sub(r" \[[0-9:]+\]$", "", line) for line in output(program)
+                              if not line.startswith("#")]
     if "nf_tables" in loaded:
         found["nft"] = output("nft", "--stateless", "list", "ruleset")
     if "ip_set" in loaded and shutil.which("ipset"):
@@ -122,8 +124,9 @@ def lock():
 
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "/"
-    json.dump({"files": files(root), "modules": modules(), "sys_module": sorted(os.listdir("/sys/module")), "sysctls": sysctls(),
-               "rules": rules(), "interfaces": sorted(os.listdir("/sys/class/net")), "lock": lock()}, sys.stdout, sort_keys=True)
+    json.dump({"files": files(root), "modules": modules(), "sys_module": sorted(os.listdir("/sys/module")),
+               "sysctls": sysctls(), "rules": rules(), "interfaces": sorted(os.listdir("/sys/class/net")),
+               "lock": lock()}, sys.stdout, sort_keys=True)
 
 
 if __name__ == "__main__":

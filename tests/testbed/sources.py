@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test node gets before its snapshot, so that it need not compile the same modules for each task: see compiled_sources.py."""
+"""What a test node gets before its snapshot, so that it need not compile the same modules for each task: see
+compiled_sources.py."""
 
 import importlib.util
 import io
@@ -17,10 +18,12 @@ UNPACK_AND_COMPILE = "tar --extract --gzip --directory=/ && python3 /{0}/compile
 
 
 def folders():
-    """The folders whose sources Ansible sends to a node. Without Ansible beside this Python only those of the collection."""
+    """The folders whose sources Ansible sends to a node. Without Ansible beside this Python only those of the
+    collection."""
     found = [COLLECTION / "plugins" / "modules", COLLECTION / "plugins" / "module_utils"]
     ansible = importlib.util.find_spec("ansible")
-    return found + [pathlib.Path(place) / "module_utils" for place in (ansible.submodule_search_locations if ansible else [])]
+    return found + [pathlib.Path(place) / "module_utils"
+                    for place in (ansible.submodule_search_locations if ansible else [])]
 
 
 def archive():

@@ -102,7 +102,8 @@ class Node:
         line = ["ssh", "-p", str(self.state["port"]), "-i", str(images.ssh_key()), "-o", "ConnectTimeout=15",
                 "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
         try:
-            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                                  check=False)
         except subprocess.TimeoutExpired:
             return 255, b""
         return done.returncode, done.stdout if done.returncode == 0 else done.stderr
@@ -124,7 +125,8 @@ class Node:
         self.wait()
         status, output = self.ssh(sources.UNPACK_AND_COMPILE, timeout=BOOT_SECONDS, script=archive)
         if status != 0:
-            raise images.ImageError("{0}: compiling what Ansible sends ended with {1}: {2}".format(self.name, status, output.decode()))
+            raise images.ImageError("{0}: compiling what Ansible sends ended with {1}: {2}".format(self.name, status,
+                                                                                                   output.decode()))
         with self.monitor() as human:
             human("savevm " + SNAPSHOT)
 
@@ -286,8 +288,8 @@ def snapshot(nodes, folder):
 
 
 def main():
-    commands = {"start": start, "restore": restore, "reboot": reboot, "stop": stop, "status": status, "inventory": inventory,
-                "snapshot": snapshot}
+    commands = {"start": start, "restore": restore, "reboot": reboot, "stop": stop, "status": status,
+                "inventory": inventory, "snapshot": snapshot}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=list(commands))
     parser.add_argument("node", nargs="*", help="default: all of " + " ".join(images.NODES))

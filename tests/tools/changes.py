@@ -18,22 +18,25 @@ class NoBase(Exception):
 
 def git(*arguments, top=TOP):
     """Return what git prints, or None where it fails."""
-    done = subprocess.run(["git", "-c", "safe.directory=*", *arguments], cwd=str(top), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(["git", "-c", "safe.directory=*", *arguments], cwd=str(top), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return done.stdout.decode() if done.returncode == 0 else None
 
 
 def base_of(branch, top=TOP):
     """Return the commit at which this checkout left a branch."""
-    found = git("merge-base", "HEAD", branch, "--", top=top) if git("rev-parse", "--verify", "--quiet", branch + "^{commit}", top=top) else None
+    found = git("merge-base", "HEAD", branch, "--",
+                top=top) if git("rev-parse", "--verify", "--quiet", branch + "^{commit}", top=top) else None
     if found is None:
         known = (git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", top=top) or "").split()
-        raise NoBase("BASE=%s: git knows no such branch or commit%s" % (branch, "; known: %s" % ", ".join(known[:10]) if known else ""))
+        raise NoBase("BASE=%s: git knows no such branch or commit%s"
+                     % (branch, "; known: %s" % ", ".join(known[:10]) if known else ""))
     return found.strip()
 
 
 def changed_files(base, top=TOP):
-    """Return the files that differ from a commit, those that were removed and those git does not know yet among them."""
+    """Return the files that differ from a commit, those that were removed and those git does not know yet among
+    them."""
     listed = (git("diff", "--name-only", "-z", "--no-renames", base, "--", top=top) or "")
     listed += git("ls-files", "-z", "--others", "--exclude-standard", top=top) or ""
     return [pathlib.PurePath(name) for name in sorted(set(listed.split("\0"))) if name]

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One check: what a user reads of each case in its table, and whether all end as the table says. ID is a check or a pattern of checks."""
+"""One check: what a user reads of each case in its table, and whether all end as the table says. ID is a check or a
+pattern of checks."""
 
 import os
 import shutil
@@ -26,7 +27,8 @@ SILENT = (_finding.PASS, _finding.SKIP)
 def shown(check, row, width, color):
     """What a user reads of a case."""
     evidence, policy = cases.case_of(row)
-    report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]), _assess.exported(evidence, policy, [check], None))
+    report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
+                                _assess.exported(evidence, policy, [check], None))
     report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.
     silent = ["  %s  %s  %s" % (each["status"], each["check"], each["reason"] or each["title"])
               for each in report["findings"] if each["status"] in SILENT]

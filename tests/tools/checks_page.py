@@ -5,6 +5,7 @@
 
 import pathlib
 import re
+import textwrap
 
 import yaml
 
@@ -28,6 +29,11 @@ def subjects():
     return [(path.stem, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in sorted(CATALOGUE.glob("*.yml"))]
 
 
+def filled(text, hang=""):
+    """One paragraph in lines of at most 120 columns, the second and further ones behind `hang`."""
+    return textwrap.fill(text, 120, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+
+
 def one_line(text):
     return " ".join(str(text).split())
 
@@ -41,7 +47,8 @@ def render_table(checks):
     yield "| --- | --- | --- | --- |"
     for check in checks:
         fix = ", ".join(filter(None, [check["fix"]["class"], None if check["fix"]["role"] else "by hand"]))
-        yield "| [%s](#%s) | %s | %s | %s |" % (check["id"], check["id"].lower(), cell(check["title"]), check["severity"], fix)
+        yield "| [%s](#%s) | %s | %s | %s |" % (check["id"], check["id"].lower(), cell(check["title"]),
+                                                check["severity"], fix)
 
 
 def with_blanks(text):
@@ -54,17 +61,17 @@ def render_fix(fix):
     if fix["role"]:
         yield "- **Fix**%s: role `kubenode.netfilter.%s`" % (kind, fix["role"])
     if fix["manual"]:
-        yield "- **By hand**%s: %s" % ("" if fix["role"] else kind, with_blanks(fix["manual"]))
+        yield filled("- **By hand**%s: %s" % ("" if fix["role"] else kind, with_blanks(fix["manual"])), "  ")
     if fix["safety"]:
-        yield "- **Safety**: %s" % with_blanks(fix["safety"])
+        yield filled("- **Safety**: %s" % with_blanks(fix["safety"]), "  ")
 
 
 def render_check(check):
     yield "### %s" % check["id"]
     yield ""
-    yield "**%s.** Severity: %s." % (one_line(check["title"]).rstrip("."), check["severity"])
+    yield filled("**%s.** Severity: %s." % (one_line(check["title"]).rstrip("."), check["severity"]))
     yield ""
-    yield one_line(check["why"])
+    yield filled(one_line(check["why"]))
     yield ""
     yield from render_fix(check["fix"])
     for source in check["sources"]:

@@ -11,8 +11,8 @@ from results import TOP, make_venv
 
 Core = collections.namedtuple("Core", "version python node_python")
 
-# What a lane asks of pip, the Pythons a controller may have for it (the end of the second range is open: pip knows), and
-# the oldest Python it drives on a node.
+# What a lane asks of pip, the Pythons a controller may have for it (the end of the second range is open: pip knows),
+# and the oldest Python it drives on a node.
 LANES = {
     "2.16": {"requirement": "ansible-core>=2.16,<2.17", "pythons": ((3, 10), (3, 12)), "node": (3, 6)},
     "newest": {"requirement": "ansible-core>=2.18", "pythons": ((3, 11), (3, 99)), "node": (3, 9)},

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All scenarios of tests/fixtures/damage on the rules of every kube-proxy and backend: how many are judged right. Writes docs/damage.md.
+"""All scenarios of tests/fixtures/damage on the rules of every kube-proxy and backend: how many are judged right.
+Writes docs/damage.md.
 
     damage.py [--quick]
 
@@ -58,7 +59,8 @@ def counts(outcomes):
 
 def table(outcomes):
     lines = ["| rules of | kube-proxy | scenarios | %s |" % " | ".join(VERDICTS), "| --- " * (3 + len(VERDICTS)) + "|"]
-    lines += ["| %s | %s | %d | %s |" % (place, version, sum(numbers), " | ".join(map(str, numbers))) for place, version, numbers in counts(outcomes)]
+    lines += ["| %s | %s | %d | %s |" % (place, version, sum(numbers), " | ".join(map(str, numbers)))
+              for place, version, numbers in counts(outcomes)]
     return "\n".join(lines) + "\n"
 
 
@@ -78,12 +80,14 @@ def reasons(outcomes):
     for (name, said, _why), where in sorted(not_right(outcomes).items()):
         place, version = where[0].split()
         known = damaged_nodes.known(rows[name], version, place)
-        lines.append("| %s | %s | %s | %s |" % (name, said, ", ".join(where), known["why"] if known else "not known yet"))
+        lines.append("| %s | %s | %s | %s |" % (name, said, ", ".join(where),
+                                                known["why"] if known else "not known yet"))
     return "\n".join(lines) + "\n" if len(lines) > 2 else "All scenarios are judged right.\n"
 
 
 def version_of(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout.split("\n")[0].strip()
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True,
+                          universal_newlines=True).stdout.split("\n")[0].strip()
 
 
 def in_turn(runs):
@@ -95,8 +99,9 @@ def in_turn(runs):
 
 
 def machine():
-    lines = ["date: %s" % datetime.date.today().isoformat(), "kernel: %s, %s" % (platform.release(), platform.machine()),
-             version_of("iptables-nft", "--version"), version_of("nft", "--version"), "Python: %s" % platform.python_version()]
+    lines = ["date: %s" % datetime.date.today().isoformat(),
+             "kernel: %s, %s" % (platform.release(), platform.machine()), version_of("iptables-nft", "--version"),
+             version_of("nft", "--version"), "Python: %s" % platform.python_version()]
     return "".join("- %s\n" % line for line in lines)
 
 
@@ -112,12 +117,15 @@ def main():
     for (name, said, why), where in sorted(not_right(outcomes).items()):
         print("%s: %s (%s): %s" % (said, name, ", ".join(where), why))
     harmless = sum(not row["expect"] for row in rows)
-    told = "Each was tried in each place on one kube-proxy, taken in turn." if quick else "Each was tried on every kube-proxy that has what it damages."
-    PAGE.write_text("%s\n## Numbers\n\n%d scenarios, of which %d do harm and %d only look as if. %s\n\n%s\n## Not judged right\n\n%s\n## The machine\n\n%s" % (
-        HEAD, len(rows), len(rows) - harmless, harmless, told, table(outcomes), reasons(outcomes), machine()), encoding="utf-8")
+    told = ("Each was tried in each place on one kube-proxy, taken in turn."
+            if quick else "Each was tried on every kube-proxy that has what it damages.")
+    PAGE.write_text("%s\n## Numbers\n\n%d scenarios, of which %d do harm and %d only look as if. %s\n\n%s\n## Not "
+                    "judged right\n\n%s\n## The machine\n\n%s" % (
+                        HEAD, len(rows), len(rows) - harmless, harmless, told, table(outcomes), reasons(outcomes),
+                        machine()), encoding="utf-8")
     by_run = {(name, version, place): said for name, version, place, said, _why in outcomes}
-    wrong = [row["id"] for row, version, place in runs
-             if by_run[row["id"], version, place] != (damaged_nodes.known(row, version, place) or {"verdict": "right"})["verdict"]]
+    wrong = [row["id"] for row, version, place in runs if by_run[row["id"], version, place]
+             != (damaged_nodes.known(row, version, place) or {"verdict": "right"})["verdict"]]
     return 1 if wrong else 0
 
 

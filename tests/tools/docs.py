@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection renders.
+"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection
+renders.
 
 With --site it also builds the documentation site, which takes minutes.
 """
@@ -16,7 +17,8 @@ import checks_page
 import docsite
 from results import BUILD, TOP, VENV, Results, clean_env
 
-PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"), ("role", "roles/*/meta/argument_specs.yml"))
+PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"),
+         ("role", "roles/*/meta/argument_specs.yml"))
 
 
 def name_of(kind, path):
@@ -26,11 +28,12 @@ def name_of(kind, path):
 def problem_with(kind, names):
     """Return why ansible-doc does not render pages, or None."""
     done = subprocess.run([str(VENV / "bin/ansible-doc"), "-t", kind, *names], cwd=str(BUILD), stdin=subprocess.DEVNULL,
-                          env=clean_env(ANSIBLE_COLLECTIONS_PATH=str(BUILD)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, check=False)
+                          env=clean_env(ANSIBLE_COLLECTIONS_PATH=str(BUILD)), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
     if done.returncode or done.stderr.strip():
         return (done.stderr or done.stdout).strip()
-    headings = {word for line in done.stdout.splitlines() if line.startswith("> ") for word in re.findall(r"[\w.]+", line.lower())}
+    headings = {word for line in done.stdout.splitlines() if line.startswith("> ")
+                for word in re.findall(r"[\w.]+", line.lower())}
     missing = sorted(set(names) - headings)
     return "no page of " + ", ".join(missing) if missing else None
 
@@ -47,7 +50,8 @@ def render(results, kind, pattern):
     start = time.monotonic()
     names = [name_of(kind, path) for path in sorted(TOP.glob(pattern))]
     problems = problems_with(kind, names)
-    results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems), seconds=time.monotonic() - start)
+    results.add("ansible-doc, pages of type %s" % kind, len(names) - len(problems), len(problems),
+                seconds=time.monotonic() - start)
     for name, problem in problems.items():
         print("    %s: %s" % (name, problem))
 

@@ -11,26 +11,31 @@ import zlib
 import yaml
 from results import BUILD, TOP, clean_env, copy_collection, make_venv
 
-REQUIREMENTS = ("antsibull-docs>=2.16,<3", "antsibull-changelog>=0.30,<1", "sphinx>=7,<10", "sphinx-ansible-theme>=0.10,<1")
+REQUIREMENTS = ("antsibull-docs>=2.16,<3", "antsibull-changelog>=0.30,<1", "sphinx>=7,<10",
+                "sphinx-ansible-theme>=0.10,<1")
 COLLECTION = "kubenode.netfilter"
 CHANGELOG = ("changelogs/changelog.yaml", "CHANGELOG.rst")
-# Labels of Ansible's own documentation. With their list at hand nothing is asked of the network, and a wrong label still is an error.
+# Labels of Ansible's own documentation. With their list at hand nothing is asked of the network, and a wrong label
+# still is an error.
 ANSIBLE_DOCS = "https://docs.ansible.com/projects/ansible/devel/"
-ANSIBLE_LABELS = ("action_plugins", "ansible_configuration_settings", "common_return_values", "connection_plugins", "become_plugins",
-                  "playbooks_vault", "check_mode_dry")
-INVENTORY_HEAD = "# Sphinx inventory version 2\n# Project: Ansible\n# Version: devel\n# The remainder of this file is compressed using zlib.\n"
+ANSIBLE_LABELS = ("action_plugins", "ansible_configuration_settings", "common_return_values", "connection_plugins",
+                  "become_plugins", "playbooks_vault", "check_mode_dry")
+INVENTORY_HEAD = ("# Sphinx inventory version 2\n# Project: Ansible\n# Version: devel\n# The remainder of this file is "
+                  "compressed using zlib.\n")
 
 
 def write_inventory(path):
     """Write the file in which Sphinx keeps the labels of another site."""
     import ansible.modules
-    labels = list(ANSIBLE_LABELS) + ["ansible_collections.ansible.builtin.%s_module" % found.name for found in pkgutil.iter_modules(ansible.modules.__path__)]
+    labels = list(ANSIBLE_LABELS) + ["ansible_collections.ansible.builtin.%s_module" % found.name
+                                     for found in pkgutil.iter_modules(ansible.modules.__path__)]
     lines = "".join("%s std:label -1 index.html %s\n" % (label, label) for label in labels)
     path.write_bytes(INVENTORY_HEAD.encode() + zlib.compress(lines.encode()))
 
 
 def changelog(results, run, copy, check):
-    """Bring the changelog in step with modules, plugins and roles, or see that it is. What a release changed is the fragments' to say."""
+    """Bring the changelog in step with modules, plugins and roles, or see that it is. What a release changed is the
+    fragments' to say."""
     run("antsibull-changelog lint", "antsibull-changelog", "lint", cwd=copy)
     # Those that wait for their release stay where they are: each writing would add them once more.
     shutil.rmtree(str(copy / "changelogs" / "fragments"), ignore_errors=True)
@@ -39,8 +44,8 @@ def changelog(results, run, copy, check):
     if release is None:
         results.add("%s has release %s: run `antsibull-changelog release`" % (CHANGELOG[0], version), 0, 1)
         return
-    if not run("antsibull-changelog release", "antsibull-changelog", "release", "--update-existing", "--date", release["release_date"],
-               "--refresh-plugins", "--reload-plugins", cwd=copy):
+    if not run("antsibull-changelog release", "antsibull-changelog", "release", "--update-existing", "--date",
+               release["release_date"], "--refresh-plugins", "--reload-plugins", cwd=copy):
         return
     if check:
         stale = [name for name in CHANGELOG if (copy / name).read_bytes() != (TOP / name).read_bytes()]
@@ -55,8 +60,9 @@ def changelog(results, run, copy, check):
 
 def site(run, copy):
     """Build the pages of the collection. A warning is an error."""
-    run("antsibull-docs lint-collection-docs", "antsibull-docs", "lint-collection-docs", "--plugin-docs", "--skip-rstcheck",
-        "--validate-collection-refs", "all", "--disallow-unknown-collection-refs", "--check-extra-docs-refs", copy)
+    run("antsibull-docs lint-collection-docs", "antsibull-docs", "lint-collection-docs", "--plugin-docs",
+        "--skip-rstcheck", "--validate-collection-refs", "all", "--disallow-unknown-collection-refs",
+        "--check-extra-docs-refs", copy)
     place = BUILD / "docsite"
     shutil.rmtree(str(place), ignore_errors=True)
     (place / "rst").mkdir(parents=True, mode=0o700)
@@ -67,13 +73,15 @@ def site(run, copy):
         return
     with open(str(place / "conf.py"), "a", encoding="utf-8") as conf:
         conf.write("\nintersphinx_mapping = {'ansible_devel': (%r, %r)}\n" % (ANSIBLE_DOCS, str(place / "ansible.inv")))
-    if run("antsibull-docs collection", "antsibull-docs", "--config-file", place / "antsibull-docs.cfg", "collection", "--use-current",
-           "--fail-on-error", "--dest-dir", place / "rst", COLLECTION):
-        run("sphinx-build -W", "sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "-c", place, place / "rst", place / "html")
+    if run("antsibull-docs collection", "antsibull-docs", "--config-file", place / "antsibull-docs.cfg", "collection",
+           "--use-current", "--fail-on-error", "--dest-dir", place / "rst", COLLECTION):
+        run("sphinx-build -W", "sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "-c", place, place / "rst",
+            place / "html")
 
 
 def prepared(results):
-    """Return (a function that runs a tool as one row, a copy of the collection), or None where the tools cannot be had."""
+    """Return (a function that runs a tool as one row, a copy of the collection), or None where the tools cannot be
+    had."""
     venv = make_venv("docsite", sys.executable, *REQUIREMENTS, "-r", str(TOP / "requirements.txt"))
     if venv is None:
         results.add("docs site: no virtual environment", 0, 1)

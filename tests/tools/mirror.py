@@ -21,9 +21,11 @@ def is_test(path):
 
 
 def tests_of(path, top=TOP):
-    """Return the files of tests, relative to `top`, that belong to a Python file: a test to itself, a source to its mirror.
+    """Return the files of tests, relative to `top`, that belong to a Python file: a test to itself, a source to its
+    mirror.
 
-    A source without a mirror, or a helper of tests, has the tests that import it, and without those the tests of the files that import it.
+    A source without a mirror, or a helper of tests, has the tests that import it, and without those the tests of the
+    files that import it.
     """
     path = pathlib.PurePath(path)
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
@@ -56,7 +58,8 @@ def mirror_of(path, top):
 
 
 def _owner(test, sources):
-    """The longest name of a source that the name of a test begins with: test_save_fold_bounds.py belongs to save_fold.py, not to save.py."""
+    """The longest name of a source that the name of a test begins with: test_save_fold_bounds.py belongs to
+    save_fold.py, not to save.py."""
     words = test.stem[len("test_"):].split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
     return next((name for name in names if (sources / (name + ".py")).exists()), None)

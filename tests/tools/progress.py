@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How far the whole test run is: what runs, for how long, what is left, and when that will be done.
 
-Nothing ends a part of a person's run. A part that hangs is seen here: it runs longer than expected and its logs stand still.
+Nothing ends a part of a person's run. A part that hangs is seen here: it runs longer than expected and its logs stand
+still.
 """
 
 import json
@@ -37,7 +38,8 @@ def keep_seconds(measured):
 
 
 def slowness(expected, done, running):
-    """Return how many times longer than expected parts take today: those that passed, and those that are overdue already."""
+    """Return how many times longer than expected parts take today: those that passed, and those that are overdue
+    already."""
     seen = dict(done, **{part: seconds for part, seconds in running.items() if seconds > expected[part]})
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 
@@ -46,7 +48,8 @@ def remaining_seconds(expected, done, running, left, beside):
     """Return an estimate of the seconds until all is done. Parts run one after the other, except `beside`."""
     factor = slowness(expected, done, running)
     to_go = {part: max(expected[part] * factor - seconds, 0) for part, seconds in running.items()}
-    queue = sum(seconds for part, seconds in to_go.items() if part != beside) + sum(expected[part] * factor for part in left)
+    queue = sum(seconds for part, seconds in to_go.items()
+                if part != beside) + sum(expected[part] * factor for part in left)
     return max(queue, to_go.get(beside, 0))
 
 

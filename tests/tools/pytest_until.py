@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""pytest until a number of seconds is over: tests whose turn comes later are skipped, with that as the reason. Usage: pytest_until.py SECONDS ARGUMENT..."""
+"""pytest until a number of seconds is over: tests whose turn comes later are skipped, with that as the reason. Usage:
+pytest_until.py SECONDS ARGUMENT..."""
 
 import sys
 import time

@@ -32,7 +32,8 @@ def probe(path):
 
 
 def find():
-    """Return (usable, broken): {(3, minor): (path, version)} and {(3, minor): path} of those that cannot make a venv."""
+    """Return (usable, broken): {(3, minor): (path, version)} and {(3, minor): path} of those that cannot make a
+    venv."""
     usable, broken = {}, {}
     for folder in folders():
         for path in sorted(folder.glob("python3.*")):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tests of what changed against main (BASE), and the linters: an answer within two minutes, and what it does not answer."""
+"""The tests of what changed against main (BASE), and the linters: an answer within two minutes, and what it does not
+answer."""
 
 import collections
 import concurrent.futures
@@ -26,7 +27,8 @@ CHECKS = "tests/unit/plugins/plugin_utils/test_checks.py"
 OF_CATALOGUE = "tests/unit/plugins/plugin_utils/test__catalogue.py"
 # What every file keeps to, whatever changed.
 HOUSE = ("tests/unit/test_import_law.py", "tests/unit/test_house.py")
-DOCUMENTED = re.compile(r"plugins/(modules|filter|doc_fragments)/.*\.py|roles/[^/]+/meta/argument_specs\.yml|%s/.*\.yml|docs/checks\.md"
+DOCUMENTED = re.compile(r"plugins/(modules|filter|doc_fragments)/.*\.py|roles/[^/]+/meta/argument_specs\.yml|%s/."
+                        r"*\.yml|docs/checks\.md"
                         r"|galaxy\.yml|CHANGELOG\.rst|changelogs/.*" % re.escape(str(CATALOGUE)))
 LINTED_BY_ANSIBLE = re.compile(r"(roles|playbooks|molecule|meta)/.*\.ya?ml|galaxy\.yml|\.ansible-lint")
 # What has no unit tests by its nature; the linters and the house rules read it.
@@ -60,7 +62,8 @@ def plan_of(files, base):
 def run_tests(results, plan, end):
     """Run tests as rows until the end: those of the files, the cases of the checks, the house rules."""
     for what, arguments in (("unit tests of what changed", plan.tests),
-                            ("cases of %d changed checks" % len(plan.checks), [CHECKS, "-k", " or ".join(plan.checks)] if plan.checks else []),
+                            ("cases of %d changed checks" % len(plan.checks),
+                             [CHECKS, "-k", " or ".join(plan.checks)] if plan.checks else []),
                             ("house rules and who may import whom", HOUSE)):
         if not arguments:
             continue
@@ -71,8 +74,8 @@ def run_tests(results, plan, end):
         junit.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
             os.chmod(folder, 0o1777)
-            command = [VENV / "bin/python", TOP / "tests/tools/pytest_until.py", max(1, round(end - time.monotonic())), "-q", "-p", "no:cacheprovider",
-                       "--junit-xml", junit, *arguments]
+            command = [VENV / "bin/python", TOP / "tests/tools/pytest_until.py", max(1, round(end - time.monotonic())),
+                       "-q", "-p", "no:cacheprovider", "--junit-xml", junit, *arguments]
             results.run(what, command, env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder), junit=junit)
 
 
@@ -84,7 +87,8 @@ def tell_what_is_left_out(results, plan):
         results.left_out("pages", "nothing they are made of changed; make docs")
     if plan.untested:
         more = len(plan.untested) - MAX_NAMES
-        results.left_out(", ".join(plan.untested[:MAX_NAMES]) + (" and %d more" % more if more > 0 else ""), "no unit tests belong to this")
+        results.left_out(", ".join(plan.untested[:MAX_NAMES]) + (" and %d more" % more if more > 0 else ""),
+                         "no unit tests belong to this")
     results.left_out("sanity, build, site, bench and molecule", "make test")
 
 
@@ -106,7 +110,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(run_tests, results, plan, end), pool.submit(lint.run_linters, results, plan.ansible_lint)]
         if plan.documented:
-            jobs.append(pool.submit(results.run, "pages", [VENV / "bin/python", TOP / "tests/tools/docs.py", "--check"]))
+            jobs.append(pool.submit(results.run, "pages",
+                                    [VENV / "bin/python", TOP / "tests/tools/docs.py", "--check"]))
         for job in jobs:
             job.result()
     tell_what_is_left_out(results, plan)

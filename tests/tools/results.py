@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a part of the test run did: runs commands, counts what the runners themselves counted, keeps it for the summary."""
+"""What a part of the test run did: runs commands, counts what the runners themselves counted, keeps it for the
+summary."""
 
 import json
 import os
@@ -31,8 +32,8 @@ def clean_env(**extra):
 def make_venv(name, python, *pip_arguments):
     """Return the folder of the cached virtual environment of that name, created where needed; None if it cannot be."""
     folder = VENVS / name
-    done = subprocess.run([str(TOP / "tests/tools/venv.sh"), str(folder), str(python)] + list(pip_arguments), cwd=str(TOP),
-                          check=False)
+    done = subprocess.run([str(TOP / "tests/tools/venv.sh"), str(folder), str(python)] + list(pip_arguments),
+                          cwd=str(TOP), check=False)
     return folder if done.returncode == 0 else None
 
 
@@ -79,7 +80,8 @@ class Results:
         start = time.monotonic()
         with open(str(log), "wb") as output:
             status = subprocess.run([str(part) for part in command], cwd=str(cwd), env=env or clean_env(),
-                                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+                                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                    check=False).returncode
         seconds = time.monotonic() - start
         passed, failed, reasons = count_junit(junit) if junit else (0, 0, {})
         if status and not failed:

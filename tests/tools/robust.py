@@ -20,8 +20,8 @@ TESTS = "tests/unit"
 
 def names_of_tests():
     """Return the test functions that have a long version, below TESTS, each once, whatever its parameters."""
-    listed = subprocess.run([*PYTEST, "--collect-only", TESTS], cwd=str(TOP), env=clean_env(**LONG), stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    listed = subprocess.run([*PYTEST, "--collect-only", TESTS], cwd=str(TOP), env=clean_env(**LONG),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, check=False)
     names = [line.partition("[")[0] for line in listed.stdout.splitlines() if "::" in line]
     if listed.returncode or not names:
         sys.exit(listed.stdout + "No test with a long version was found")
@@ -54,8 +54,8 @@ def main():
     results = Results("robust")
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         # Those of whole nodes are collected last and take longest: first, so that no core waits for them at the end.
-        jobs = {name: pool.submit(run_pytest, results, name, VENV / "bin/python", "-m", "robust", "%s/%s" % (TESTS, name), **LONG)
-                for name in reversed(names_of_tests())}
+        jobs = {name: pool.submit(run_pytest, results, name, VENV / "bin/python", "-m", "robust",
+                                  "%s/%s" % (TESTS, name), **LONG) for name in reversed(names_of_tests())}
         rows = [(name.replace("::", " "), count(job.result())) for name, job in sorted(jobs.items())]
     print("\n" + table(rows), flush=True)
     return results.exit_code()

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-test sanity, without ignore files, for the oldest supported and the newest ansible-core this machine can run."""
+"""ansible-test sanity, without ignore files, for the oldest supported and the newest ansible-core this machine can
+run."""
 
 import subprocess
 import sys

@@ -14,10 +14,11 @@ import time
 import progress
 from results import BUILD, TOP, clean_env
 
-# Cheap parts first. Minutes that a part takes on two cores, for the estimate of a first run: no part is ended after them.
-# Benchmarks only show here that they run (SMOKE): times are compared where nothing else runs.
+# Cheap parts first. Minutes that a part takes on two cores, for the estimate of a first run: no part is ended after
+# them. Benchmarks only show here that they run (SMOKE): times are compared where nothing else runs.
 PARTS = (("lint", 3), ("unit", 20), ("docs", 2), ("build", 2), ("bench", 3), ("sanity", 10))
-# Waits for virtual machines more often than it works: beside all others, which give way to it, for a kernel that boots slowly misses deadlines.
+# Waits for virtual machines more often than it works: beside all others, which give way to it, for a kernel that boots
+# slowly misses deadlines.
 BESIDE = ("molecule", 44)
 GIVE_WAY = ["nice", "-n", "5"]
 # A machine that ends runs by itself sets this and gets the summary; for people there is no limit.
@@ -28,7 +29,8 @@ PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
 LEFT_OUT = re.compile(r"^(?:molecule: \W*)?(?P<what>.*?) *\bleft out: *(?P<why>.+)", re.IGNORECASE)
-NOTE = re.compile(r"^ *(molecule: (?:nodes that took part|\w+ (?:passed in|FAILED after) \d+ s).*|ratio [0-9.]+, target.*)")
+NOTE = re.compile(r"^ *(molecule: (?:nodes that took part|\w+ (?:passed in|FAILED after) \d+ s).*|ratio [0-9.]+, "
+                  r"target.*)")
 STEP = re.compile(r"^molecule: (scenario \w+, \d+ of \d+)$", re.MULTILINE)
 
 
@@ -42,7 +44,8 @@ def alive(process):
 
 
 def end(processes):
-    """End parts and whatever they started, politely at first: make ends at once, what it ran may have virtual machines to shut down."""
+    """End parts and whatever they started, politely at first: make ends at once, what it ran may have virtual machines
+    to shut down."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         processes = [process for process in processes if alive(process)]
         for process in processes:
@@ -66,8 +69,9 @@ class Running:
         self.began = time.time()
         self.ended = False  # by this program, not by itself
         with open(str(self.log), "wb") as output:
-            self.process = subprocess.Popen([*prefix, "make", "--no-print-directory", part] + SETTINGS.get(part, []), cwd=str(TOP), env=clean_env(),
-                                            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            self.process = subprocess.Popen([*prefix, "make", "--no-print-directory", part] + SETTINGS.get(part, []),
+                                            cwd=str(TOP), env=clean_env(), stdin=subprocess.DEVNULL, stdout=output,
+                                            stderr=subprocess.STDOUT, start_new_session=True)
 
     def runs(self):
         return self.process.poll() is None
@@ -112,7 +116,8 @@ class Run:
         finally:
             self.end()
         outcomes = [each.outcome(self.limit) for each in [*self.running[1:], beside]]
-        outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))]) for part in self.left]
+        outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))])
+                     for part in self.left]
         progress.keep_seconds(self.passed())
         return summary(outcomes)
 
@@ -146,11 +151,13 @@ class Run:
 
     def line(self, seconds):
         runs = [each for each in self.running if each.runs()]
-        words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(), each.step()) for each in runs]
-        to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs}, self.left, BESIDE[0])
+        words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
+                                        each.step()) for each in runs]
+        to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
+                                           self.left, BESIDE[0])
         return "after %s: %s; left: %s; about %s to go%s" % (
-            progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else", progress.in_minutes(to_go),
-            "" if self.limit is None else ", limit %g min" % self.limit)
+            progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
+            progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
 
     def end(self):
         """End what runs. A second signal must not leave virtual machines behind: this takes two minutes at most."""
@@ -170,7 +177,8 @@ def show(output):
 
 
 def rows_of(part, status, why=None):
-    """Return the rows a part kept, or, where it keeps none, what the pytest runs in its log counted; and why it was ended."""
+    """Return the rows a part kept, or, where it keeps none, what the pytest runs in its log counted; and why it was
+    ended."""
     kept = BUILD / "results" / (part + ".json")
     if kept.exists():
         rows = json.loads(kept.read_text(encoding="utf-8"))
@@ -192,7 +200,8 @@ def rows_from_log(text):
     for line in text.splitlines():
         left_out, note = LEFT_OUT.match(line), NOTE.match(line)
         if left_out and not line.startswith("testbed:"):  # which says it first, and molecule once more at its end
-            rows.append({"left_out": left_out.group("what") or left_out.group("why"), "why": left_out["what"] and left_out["why"]})
+            rows.append({"left_out": left_out.group("what") or left_out.group("why"),
+                         "why": left_out["what"] and left_out["why"]})
         elif note:
             rows.append({"note": note.group(1)})
         elif PYTEST_LINE.match(line.strip()):
@@ -203,14 +212,16 @@ def rows_from_log(text):
 
 
 def summary(outcomes):
-    """Print what ran and what did not; return whether all of it passed. The last line counts what the runners counted."""
+    """Print what ran and what did not; return whether all of it passed. The last line counts what the runners
+    counted."""
     print("\n== Summary")
     for part, seconds, rows in outcomes:
         failed = sum(row.get("failed", 0) for row in rows)
         print("%-9s %s in %d s" % (part, "FAILED" if failed else "passed", seconds))
         for row in rows:
             if "what" in row:
-                print("    %-60s %d passed, %d failed, %d skipped" % (row["what"], row["passed"], row["failed"], row["skipped"]))
+                print("    %-60s %d passed, %d failed, %d skipped" % (row["what"], row["passed"], row["failed"],
+                                                                      row["skipped"]))
             elif "note" in row:
                 print("    " + row["note"])
     left_out = [row for _part, _seconds, rows in outcomes for row in rows if "left_out" in row]

@@ -17,16 +17,20 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("interpreter", [sys.executable, os.environ["KUBENODE_NODE_PYTHON"]], ids=["same Python", "oldest Python"])
+@pytest.mark.parametrize("interpreter", [sys.executable, os.environ["KUBENODE_NODE_PYTHON"]],
+                         ids=["same Python", "oldest Python"])
 def test_this_machine_is_judged(tmp_path, interpreter):
     venv = pathlib.Path(sys.executable).parents[1]
-    variables = {"node_report_folder": str(tmp_path), "node_gate_mode": "warn", "ansible_python_interpreter": interpreter}
+    variables = {"node_report_folder": str(tmp_path), "node_gate_mode": "warn",
+                 "ansible_python_interpreter": interpreter}
     done = subprocess.run([str(TOP / "tests/tools/preflight.sh"), "--extra-vars", json.dumps(variables)],
-                          env=dict(os.environ, VENV=str(venv), ANSIBLE_DEPRECATION_WARNINGS="1"), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+                          env=dict(os.environ, VENV=str(venv), ANSIBLE_DEPRECATION_WARNINGS="1"),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
     # The gate warns of this machine; nothing else has to.
-    assert [line for line in done.stdout.split("\n") if "WARNING]" in line and "WARNING]: localhost: " not in line] == [], done.stdout
+    assert [line for line in done.stdout.split("\n")
+            if "WARNING]" in line and "WARNING]: localhost: " not in line] == [], done.stdout
 
     node = json.loads((tmp_path / "nodes" / "localhost.json").read_text(encoding="utf-8"))
     statuses = [finding["status"] for finding in node["findings"]]
@@ -35,6 +39,8 @@ def test_this_machine_is_judged(tmp_path, interpreter):
 
 def test_an_inventory_that_is_not_there_is_no_success(tmp_path):
     venv = pathlib.Path(sys.executable).parents[1]
-    done = subprocess.run([str(TOP / "tests/tools/preflight.sh")], env=dict(os.environ, VENV=str(venv), INVENTORY=str(tmp_path / "hots.yml")),
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    done = subprocess.run([str(TOP / "tests/tools/preflight.sh")],
+                          env=dict(os.environ, VENV=str(venv), INVENTORY=str(tmp_path / "hots.yml")),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False)
     assert done.returncode != 0 and "hots.yml" in done.stdout

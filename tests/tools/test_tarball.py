@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user gets: `make build` builds the tarball and names it in KUBENODE_TARBALL, and the programs of galaxy-importer in KUBENODE_IMPORTER."""
+"""What a user gets: `make build` builds the tarball and names it in KUBENODE_TARBALL, and the programs of
+galaxy-importer in KUBENODE_IMPORTER."""
 
 import json
 import os
@@ -16,12 +17,12 @@ TARBALL = pathlib.Path(os.environ["KUBENODE_TARBALL"])
 BIN = pathlib.Path(sys.executable).parent
 INVENTORY = pathlib.Path(__file__).resolve().with_name("localhost.yml")
 MAX_BYTES = 2 * 1024 * 1024
-AT_THE_TOP = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs", "requirements.txt", "meta", "docs",
-              "playbooks", "plugins", "roles"}
+AT_THE_TOP = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs",
+              "requirements.txt", "meta", "docs", "playbooks", "plugins", "roles"}
 FOR_USERS = (
-    "MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs/changelog.yaml", "requirements.txt", "meta/runtime.yml",
-    "playbooks/preflight.yml", "playbooks/audit.yml", "plugins/modules/node_facts.py", "plugins/modules/kernel_modules.py",
-    "plugins/action/assess.py",
+    "MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs/changelog.yaml",
+    "requirements.txt", "meta/runtime.yml", "playbooks/preflight.yml", "playbooks/audit.yml",
+    "plugins/modules/node_facts.py", "plugins/modules/kernel_modules.py", "plugins/action/assess.py",
 )
 
 
@@ -56,8 +57,8 @@ def test_all_that_users_need(members):
 
 def run_clean(arguments, home, programs=BIN, **variables):
     """Run a command as a user who has Ansible and nothing else of this checkout."""
-    env = {"HOME": str(home), "PATH": "%s:/usr/sbin:/usr/bin:/sbin:/bin" % programs, "LC_ALL": "C.UTF-8", "NO_COLOR": "1",
-           "ANSIBLE_COLLECTIONS_PATH": str(home / "collections"), **variables}
+    env = {"HOME": str(home), "PATH": "%s:/usr/sbin:/usr/bin:/sbin:/bin" % programs, "LC_ALL": "C.UTF-8",
+           "NO_COLOR": "1", "ANSIBLE_COLLECTIONS_PATH": str(home / "collections"), **variables}
     return subprocess.run([str(argument) for argument in arguments], cwd=str(home), env=env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
 
@@ -65,7 +66,8 @@ def run_clean(arguments, home, programs=BIN, **variables):
 @pytest.fixture(scope="module")
 def user_home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    done = run_clean(["ansible-galaxy", "collection", "install", TARBALL, "--offline", "-p", home / "collections"], home)
+    done = run_clean(["ansible-galaxy", "collection", "install", TARBALL, "--offline", "-p", home / "collections"],
+                     home)
     assert done.returncode == 0, done.stdout
     return home
 
@@ -80,7 +82,8 @@ def test_preflight_runs_after_an_install_without_network(user_home):
 
 
 def test_galaxy_imports_it_without_a_warning(tmp_path):
-    """What Galaxy does with an upload. Its ansible-test needs a container and its ansible-lint is slow: here both are parts of their own."""
+    """What Galaxy does with an upload. Its ansible-test needs a container and its ansible-lint is slow: here both are
+    parts of their own."""
     importer = pathlib.Path(os.environ["KUBENODE_IMPORTER"])
     done = run_clean([importer / "python", "-m", "galaxy_importer.main", TARBALL], tmp_path, programs=importer,
                      GALAXY_IMPORTER_RUN_ANSIBLE_TEST="no", GALAXY_IMPORTER_RUN_ANSIBLE_LINT="no",

@@ -1,8 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unit tests: all of them on the controller's Python, those of module_utils on the oldest this machine has, and those of
-what runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run against this machine."""
+"""Unit tests: all of them on the controller's Python, those of module_utils on the oldest this machine has, and those
+of what runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run against this
+machine."""
 
 import concurrent.futures
 import os
@@ -16,7 +17,8 @@ from results import BUILD, TOP, VENV, Results, clean_env, make_venv
 
 NODE_TESTS = "tests/unit/plugins/module_utils"
 CORE_TESTS = ("plugin_utils", "action", "filter", "modules")
-# What the collection writes it also flushes to the disk: in memory, where that has room for their trees, the tests take half the time.
+# What the collection writes it also flushes to the disk: in memory, where that has room for their trees, the tests take
+# half the time.
 MEMORY, ROOM = "/dev/shm", 2 << 30
 
 
@@ -33,8 +35,8 @@ def run_pytest(results, what, python, *tests, **variables):
     # Each Python writes its own byte code: not into the tree that others read at the same time.
     with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
         os.chmod(folder, 0o1777)  # As /tmp: some tests look, and unpack their tree, as another user.
-        results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed + list(tests),
-                    env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
+        results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed
+                    + list(tests), env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
     return junit
 
 
@@ -59,7 +61,8 @@ def main():
     results = Results("unit")
     usable, broken = pythons.find()
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        jobs = [pool.submit(run_pytest, results, "all, Python %d.%d.%d" % sys.version_info[:3], VENV / "bin/python", "tests/unit")]
+        jobs = [pool.submit(run_pytest, results, "all, Python %d.%d.%d" % sys.version_info[:3], VENV / "bin/python",
+                            "tests/unit")]
         oldest = min(usable, default=sys.version_info[:2])
         if oldest < sys.version_info[:2]:
             jobs.append(pool.submit(run_on_node_python, results, oldest, *usable[oldest]))
@@ -69,7 +72,8 @@ def main():
     for minor, path in broken.items():
         results.left_out("module_utils, Python %d.%d" % minor, "%s does not run or has no venv" % path)
     if pythons.OLDEST not in usable and pythons.OLDEST not in broken:
-        results.left_out("module_utils, Python %d.%d" % pythons.OLDEST, "this machine has none; vermin reads the syntax instead")
+        results.left_out("module_utils, Python %d.%d" % pythons.OLDEST,
+                         "this machine has none; vermin reads the syntax instead")
     return results.exit_code()
 
 

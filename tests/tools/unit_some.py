@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Some unit tests, on the Python of .venv alone: those of T (files, folders, or sources whose tests are meant), of these the ones named by K.
+"""Some unit tests, on the Python of .venv alone: those of T (files, folders, or sources whose tests are meant), of
+these the ones named by K.
 
 Installs nothing and asks no network: for all Pythons and ansible-cores there is `make unit` without T and K.
 """

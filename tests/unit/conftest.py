@@ -16,8 +16,10 @@ LINK = TOP / ".build" / "ansible_collections" / "kubenode" / "netfilter"
 if not os.path.lexists(str(LINK)):
     LINK.parent.mkdir(parents=True, exist_ok=True)
     LINK.symlink_to(os.path.join("..", "..", ".."), target_is_directory=True)
-# Helpers shared by tests lie beside this file, nodes and texts to look at in tests/fixtures, what the tests and make share in tests/tools.
-sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tests" / "fixtures"), str(TOP / "tests" / "tools")]
+# Helpers shared by tests lie beside this file, nodes and texts to look at in tests/fixtures, what the tests and make
+# share in tests/tools.
+sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tests" / "fixtures"),
+                str(TOP / "tests" / "tools")]
 
 from documented_evidence import watch_collectors
 
@@ -25,7 +27,8 @@ watch_collectors()
 
 
 def pytest_collection_modifyitems(items):
-    """What a test with a long version tries, from its marker, for the table of `make robust`; a test that only knows afterwards uses record_property."""
+    """What a test with a long version tries, from its marker, for the table of `make robust`; a test that only knows
+    afterwards uses record_property."""
     for item in items:
         for marker in item.iter_markers("robust"):
             item.user_properties.extend(marker.kwargs.items())

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every section that a collector returns in a unit test is what RETURN of its module documents: the controller takes nothing else."""
+"""Every section that a collector returns in a unit test is what RETURN of its module documents: the controller takes
+nothing else."""
 
 import functools
 import importlib
@@ -13,12 +14,14 @@ TEXT = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text
 # The oldest Python that ansible-core 2.16 runs on.
 CONTROLLER = (3, 10)
 EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
-SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains", "lock.xtables_lock", "hooks.flush_hooks",
-            "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet", "kube.kube_proxy", "kube.cni")
+SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains",
+            "lock.xtables_lock", "hooks.flush_hooks", "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet",
+            "kube.kube_proxy", "kube.cni")
 
 
 def watch_collectors():
-    """Let each collector check what it returns, where this Python can import the code of the controller; before anything imports it by name."""
+    """Let each collector check what it returns, where this Python can import the code of the controller; before
+    anything imports it by name."""
     if sys.version_info < CONTROLLER:
         return
     try:
@@ -30,11 +33,13 @@ def watch_collectors():
     for place in SUBJECTS:
         module = importlib.import_module(LOOK + place)
         subject = place.rpartition(".")[2]
-        setattr(module, "collect_" + subject, _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted, escaped_lines))
+        setattr(module, "collect_" + subject,
+                _watched(getattr(module, "collect_" + subject), "node_" + subject, evidence, fitted, escaped_lines))
 
 
 def _watched(collect, name, evidence, fitted, escaped_lines):
-    """`collect`, checked: the controller takes every key of what it returns, and writes out control characters alone."""
+    """`collect`, checked: the controller takes every key of what it returns, and writes out control characters
+    alone."""
 
     def written(value):
         if isinstance(value, dict):
@@ -47,7 +52,8 @@ def _watched(collect, name, evidence, fitted, escaped_lines):
     def watched(*args, **options):
         section = collect(*args, **options)
         answered = json.loads(json.dumps(fitted({name: section})))
-        assert evidence.checked_section(name, answered[name]) == written(answered[name]), "%s has keys that are not documented" % name
+        assert evidence.checked_section(name, answered[name]) == written(
+            answered[name]), "%s has keys that are not documented" % name
         return section
 
     return watched

@@ -14,7 +14,8 @@ WORDS = re.compile(r"`([\w.]+)`")
 
 def rows_below(heading):
     """The rows of the table below a heading, as lists of cells."""
-    text = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").partition("### %s\n" % heading)[2].partition("\n#")[0]
+    text = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").partition("### %s\n"
+                                                                                  % heading)[2].partition("\n#")[0]
     return [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
 
 
@@ -29,5 +30,8 @@ def test_every_source():
 
 
 def test_every_word_of_a_case():
-    keys = re.search(r"^KEYS = \{(.*)\}$", (TOP / "tests/unit/plugins/plugin_utils/test_checks.py").read_text(encoding="utf-8"), re.MULTILINE).group(1)
-    assert sorted(word for row in rows_below("Words of a case") for word in WORDS.findall(row[0])) == sorted(re.findall(r"\w+", keys))
+    keys = re.search(r"^KEYS = \{(.*)\}$",
+                     (TOP / "tests/unit/plugins/plugin_utils/test_checks.py").read_text(encoding="utf-8"),
+                     re.MULTILINE).group(1)
+    assert sorted(word for row in rows_below("Words of a case")
+                  for word in WORDS.findall(row[0])) == sorted(re.findall(r"\w+", keys))

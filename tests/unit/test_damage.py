@@ -1,8 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy dumps of real iptables, damaged at random places: exactly that damage is told, and a damaged text is no damaged node. Live rules of
-real kube-proxies, damaged in a namespace by what people and programs do: `make damage` tries all, this file a sample."""
+"""Healthy dumps of real iptables, damaged at random places: exactly that damage is told, and a damaged text is no
+damaged node. Live rules of real kube-proxies, damaged in a namespace by what people and programs do: `make damage`
+tries all, this file a sample."""
 
 import os
 import pathlib
@@ -58,7 +59,8 @@ def kinds(lines):
     return sorted({line.split()[0] for line in lines})
 
 
-@pytest.mark.parametrize("damage, expected", kube_damage.EXPECTED, ids=[damage.__name__ for damage, _kinds in kube_damage.EXPECTED])
+@pytest.mark.parametrize("damage, expected", kube_damage.EXPECTED,
+                         ids=[damage.__name__ for damage, _kinds in kube_damage.EXPECTED])
 def test_exactly_the_damage_is_told(damage, expected, dumps):
     seed, done = kube_audit.seed(), 0
     for number in range(ROUNDS):
@@ -71,7 +73,8 @@ def test_exactly_the_damage_is_told(damage, expected, dumps):
         done += 1
         # A live save that is cut short is told by its exit code already.
         lines = told(damaged, version, backend, family, source="live" if expected else "bundle")
-        assert kinds(lines) == expected, "seed %s, round %s, %s %s %s: %s: %s" % (seed, number, version, backend, family, what, lines)
+        assert kinds(lines) == expected, "seed %s, round %s, %s %s %s: %s: %s" % (seed, number, version, backend,
+                                                                                  family, what, lines)
     assert done > ROUNDS // 4
 
 
@@ -84,7 +87,8 @@ def test_two_damages_are_both_told(dumps):
     seed = kube_audit.seed()
     # Without its portals a node has no Services, so that no drop can be said to hit one.
     single = [(damage, expected) for damage, expected in kube_damage.EXPECTED
-              if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors", "empty_service_chain", "empty_portal")]
+              if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors",
+                                         "empty_service_chain", "empty_portal")]
     for number in range(ROUNDS):
         source = random.Random("%s %s" % (seed, number))
         version, backend, family, text = source.choice(dumps)
@@ -120,8 +124,10 @@ def as_listed(text):
 def grepped(text):
     """iptables-save | grep -A2 -E 'KUBE-SERVICES|KUBE-SVC-'"""
     lines = text.splitlines()
-    kept = {place for number, line in enumerate(lines) if re.search("KUBE-SERVICES|KUBE-SVC-", line) for place in range(number, number + 3)}
-    return "".join(("" if place - 1 in kept else "--\n") + lines[place] + "\n" for place in sorted(kept) if place < len(lines))
+    kept = {place for number, line in enumerate(lines) if re.search("KUBE-SERVICES|KUBE-SVC-", line)
+            for place in range(number, number + 3)}
+    return "".join(("" if place - 1 in kept else "--\n") + lines[place] + "\n" for place in sorted(kept)
+                   if place < len(lines))
 
 
 # Texts as people paste them. Each changes the text only, so no observation may follow.
@@ -148,17 +154,20 @@ PASTED = {
     "grepped": grepped,
     "only kube-proxy's lines": lambda text: "".join(line for line in text.splitlines(True) if "KUBE-" in line),
     "one table only": lambda text: text[text.index("*nat"):].split("# Completed")[0],
-    "a warning on top": lambda text: "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n" + text,
+    "a warning on top": lambda text: "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n"
+    + text,
 }
 
 
 @pytest.mark.parametrize("how", sorted(PASTED))
 def test_a_pasted_text_says_nothing_of_the_node(how, dumps):
     for version, backend, family, text in dumps:
-        assert told(PASTED[how](text), version, backend, family, source="bundle") == [], "%s %s %s" % (version, backend, family)
+        assert told(PASTED[how](text), version, backend, family,
+                    source="bundle") == [], "%s %s %s" % (version, backend, family)
 
 
-@pytest.mark.parametrize("how", ["windows line ends", "no header", "all table lines lost", "COMMIT lost", "the last COMMIT lost", "a prompt around it"])
+@pytest.mark.parametrize("how", ["windows line ends", "no header", "all table lines lost", "COMMIT lost",
+                                 "the last COMMIT lost", "a prompt around it"])
 def test_what_is_odd_about_a_text_is_a_notice(how, dumps):
     for _version, backend, family, text in dumps:
         notices = kube_audit.read(PASTED[how](text), family, backend, "bundle").notices
@@ -180,7 +189,8 @@ def test_a_cut_inside_a_table_is_a_notice(dumps):
 def flushed(backend, tables, delete, restored):
     """A node whose tables were flushed, and what kube-proxy then wrote back."""
     cluster = kube_cluster.every_kind("ipv4")
-    steps = kube_dumps.restore_steps(backend, "ipv4", kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text())
+    steps = kube_dumps.restore_steps(backend, "ipv4",
+                                     kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text())
     for table in tables:
         for action in ("-F", "-X") if delete else ("-F",):
             steps.append([[kube_dumps.tool(backend, "ipv4", "").rstrip("-"), "-w", "-t", table, action], ""])
@@ -190,19 +200,23 @@ def flushed(backend, tables, delete, restored):
 
 def partial_sync(changed_services):
     """What a partial sync writes: all shared chains, and of Services only what changed; no jump of a built-in chain."""
-    everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"), with_kubelet=False)
-    kept = {name for name in everything.chains["nat"] if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)} | changed_services
+    everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"),
+                                          with_kubelet=False)
+    kept = {name for name in everything.chains["nat"]
+            if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)} | changed_services
     everything.chains["nat"] = [name for name in everything.chains["nat"] if name in kept and "CANARY" not in name]
     everything.chains["filter"] = [name for name in everything.chains["filter"] if "CANARY" not in name]
     everything.chains.pop("mangle")
-    everything.lines["nat"] = [line for line in everything.lines["nat"] if line.startswith("-A ") and line.split()[1] in kept]
+    everything.lines["nat"] = [line for line in everything.lines["nat"]
+                               if line.startswith("-A ") and line.split()[1] in kept]
     everything.lines["filter"] = [line for line in everything.lines["filter"] if line.startswith("-A ")]
     return everything.text()
 
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 def test_the_half_repaired_node(backend):
-    """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, the canary in mangle lives."""
+    """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, the canary
+    in mangle lives."""
     cluster = kube_cluster.every_kind("ipv4")
     service = next(service for service in cluster.services if service.name == "three")
     names = {kube_rules.kube_services.chains_of(service).svc} | {
@@ -215,7 +229,8 @@ def test_the_half_repaired_node(backend):
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 def test_the_flushed_node(backend):
-    """`iptables -F; iptables -X; iptables -t nat -F; -X`: kube-proxy does not notice, nothing of it is left outside of mangle."""
+    """`iptables -F; iptables -X; iptables -t nat -F; -X`: kube-proxy does not notice, nothing of it is left outside of
+    mangle."""
     text = flushed(backend, ("filter", "nat"), True, "")
     found = set(kinds(told(text, (1, 30), backend)))
     assert "anchor_missing" in found and found <= {"anchor_missing", "canary_missing"}
@@ -232,8 +247,10 @@ def test_policy_drop_without_a_pod_network(backend):
 
 OF_OTHERS = (
     ("raw", "-A PREROUTING -j CT --notrack", "untracked"), ("raw", "-A OUTPUT -p tcp -j NOTRACK", "untracked"),
-    ("mangle", "-A POSTROUTING -j MARK --set-mark 1", "mark_cleared"), ("mangle", "-A FORWARD -p tcp -j MARK --and-mark 0x3fff", "mark_cleared"),
-    ("nat", "-I POSTROUTING -p tcp -j ACCEPT", "anchor_shadowed"), ("nat", "-A OUTPUT -p tcp --dport 8081 -j KUBE-EXT-%s", "foreign_jump"),
+    ("mangle", "-A POSTROUTING -j MARK --set-mark 1", "mark_cleared"),
+    ("mangle", "-A FORWARD -p tcp -j MARK --and-mark 0x3fff", "mark_cleared"),
+    ("nat", "-I POSTROUTING -p tcp -j ACCEPT", "anchor_shadowed"),
+    ("nat", "-A OUTPUT -p tcp --dport 8081 -j KUBE-EXT-%s", "foreign_jump"),
 )
 
 
@@ -248,12 +265,15 @@ def test_rules_of_others_as_real_programs_write_and_print_them(table, rule, kind
 
 
 OTHER_MODE = {
-    "iptables": "*nat\n:KUBE-NODE-PORT - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ\nCOMMIT\n"
-                "*filter\n:KUBE-IPVS-FILTER - [0:0]\n-A INPUT -m comment --comment \"kubernetes ipvs access filter\" -j KUBE-IPVS-FILTER\nCOMMIT\n",
+    "iptables": "*nat\n:KUBE-NODE-PORT - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ\n"
+                "COMMIT\n"
+    "*filter\n:KUBE-IPVS-FILTER - [0:0]\n-A INPUT -m comment --comment \"kubernetes ipvs access filter\" -j "
+    "KUBE-IPVS-FILTER\nCOMMIT\n",
     "ipvs": "*nat\n:KUBE-SVC-XPGD46QRK7WJZT7O - [0:0]\n:KUBE-SEP-SXIVWICOYRO3J4NJ - [0:0]\n"
-            "-A KUBE-SVC-XPGD46QRK7WJZT7O -j KUBE-SEP-SXIVWICOYRO3J4NJ\n-A KUBE-SEP-SXIVWICOYRO3J4NJ -s 10.244.0.9/32 -j KUBE-MARK-MASQ\n"
-            "-A KUBE-SEP-SXIVWICOYRO3J4NJ -p tcp -m tcp -j DNAT --to-destination 10.244.0.9:80\n"
-            "-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O\nCOMMIT\n",
+    "-A KUBE-SVC-XPGD46QRK7WJZT7O -j KUBE-SEP-SXIVWICOYRO3J4NJ\n-A KUBE-SEP-SXIVWICOYRO3J4NJ -s 10.244.0.9/32 -j "
+    "KUBE-MARK-MASQ\n"
+    "-A KUBE-SEP-SXIVWICOYRO3J4NJ -p tcp -m tcp -j DNAT --to-destination 10.244.0.9:80\n"
+    "-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O\nCOMMIT\n",
 }
 
 
@@ -272,7 +292,8 @@ def test_leftovers_in_the_other_backend(backend):
     cluster = kube_cluster.every_kind("ipv4")
     here = kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text()
     there = kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster, with_kubelet=False).text()
-    read = [kube_audit.read(kube_dumps.dump(which, "ipv4", text), "ipv4", which) for which, text in ((backend, here), (other, there))]
+    read = [kube_audit.read(kube_dumps.dump(which, "ipv4", text), "ipv4", which)
+            for which, text in ((backend, here), (other, there))]
     lines = kube_audit.told(kube_audit.observations(read, "iptables", (1, 30)))
     assert kinds(lines) == ["other_backend"]
 
@@ -297,18 +318,21 @@ ALL_LIVE = damaged_nodes.runs()
 SAMPLE = random.Random(os.environ.get("KUBENODE_SEED", "damage")).sample(ALL_LIVE, LIVE)
 
 
-@pytest.mark.parametrize("row, version, place", SAMPLE, ids=["%s, %s, %s" % (row["id"], version, place) for row, version, place in SAMPLE])
+@pytest.mark.parametrize("row, version, place", SAMPLE,
+                         ids=["%s, %s, %s" % (row["id"], version, place) for row, version, place in SAMPLE])
 def test_live_damage_is_told_as_what_it_is(row, version, place):
     """What is known not to be judged right has its row in damage_missed.yml, and has to go from there once it is."""
     findings = damaged_nodes.failures_after(version, place, row["does"])
     said, why = damaged_nodes.verdict(row, findings)
     missed = damaged_nodes.known(row, version, place)
-    assert said == (missed["verdict"] if missed else "right"), "%s: %s" % (why, [(found["check"], found["subject"]) for found in findings])
+    assert said == (missed["verdict"] if missed
+                    else "right"), "%s: %s" % (why, [(found["check"], found["subject"]) for found in findings])
 
 
 def test_scenarios_are_many_and_each_is_complete():
     rows = damaged_nodes.scenarios()
     names = [row["id"] for row in rows]
     assert len(names) == len(set(names)) and len([row for row in rows if row["expect"]]) >= 150
-    assert [row["id"] for row in rows if set(row) != set(rows[0]) or not set(row["places"]) <= set(damaged_nodes.PLACES)] == []
+    assert [row["id"] for row in rows if set(row) != set(rows[0])
+            or not set(row["places"]) <= set(damaged_nodes.PLACES)] == []
     assert damaged_nodes.unknown_names() == []

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy nodes give no observation, whatever the release, mode, backend, IP family and neighbours; and what they say of their
-Services is what was put in. The rules go through the real iptables-restore and come from the real iptables-save. What real kube-proxies wrote,
-well and in failures, is judged by the checks as a support bundle."""
+"""Healthy nodes give no observation, whatever the release, mode, backend, IP family and neighbours; and what they say
+of their Services is what was put in. The rules go through the real iptables-restore and come from the real
+iptables-save. What real kube-proxies wrote, well and in failures, is judged by the checks as a support bundle."""
 
 import itertools
 import pathlib
@@ -31,14 +31,16 @@ pytestmark = node_processes.needs_root
 VERSIONS = [(1, minor) for minor in (16, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 33, 36)]
 PLACES = list(itertools.product(kube_dumps.BACKENDS, kube_dumps.FAMILIES))
 WAYS = {
-    "masquerade all": {"masquerade_all": True}, "no pod range, as on EKS": {"detect_local": False}, "counters of nfacct": {"nfacct": True},
-    "nodeport addresses": {"node_port_addresses": True}, "no localhost nodeports": {"localhost": False}, "liberal conntrack": {"liberal": True},
+    "masquerade all": {"masquerade_all": True}, "no pod range, as on EKS": {"detect_local": False},
+    "counters of nfacct": {"nfacct": True}, "nodeport addresses": {"node_port_addresses": True},
+    "no localhost nodeports": {"localhost": False}, "liberal conntrack": {"liberal": True},
     "packet counters": {"counters": True}, "no kubelet": {"with_kubelet": False},
 }
 
 
 def cluster_for(version, family, seed=0):
-    """Every kind of Service this release knew: internalTrafficPolicy came with 1.22 and has chains of its own since 1.24."""
+    """Every kind of Service this release knew: internalTrafficPolicy came with 1.22 and has chains of its own since
+    1.24."""
     given = kube_cluster.every_kind(family, seed)
     return given if version >= (1, 24) else kube_cluster.without_policies(given, ("internal_local",))
 
@@ -59,7 +61,8 @@ def test_chain_names_are_those_of_kubernetes():
     """Names out of the test data of pkg/proxy/iptables/proxier_test.go."""
     service = kube_cluster.Service(namespace="ns1", name="svc1", port_name="p80")
     assert kube_services.chains_of(service).svc == "KUBE-SVC-XPGD46QRK7WJZT7O"
-    assert kube_services.endpoint_chain(service, kube_cluster.Endpoint("10.180.0.1", 80, True)) == "KUBE-SEP-SXIVWICOYRO3J4NJ"
+    assert kube_services.endpoint_chain(service,
+                                        kube_cluster.Endpoint("10.180.0.1", 80, True)) == "KUBE-SEP-SXIVWICOYRO3J4NJ"
     assert kube_services.chains_of(service._replace(namespace="ns5", name="svc5")).fw == "KUBE-FW-NUKIZ6OKUXPJNT4C"
 
 
@@ -92,15 +95,17 @@ def test_every_release(mode, version, backend, family):
 
 @pytest.mark.parametrize("backend, family", PLACES)
 @pytest.mark.parametrize("way", sorted(WAYS))
-@pytest.mark.parametrize("mode, version", [("iptables", (1, 18)), ("iptables", (1, 23)), ("iptables", (1, 33)), ("ipvs", (1, 33))], ids=str)
+@pytest.mark.parametrize("mode, version", [("iptables", (1, 18)), ("iptables", (1, 23)), ("iptables", (1, 33)),
+                                           ("ipvs", (1, 33))], ids=str)
 def test_every_way_to_start_kube_proxy(mode, version, way, backend, family):
     text, _restore = healthy(version, mode, backend, family, **WAYS[way])
     assert_nothing_to_say([kube_audit.read(text, family, backend)], mode, version, way != "no kubelet")
 
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
-@pytest.mark.parametrize("node, family", [(node, family) for node in sorted(kube_neighbours.NODES) for family in kube_dumps.FAMILIES
-                                          if family == "ipv4" or node in kube_neighbours.BOTH_FAMILIES])
+@pytest.mark.parametrize("node, family",
+                         [(node, family) for node in sorted(kube_neighbours.NODES) for family in kube_dumps.FAMILIES
+                          if family == "ipv4" or node in kube_neighbours.BOTH_FAMILIES])
 @pytest.mark.parametrize("mode, version", [("iptables", (1, 24)), ("iptables", (1, 33)), ("ipvs", (1, 30))], ids=str)
 def test_every_neighbour(mode, version, node, family, backend):
     cluster = cluster_for(version, family)
@@ -113,8 +118,10 @@ def test_every_neighbour(mode, version, node, family, backend):
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 def test_both_families_and_an_empty_other_backend(backend):
     other = [name for name in kube_dumps.BACKENDS if name != backend][0]
-    read = [kube_audit.read(healthy((1, 30), "iptables", backend, family)[0], family, backend) for family in kube_dumps.FAMILIES]
-    read += [kube_audit.read(kube_dumps.dump(other, family, "*nat\nCOMMIT\n*filter\nCOMMIT\n"), family, other) for family in kube_dumps.FAMILIES]
+    read = [kube_audit.read(healthy((1, 30), "iptables", backend, family)[0], family, backend)
+            for family in kube_dumps.FAMILIES]
+    read += [kube_audit.read(kube_dumps.dump(other, family, "*nat\nCOMMIT\n*filter\nCOMMIT\n"), family, other)
+             for family in kube_dumps.FAMILIES]
     assert_nothing_to_say(read, "iptables", (1, 30))
 
 
@@ -122,7 +129,8 @@ def test_a_node_without_ipv6_services():
     """kube-proxy of a single-stack cluster makes its IPv6 chains all the same, kubelet up to 1.26 fills some."""
     for version in ((1, 24), (1, 30)):
         read = [kube_audit.read(healthy(version, "iptables", "nft", family, cluster)[0], family, "nft")
-                for family, cluster in (("ipv4", cluster_for(version, "ipv4")), ("ipv6", kube_cluster.plain_cluster("ipv6", 0, 0)))]
+                for family, cluster in (("ipv4", cluster_for(version, "ipv4")),
+                                        ("ipv6", kube_cluster.plain_cluster("ipv6", 0, 0)))]
         assert_nothing_to_say(read, "iptables", version)
 
 
@@ -142,7 +150,8 @@ def test_services_are_those_put_in(version, family):
     cluster = cluster_for(version, family)
     found = services_of(healthy(version, "iptables", "nft", family)[0], family)
     assert len(found) == len({row[:4] for row in found})
-    assert {(row.family, row.address, row.port, row.protocol, row.has_endpoints) for row in found} == kube_cluster.expected_services(cluster)
+    assert {(row.family, row.address, row.port, row.protocol, row.has_endpoints)
+            for row in found} == kube_cluster.expected_services(cluster)
     behind = {(row.address, row.port, row.protocol): set(row.endpoints) for row in found}
     for service in cluster.services:
         if not service.internal_local:
@@ -219,8 +228,10 @@ def changed(cluster, source):
         return cluster._replace(services=tuple(services))
 
     new = kube_cluster.Endpoint("10.244.255.254", 8080, False)
-    yield "a Service more", cluster._replace(services=cluster.services + (service._replace(name="new", address="10.96.200.1"),)), "services"
-    yield "a Service less", cluster._replace(services=cluster.services[:index] + cluster.services[index + 1:]), "services"
+    yield "a Service more", cluster._replace(services=cluster.services
+                                             + (service._replace(name="new", address="10.96.200.1"),)), "services"
+    yield ("a Service less", cluster._replace(services=cluster.services[:index] + cluster.services[index + 1:]),
+           "services")
     yield "another address", put(address="10.96.200.2"), "services"
     yield "another port", put(port=service.port + 1), "services"
     yield "no endpoint left", put(endpoints=()), "services"
@@ -239,9 +250,10 @@ def test_digest_sees_every_change():
         assert which == "services" or after["services"] == before["services"], what
 
 
-# dumps/: one node (1.33, every kind of Service, Calico, in IPv4 portmap too) written and printed by the iptables of Debian 11, 12, 13 and
-# sid with their own libraries; and two written by one of them and printed by another.
-SAMPLES = [(version, backend, family) for version in ("1.8.7", "1.8.9", "1.8.11", "1.8.13") for backend, family in PLACES]
+# dumps/: one node (1.33, every kind of Service, Calico, in IPv4 portmap too) written and printed by the iptables of
+# Debian 11, 12, 13 and sid with their own libraries; and two written by one of them and printed by another.
+SAMPLES = [(version, backend, family) for version in ("1.8.7", "1.8.9", "1.8.11", "1.8.13")
+           for backend, family in PLACES]
 
 
 @pytest.mark.parametrize("version, backend, family", SAMPLES)
@@ -263,7 +275,8 @@ def test_samples_are_what_this_machine_prints(version, backend, family):
     cluster = cluster_for((1, 33), family)
     node = "calico and portmap" if family == "ipv4" else "calico"
     kube = kube_rules.restore_input((1, 33), "iptables", family, cluster, nfacct=True).text()
-    here = kube_dumps.dump(backend, family, *kube_neighbours.restores(node, family, kube), sets=kube_neighbours.sets(node, family))
+    here = kube_dumps.dump(backend, family, *kube_neighbours.restores(node, family, kube),
+                           sets=kube_neighbours.sets(node, family))
     assert lines(kube_audit.sample("%s-%s-%s" % (version, backend, family))) == lines(here)
 
 
@@ -287,19 +300,23 @@ def test_rules_of_a_newer_iptables_read_by_an_older_one():
 
 def captures():
     """{directory: {snapshot: files}} of the fixture, and of the folder where it is there."""
-    return dict(kube_captures.packed(), **(kube_captures.unpacked(kube_captures.folder()) if kube_captures.folder() else {}))
+    return dict(kube_captures.packed(),
+                **(kube_captures.unpacked(kube_captures.folder()) if kube_captures.folder() else {}))
 
 
 def snapshots():
-    return [(directory, snapshot, files) for directory, found in sorted(captures().items()) for snapshot, files in sorted(found.items())]
+    return [(directory, snapshot, files) for directory, found in sorted(captures().items())
+            for snapshot, files in sorted(found.items())]
 
 
-@pytest.mark.parametrize("directory, snapshot, files", snapshots(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize("directory, snapshot, files", snapshots(),
+                         ids=lambda value: value if isinstance(value, str) else "")
 def test_each_capture_is_judged(directory, snapshot, files, tmp_path):
-    """By the checks and the way of bundle.yml: what fails is what expected.yml says, all of it, and a failure's worst finding is not a mild one."""
+    """By the checks and the way of bundle.yml: what fails is what expected.yml says, all of it, and a failure's worst
+    finding is not a mild one."""
     row = kube_captures.expected(directory, snapshot)
-    found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files), kubernetes_version=kube_captures.version_of(directory),
-                                     max_rules=100000)
+    found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files),
+                                     kubernetes_version=kube_captures.version_of(directory), max_rules=100000)
     assert evidence["node_host"]["place"] == "bundle" and not bundles.told({"BUNDLE001": found["BUNDLE001"]}, "fail")
     assert bundles.told(found, "fail").keys() == set(row["fails"]), row
     severities = {finding["severity"] for rows in found.values() for finding in rows if finding["status"] == "fail"}
@@ -310,7 +327,8 @@ def test_each_failure_has_its_row():
     """A failure that no check finds in the rules has the sentence why; every row has its capture."""
     assert kube_captures.missing_reasons() == []
     unused = [row["capture"] for row in kube_captures.expected_rows()
-              if not any(kube_captures.expected(directory, snapshot) is row for directory, snapshot, _files in snapshots())]
+              if not any(kube_captures.expected(directory, snapshot) is row
+                         for directory, snapshot, _files in snapshots())]
     assert unused == []
 
 

@@ -16,7 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures")
 import hook_corpus
 import node_tree
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import (DIRECTORIES,
+                                                                                                 collect_flush_hooks)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_tree
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
@@ -28,7 +29,8 @@ def look(case, folder):
     return collect_flush_hooks(host, node, **dict({"directories": DIRECTORIES}, **case.get("options", {})))
 
 
-@pytest.mark.parametrize("case", [case for _file, case in CASES], ids=["%s: %s" % (file, case["name"]) for file, case in CASES])
+@pytest.mark.parametrize("case", [case for _file, case in CASES],
+                         ids=["%s: %s" % (file, case["name"]) for file, case in CASES])
 def test_nothing_is_missed_and_nothing_is_told_that_is_none(case, tmp_path):
     found = hook_corpus.differences(case, look(case, tmp_path))
     assert found == [], "\n".join(found)
@@ -62,7 +64,8 @@ def test_every_hook_of_the_corpus_stands_somewhere():
                          ids=lambda case: case["name"])
 def test_the_scripts_of_the_corpus_are_scripts(case):
     shell = "bash" if "bash" in case["run"].split("\n")[0] else "sh"
-    done = subprocess.run([shell, "-n"], input=case["run"].encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run([shell, "-n"], input=case["run"].encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
     assert done.returncode == 0, done.stdout.decode()
 
 
@@ -70,26 +73,23 @@ SECRET = "hunter2-XyZZy-0815"
 # Each begins a hook or stands beside one, in every sort of source.
 WITH_SECRETS = [
     'curl -fsS -H "Authorization: Bearer %s" https://fw.example.org/rules | iptables-restore',
-    "curl https://admin:%s@fw.example.org/rules | iptables-restore",
-    "API_TOKEN=%s iptables -t nat -F",
+    "curl https://admin:%s@fw.example.org/rules | iptables-restore", "API_TOKEN=%s iptables -t nat -F",
     "sshpass -p %s iptables -F", "wget --password=%s -O- https://x/ | iptables-restore",
-    "iptables -F; mysql -p%s -e 'select 1'",
-    "iptables-restore <<EOF\n# password %s\n*filter\nCOMMIT\nEOF",
-    "sh -c 'DB_PASSWORD=%s iptables -F'",
-    "sudo env SECRET_KEY=%s iptables -X",
-    "echo '%s' | sudo -S iptables -F",
-    "sudo -S iptables -F <<< %s",
-    "PASS=%s; iptables -F",
-    "openssl enc -d -k %s -in rules | iptables-restore", "gpg --batch --passphrase %s -d rules.gpg | iptables-restore",
-    "curl -b session=%s https://x/ | iptables-restore", "curl -H 'X-Api-Key: %s' https://x/ | iptables-restore",
-    "curl 'https://x/rules?token=%s' | iptables-restore", "curl 'https://x/?sig=%s&v=1' | iptables-restore",
-    "curl --data '{\"password\": \"%s\"}' https://x/ | iptables-restore", "http -a admin:%s https://x/ | iptables-restore",
-    "echo %s | gpg --passphrase-fd 0 -d rules | iptables-restore", "redis-cli -a %s get rules | iptables-restore",
-    "ldapsearch -w %s cn=fw | iptables-restore", "mysql -p '%s' -e x | iptables-restore", "login %s | iptables-restore",
-    "vault login %s && iptables -F", "if login %s; then iptables -F; fi", "sh -c 'login %s; iptables -F'", "out=$(login %s; iptables -F)",
-    "trap 'login %s; iptables -F' EXIT", "f() { login %s; iptables -F; }; f", "(login %s; iptables -F)", "iptables -F # %s",
-    "python3 -c 'login(\"%s\"); os.system(\"iptables -F\")'", "for word in %s; do iptables -F; done",
-    "bash <<EOF\nlogin %s\niptables -F\nEOF", "nft -f - <<EOF\n# %s\nflush ruleset\nEOF", "sudo -S iptables -F <<EOF\n%s\nEOF",
+    "iptables -F; mysql -p%s -e 'select 1'", "iptables-restore <<EOF\n# password %s\n*filter\nCOMMIT\nEOF",
+    "sh -c 'DB_PASSWORD=%s iptables -F'", "sudo env SECRET_KEY=%s iptables -X", "echo '%s' | sudo -S iptables -F",
+    "sudo -S iptables -F <<< %s", "PASS=%s; iptables -F", "openssl enc -d -k %s -in rules | iptables-restore",
+    "gpg --batch --passphrase %s -d rules.gpg | iptables-restore", "curl -b session=%s https://x/ | iptables-restore",
+    "curl -H 'X-Api-Key: %s' https://x/ | iptables-restore", "curl 'https://x/rules?token=%s' | iptables-restore",
+    "curl 'https://x/?sig=%s&v=1' | iptables-restore",
+    "curl --data '{\"password\": \"%s\"}' https://x/ | iptables-restore",
+    "http -a admin:%s https://x/ | iptables-restore", "echo %s | gpg --passphrase-fd 0 -d rules | iptables-restore",
+    "redis-cli -a %s get rules | iptables-restore", "ldapsearch -w %s cn=fw | iptables-restore",
+    "mysql -p '%s' -e x | iptables-restore", "login %s | iptables-restore", "vault login %s && iptables -F",
+    "if login %s; then iptables -F; fi", "sh -c 'login %s; iptables -F'", "out=$(login %s; iptables -F)",
+    "trap 'login %s; iptables -F' EXIT", "f() { login %s; iptables -F; }; f", "(login %s; iptables -F)",
+    "iptables -F # %s", "python3 -c 'login(\"%s\"); os.system(\"iptables -F\")'",
+    "for word in %s; do iptables -F; done", "bash <<EOF\nlogin %s\niptables -F\nEOF",
+    "nft -f - <<EOF\n# %s\nflush ruleset\nEOF", "sudo -S iptables -F <<EOF\n%s\nEOF",
 ]
 
 
@@ -104,18 +104,22 @@ def with_secrets():
     return {
         "usr/local/sbin/fw.py": program, "usr/local/sbin/fw": script,
         "etc/cron.d/fw": "TOKEN=%s\n" % SECRET + "".join("@reboot root %s\n" % each for each in one),
-        "etc/systemd/system/fw.service": unit, "etc/systemd/system/fw.service.d/x.conf": unit, "etc/rc.local": script, "etc/cron.daily/fw": script,
-        "etc/NetworkManager/dispatcher.d/fw": script, "etc/network/if-up.d/fw": script, "etc/init.d/fw": script,
-        "etc/network/interfaces": "auto wlan0\niface wlan0 inet dhcp\n wpa-psk %s\n" % SECRET + "".join(" up %s\n" % each for each in one),
-        "etc/logrotate.d/fw": "/x {\npostrotate\n%s\nendscript\n}\n" % lines,
-        "etc/udev/rules.d/1.rules": "".join('RUN+="/bin/sh -c \'API_TOKEN=%s iptables -F\'", ENV{KEY}="%s"\n' % (SECRET, SECRET) for _each in one),
+        "etc/systemd/system/fw.service": unit, "etc/systemd/system/fw.service.d/x.conf": unit, "etc/rc.local": script,
+        "etc/cron.daily/fw": script, "etc/NetworkManager/dispatcher.d/fw": script, "etc/network/if-up.d/fw": script,
+        "etc/init.d/fw": script, "etc/network/interfaces": "auto wlan0\niface wlan0 inet dhcp\n wpa-psk %s\n" % SECRET
+        + "".join(" up %s\n" % each for each in one), "etc/logrotate.d/fw": "/x {\npostrotate\n%s\nendscript\n}\n"
+        % lines, "etc/udev/rules.d/1.rules": "".join('RUN+="/bin/sh -c \'API_TOKEN=%s iptables -F\'", ENV{KEY}="%s"\n'
+                                                     % (SECRET, SECRET) for _each in one),
         "etc/apt/apt.conf.d/1": "".join('DPkg::Post-Invoke { "%s"; };\n' % each.replace('"', "'") for each in one),
         "etc/dnf/plugins/post-transaction-actions.d/x.action": "".join("*:any:%s\n" % each for each in one),
-        "etc/cloud/cloud.cfg": "password: %s\nbootcmd:\n%s\n" % (SECRET, "\n".join("  - |\n    " + each for each in one)),
-        "var/lib/cloud/instance": {"link": "instances/i-1"}, folder + "user-data.txt": script, folder + "scripts/part-1": script,
-        "etc/nftables.conf": "flush ruleset # %s\n" % SECRET, "etc/iptables/rules.v4":
-        '*filter\n:KUBE-FORWARD - [0:0]\n-A INPUT -m comment --comment "password=%s" -j DROP\nCOMMIT\n' % SECRET,
-        "etc/systemd/system/nftables.service": "[Service]\nExecStart=/usr/sbin/nft -f /etc/nftables.conf\nExecReload=/bin/x --token %s\n" % SECRET,
+        "etc/cloud/cloud.cfg": "password: %s\nbootcmd:\n%s\n" % (SECRET,
+                                                                 "\n".join("  - |\n    " + each for each in one)),
+        "var/lib/cloud/instance": {"link": "instances/i-1"}, folder + "user-data.txt": script,
+        folder + "scripts/part-1": script, "etc/nftables.conf": "flush ruleset # %s\n" % SECRET,
+        "etc/iptables/rules.v4": '*filter\n:KUBE-FORWARD - [0:0]\n-A INPUT -m comment --comment "password=%s" -j DROP\n'
+                                 'COMMIT\n' % SECRET,
+        "etc/systemd/system/nftables.service": "[Service]\nExecStart=/usr/sbin/nft -f /etc/nftables.conf\n"
+                                               "ExecReload=/bin/x --token %s\n" % SECRET,
     }
 
 

@@ -38,15 +38,18 @@ HOOKS = [
 ]
 
 HARMLESS = [
-    "# iptables -F", "echo 'iptables -t nat -F'", 'echo "nft flush ruleset" >> "$LOG"', "iptables-save > /var/backups/rules", "iptables -F SITE-FW",
-    "iptables -t nat -L -n | grep -F KUBE", "x=$((1 << 3)); y=${x#*\\}}", "unused_1() { iptables -F; }", "[[ $x =~ ^(a|b)\\)$ ]] || :",
-    "arr=('iptables -F' \"it's\")", "logger -t fw systemctl restart iptables", "cat <<'TEXT' > /root/notes\niptables -F\nnft flush ruleset\nTEXT",
-    "cat <<-TEXT\n\t$(date) iptables -X\n\tTEXT", "case $x in (a) echo a;; *) ;; esac", "echo it\\'s; echo \"a # b\" # iptables -X",
-    ": <<'NOT'\niptables -F\nNOT", "iptables -A INPUT -m comment --comment 'iptables -F' -j ACCEPT", "HINT=\"iptables -F\"", "", "   ",
-    "cat <<TEXT\n$(cat <<IN\nx\nIN\n)\n$(cat <<IN\nx\nIN\n)\nTEXT",
-    "for ((i = 0; i < 3; i++)); do echo $i; done", "echo `date` $(hostname) >(cat)", "ip netns exec blue iptables -F", "systemctl status iptables",
-    "printf '%s\\n' \"$(cat <<IN\n iptables -F\nIN\n)\"", "iptables -Z; iptables -C FORWARD -j ACCEPT", "z=$'it\\'s'; echo \"${z//\\'/x}\"",
-    "function unused_2\n{\n  nft flush ruleset\n}", "local_x=1 other=2 true", "echo one \\\n  iptables -F",
+    "# iptables -F", "echo 'iptables -t nat -F'", 'echo "nft flush ruleset" >> "$LOG"',
+    "iptables-save > /var/backups/rules", "iptables -F SITE-FW", "iptables -t nat -L -n | grep -F KUBE",
+    "x=$((1 << 3)); y=${x#*\\}}", "unused_1() { iptables -F; }", "[[ $x =~ ^(a|b)\\)$ ]] || :",
+    "arr=('iptables -F' \"it's\")", "logger -t fw systemctl restart iptables",
+    "cat <<'TEXT' > /root/notes\niptables -F\nnft flush ruleset\nTEXT", "cat <<-TEXT\n\t$(date) iptables -X\n\tTEXT",
+    "case $x in (a) echo a;; *) ;; esac", "echo it\\'s; echo \"a # b\" # iptables -X", ": <<'NOT'\niptables -F\nNOT",
+    "iptables -A INPUT -m comment --comment 'iptables -F' -j ACCEPT", "HINT=\"iptables -F\"", "", "   ",
+    "cat <<TEXT\n$(cat <<IN\nx\nIN\n)\n$(cat <<IN\nx\nIN\n)\nTEXT", "for ((i = 0; i < 3; i++)); do echo $i; done",
+    "echo `date` $(hostname) >(cat)", "ip netns exec blue iptables -F", "systemctl status iptables",
+    "printf '%s\\n' \"$(cat <<IN\n iptables -F\nIN\n)\"", "iptables -Z; iptables -C FORWARD -j ACCEPT",
+    "z=$'it\\'s'; echo \"${z//\\'/x}\"", "function unused_2\n{\n  nft flush ruleset\n}", "local_x=1 other=2 true",
+    "echo one \\\n  iptables -F",
 ]
 
 
@@ -72,37 +75,37 @@ class Text:
         return self.numbers
 
 
-PREFIXES = ["", "", "", "sudo ", "sudo -n -u root ", "nice -n 19 ", "timeout -k 5 30 ", "nohup ", "env LC_ALL=C ", "LC_ALL=C ", "command ", "! ", "time ",
-            "</dev/null ", "2>/dev/null ", "true && ", "false || ", "echo y | ", "ionice -c 3 nice ", "flock /run/x.lock ", "if ", "while ! ",
-            "x=1; ", "( ", "{ ", "out=$( ", "[ -n \"$x\" ] && ", ">>/var/log/fw.log ", "stdbuf -o0 ", "setsid ", "exec 3>&1; ", "if true; then ",
+PREFIXES = ["", "", "", "sudo ", "sudo -n -u root ", "nice -n 19 ", "timeout -k 5 30 ", "nohup ", "env LC_ALL=C ",
+            "LC_ALL=C ", "command ", "! ", "time ", "</dev/null ", "2>/dev/null ", "true && ", "false || ", "echo y | ",
+            "ionice -c 3 nice ", "flock /run/x.lock ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ",
+            "[ -n \"$x\" ] && ", ">>/var/log/fw.log ", "stdbuf -o0 ", "setsid ", "exec 3>&1; ", "if true; then ",
             "for _ in 1 2; do "]
-ENDS = {"if ": "; then :; fi", "while ! ": "; do sleep 1; done", "( ": " )", "{ ": "; }", "out=$( ": " )", "if true; then ": "; else echo no; fi",
-        "for _ in 1 2; do ": "; done"}
-SUFFIXES = ["", "", "", " >/dev/null 2>&1", " || true", " && echo ok", " # tail", ";", " &", " 2>>\"$LOG\"", " | cat", " &>/dev/null", "; echo 'iptables -X'",
-            " </dev/null", " | tee -a \"$LOG\" | logger -t fw"]
+ENDS = {"if ": "; then :; fi", "while ! ": "; do sleep 1; done", "( ": " )", "{ ": "; }", "out=$( ": " )",
+        "if true; then ": "; else echo no; fi", "for _ in 1 2; do ": "; done"}
+SUFFIXES = ["", "", "", " >/dev/null 2>&1", " || true", " && echo ok", " # tail", ";", " &", " 2>>\"$LOG\"", " | cat",
+            " &>/dev/null", "; echo 'iptables -X'", " </dev/null", " | tee -a \"$LOG\" | logger -t fw"]
 # The command, said in other ways.
 FORMS = [
     lambda command: command, lambda command: command, lambda command: command,
-    lambda command: command.replace(" ", " \\\n    "),
-    lambda command: command.replace(" ", "  \t"),
-    lambda command: "sh -c '%s'" % command,
-    lambda command: "bash -ec \"%s\"" % command,
-    lambda command: "eval '%s'" % command,
-    lambda command: "eval %s" % command,
-    lambda command: "'%s' %s" % tuple(command.split(" ", 1)),
-    lambda command: "\"%s\" \"%s\"%s" % (command.split(" ")[0], command.split(" ")[1], "".join(" " + word for word in command.split(" ")[2:])),
-    lambda command: "\\" + command,
-    lambda command: command[:2] + "''" + command[2:],
-    lambda command: "su - root -c '%s'" % command,
-    lambda command: "nsenter -t 1 -m -n -- " + command,
+    lambda command: command.replace(" ", " \\\n    "), lambda command: command.replace(" ", "  \t"),
+    lambda command: "sh -c '%s'" % command, lambda command: "bash -ec \"%s\"" % command,
+    lambda command: "eval '%s'" % command, lambda command: "eval %s" % command,
+    lambda command: "'%s' %s" % tuple(command.split(" ", 1)), lambda command: "\"%s\" \"%s\"%s"
+    % (command.split(" ")[0], command.split(" ")[1], "".join(" " + word for word in command.split(" ")[2:])),
+    lambda command: "\\" + command, lambda command: command[:2] + "''" + command[2:],
+    lambda command: "su - root -c '%s'" % command, lambda command: "nsenter -t 1 -m -n -- " + command,
 ]
 
 LEAVES = st.one_of(
-    st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(PREFIXES), st.sampled_from(FORMS), st.sampled_from(SUFFIXES), st.booleans()),
-    st.tuples(st.just("here"), st.sampled_from(["", " || true", " >/dev/null 2>&1", " # tail", "; echo done"]), st.sampled_from(["sudo ", "", "x=1 "])),
+    st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(PREFIXES), st.sampled_from(FORMS),
+              st.sampled_from(SUFFIXES), st.booleans()),
+    st.tuples(st.just("here"), st.sampled_from(["", " || true", " >/dev/null 2>&1", " # tail", "; echo done"]),
+              st.sampled_from(["sudo ", "", "x=1 "])),
     st.tuples(st.just("harmless"), st.sampled_from(HARMLESS)))
-BLOCKS = ["if", "else", "case", "for", "while", "function", "function later", "subshell", "group", "heredoc", "pipe", "trap", "case in case", "elif"]
-TREES = st.recursive(LEAVES, lambda inner: st.tuples(st.just("block"), st.sampled_from(BLOCKS), st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
+BLOCKS = ["if", "else", "case", "for", "while", "function", "function later", "subshell", "group", "heredoc", "pipe",
+          "trap", "case in case", "elif"]
+TREES = st.recursive(LEAVES, lambda inner: st.tuples(st.just("block"), st.sampled_from(BLOCKS),
+                                                     st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
 
 
 def write_hook(text, hook, prefix, form, suffix, by_variable):
@@ -114,8 +117,9 @@ def write_hook(text, hook, prefix, form, suffix, by_variable):
         command = "$%s %s" % (name, rest)
         # Another shell does not know the variable, and quotes keep it from being put in.
         form = FORMS[0] if form(command).startswith(("sh ", "su ", "'$", "\\", "eval '", "$T''", "nsenter")) else form
-    if prefix not in ("", "! ", "true && ", "false || ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ", "if true; then ", "for _ in 1 2; do ", "echo y | ",
-                      "[ -n \"$x\" ] && ", "time ", "exec 3>&1; ") and form(command).startswith("eval"):
+    if prefix not in ("", "! ", "true && ", "false || ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ",
+                      "if true; then ", "for _ in 1 2; do ", "echo y | ", "[ -n \"$x\" ] && ", "time ",
+                      "exec 3>&1; ") and form(command).startswith("eval"):
         form = FORMS[0]  # A builtin of the shell, which no other program can start.
     end = ENDS.get(prefix, "")
     if end and suffix in (" # tail", ";", " &"):
@@ -126,15 +130,19 @@ def write_hook(text, hook, prefix, form, suffix, by_variable):
 def write_block(text, kind, inner):
     number = text.number()
     openings = {
-        "if": "if [ -x /sbin/iptables ] || test -n \"$MODE\"; then", "else": "if grep -q 'iptables -F' /etc/fw; then\n  echo kept\nelse",
-        "case": "case \"$MODE\" in\n  start|stop)", "for": "for iface%d in eth0 eth1; do" % number, "while": "while read -r line%d; do" % number,
-        "function": "fun_%d() {" % number, "function later": "function fun_%d\n{" % number, "subshell": "(", "group": "{",
-        "heredoc": "bash -s <<'END_%d'" % number, "pipe": "cat /proc/net/dev | while read -r name rest; do", "trap": "on_exit_%d() {" % number,
-        "case in case": "case $KIND in\n(x) case $(uname) in a) ;; b)", "elif": "if test $KIND = 3; then :\nelif test $KIND = 4; then"}
+        "if": "if [ -x /sbin/iptables ] || test -n \"$MODE\"; then",
+        "else": "if grep -q 'iptables -F' /etc/fw; then\n  echo kept\nelse", "case": "case \"$MODE\" in\n  start|stop)",
+        "for": "for iface%d in eth0 eth1; do" % number, "while": "while read -r line%d; do" % number,
+        "function": "fun_%d() {" % number, "function later": "function fun_%d\n{" % number, "subshell": "(",
+        "group": "{", "heredoc": "bash -s <<'END_%d'" % number,
+        "pipe": "cat /proc/net/dev | while read -r name rest; do", "trap": "on_exit_%d() {" % number,
+        "case in case": "case $KIND in\n(x) case $(uname) in a) ;; b)",
+        "elif": "if test $KIND = 3; then :\nelif test $KIND = 4; then"}
     closings = {
-        "if": "fi", "else": "fi", "case": "  ;;\n  *) echo \"usage: iptables -F\" ;;\nesac", "for": "done >/dev/null", "while": "done < /etc/fw/list",
-        "function": "}\nfun_%d \"$@\"" % number, "function later": "}\ncaller_%d() { fun_%d; }\ncaller_%d || :" % (number, number, number),
-        "subshell": ")", "group": "} >> /var/log/fw.log 2>&1", "heredoc": "END_%d" % number, "pipe": "done",
+        "if": "fi", "else": "fi", "case": "  ;;\n  *) echo \"usage: iptables -F\" ;;\nesac", "for": "done >/dev/null",
+        "while": "done < /etc/fw/list", "function": "}\nfun_%d \"$@\"" % number,
+        "function later": "}\ncaller_%d() { fun_%d; }\ncaller_%d || :" % (number, number, number), "subshell": ")",
+        "group": "} >> /var/log/fw.log 2>&1", "heredoc": "END_%d" % number, "pipe": "done",
         "trap": "}\ntrap on_exit_%d EXIT" % number, "case in case": ";; esac ;;\nesac", "elif": "fi"}
     text.add(openings[kind])
     if kind == "heredoc":
@@ -146,7 +154,8 @@ def write_block(text, kind, inner):
 
 def write_here(text, suffix, prefix):
     """A hook that is a here-document."""
-    text.hook("", "%siptables-restore <<RULES" % prefix, "%s\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\nRULES" % suffix, "restore", ("nat",))
+    text.hook("", "%siptables-restore <<RULES" % prefix, "%s\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\nRULES" % suffix,
+              "restore", ("nat",))
 
 
 def write(text, elements):
@@ -168,12 +177,15 @@ def found_in(script):
 
 def compare(script, wanted):
     found = found_in(script)
-    assert [each[:2] for each in found] == [each[:2] for each in sorted(wanted, key=lambda each: each[:2])], "\n%s" % script
-    for (_line, _sort, tables), (line, _wanted_sort, wanted_tables) in zip(found, sorted(wanted, key=lambda each: each[:2])):
+    assert [each[:2] for each in found] == [each[:2]
+                                            for each in sorted(wanted, key=lambda each: each[:2])], "\n%s" % script
+    for (_line, _sort, tables), (line, _wanted_sort,
+                                 wanted_tables) in zip(found, sorted(wanted, key=lambda each: each[:2])):
         assert wanted_tables is None or tables == wanted_tables, "line %d of\n%s" % (line, script)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], print_blob=True)
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+          print_blob=True)
 @given(st.lists(TREES, min_size=1, max_size=6), st.sampled_from(["#!/bin/bash", "#!/bin/sh -e", "#!/usr/bin/env bash"]))
 def test_exactly_the_hooks_are_found(elements, first):
     text = Text()
@@ -187,20 +199,23 @@ def test_exactly_the_hooks_are_found(elements, first):
 
 def parses(script):
     """(Whether bash takes it for a script, what it says otherwise.)"""
-    done = subprocess.run(["bash", "-n"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(["bash", "-n"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
     return done.returncode == 0, done.stdout.decode()
 
 
 def without_effects(script):
     """The script with a colon in place of each command that destroys something."""
     spans = sorted({effect.span for effect in read_script(script).effects})
-    outer = [span for span in spans if not any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in spans)]
+    outer = [span for span in spans
+             if not any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in spans)]
     for start, end in reversed(outer):
         script = script[:start] + ":" + script[end:]
     return script
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], print_blob=True)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+          print_blob=True)
 @given(st.lists(TREES, min_size=1, max_size=6))
 def test_a_colon_in_place_of_a_command_leaves_a_script(elements):
     text = Text()
@@ -214,10 +229,14 @@ def test_a_colon_in_place_of_a_command_leaves_a_script(elements):
 
 
 @settings(max_examples=200, deadline=None, print_blob=True)
-@given(st.lists(st.one_of(
-    st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(["", "sudo ", "true && ", "LC_ALL=C "]), st.sampled_from(FORMS[:3]),
-              st.sampled_from(["", " || true", "; true", " # tail"]), st.booleans()),
-    st.tuples(st.just("harmless"), st.sampled_from([each for each in HARMLESS if "\n" not in each]))), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(["", "sudo ", "true && ", "LC_ALL=C "]),
+                      st.sampled_from(FORMS[:3]), st.sampled_from(["", " || true", "; true", " # tail"]),
+                      st.booleans()),
+            st.tuples(st.just("harmless"), st.sampled_from([each for each in HARMLESS if "\n" not in each]))),
+        min_size=1, max_size=8))
 def test_lines_that_end_as_on_dos(elements):
     text = Text()
     write(text, elements)
@@ -233,7 +252,8 @@ def test_a_damaged_script_is_read_without_an_exception(elements, data):
     script = "\n".join(text.lines)
     start = data.draw(st.integers(0, len(script)))
     end = data.draw(st.integers(start, min(len(script), start + 20)))
-    damaged = script[:start] + data.draw(st.sampled_from(["", "'", '"', "`", "$(", "${", "<<", "((", "\\", ")", "fi", "\0", "\n"])) + script[end:]
+    damaged = script[:start] + data.draw(st.sampled_from(["", "'", '"', "`", "$(", "${", "<<", "((", "\\", ")", "fi",
+                                                          "\0", "\n"])) + script[end:]
     reading = read_script(damaged)
     for effect in reading.effects:
         assert 1 <= effect.line <= damaged.count("\n") + 1

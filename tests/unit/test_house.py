@@ -22,13 +22,16 @@ HEADER = """\
 """
 CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI|BUNDLE)\d{3}")
 PYTHON_LINES = 350
+COLUMNS = 120
 TASK_LINES = 80
 # Work not finished, and ways to look away. In brackets, so that this file does not hold them.
-UNWANTED = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b|failed_when: f[a]lse|ignore_errors: t[r]ue|(extra-)?index-u[r]l|find-l[i]nks")
-# Ansible's own modules that roles and playbooks may use. The first line runs on the controller alone; `reboot` and `wait_for_connection` talk to the
-# node and return nothing of what it answers (their `run` builds the result itself). Every other module hands a node's answer to Ansible as it is.
-MAY_USE = {"debug", "fail", "set_fact", "assert", "meta", "include_tasks", "include_role", "import_tasks", "import_role", "import_playbook",
-           "reboot", "wait_for_connection"}
+UNWANTED = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b|failed_when: f[a]lse|ignore_errors: "
+                      r"t[r]ue|(extra-)?index-u[r]l|find-l[i]nks")
+# Ansible's own modules that roles and playbooks may use. The first line runs on the controller alone; `reboot` and
+# `wait_for_connection` talk to the node and return nothing of what it answers (their `run` builds the result itself).
+# Every other module hands a node's answer to Ansible as it is.
+MAY_USE = {"debug", "fail", "set_fact", "assert", "meta", "include_tasks", "include_role", "import_tasks",
+           "import_role", "import_playbook", "reboot", "wait_for_connection"}
 USED = re.compile(r"^\s*(?:- )?(ansible\.(?:builtin|legacy)|community\.\w+)\.(\w+):", re.MULTILINE)
 # Words of identifiers that name no thing: result, message, options or predicted value are meant.
 RIDDLES = {"told", "said", "says", "nobody", "whoever", "fate", "outlook", "yields"}
@@ -37,8 +40,8 @@ TEXT_SUFFIXES = {".py", ".yml", ".yaml", ".sh", ".md", ".rst", ".txt", ".cfg", "
 
 def tracked_files():
     """Return the files git knows or would add, as paths relative to the top."""
-    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            cwd=str(TOP), stdout=subprocess.PIPE, check=True).stdout.decode()
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], cwd=str(TOP), stdout=subprocess.PIPE, check=True).stdout.decode()
     return sorted(name for name in set(listed.split("\0")) if name and (TOP / name).exists())
 
 
@@ -57,7 +60,8 @@ def test_python_files_carry_the_licence(name):
     assert (text.split("\n", 1)[1] if text.startswith("#!") else text).startswith(HEADER)
 
 
-@pytest.mark.parametrize("name", [name for name in TRACKED if re.fullmatch(r"(roles/[^/]+/(tasks|handlers)|playbooks)/.+\.yml", name)])
+@pytest.mark.parametrize("name", [name for name in TRACKED
+                                  if re.fullmatch(r"(roles/[^/]+/(tasks|handlers)|playbooks)/.+\.yml", name)])
 def test_no_task_hands_an_answer_of_the_node_to_ansible(name):
     assert [used for used in USED.findall(read(name)) if used[0] != "ansible.builtin" or used[1] not in MAY_USE] == []
 
@@ -71,10 +75,36 @@ def test_no_links_and_no_odd_names():
     assert [name for name in TRACKED if not re.fullmatch(r"[A-Za-z0-9_./-]+", name)] == []
 
 
-@pytest.mark.parametrize("names, limit", [(PYTHON_FILES, PYTHON_LINES), (TASK_FILES, TASK_LINES)], ids=["python", "tasks"])
+def lines_of(name):
+    """The lines a reader goes through; the documentation of a module's options and answers is a page of its own."""
+    text = read(name)
+    if name.startswith("plugins/modules/"):
+        text = re.sub(r'(?ms)^(DOCUMENTATION|EXAMPLES|RETURN) = r?""".*?^"""$', "", text)
+    return len(text.splitlines())
+
+
+@pytest.mark.parametrize("names, limit", [(PYTHON_FILES, PYTHON_LINES), (TASK_FILES, TASK_LINES)],
+                         ids=["python", "tasks"])
 def test_a_file_is_read_in_one_sitting(names, limit):
     assert names
-    assert {name: lines for name, lines in ((name, len(read(name).splitlines())) for name in names) if lines > limit} == {}
+    assert {name: lines for name, lines in ((name, lines_of(name)) for name in names) if lines > limit} == {}
+
+
+def long_lines(name):
+    """The numbers of lines above COLUMNS, but for those of texts of several lines that are no docstrings: what other
+    programs print or read."""
+    tree, literals = ast.parse(read(name)), set()
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in bare and node.end_lineno > node.lineno:
+            literals.update(range(node.lineno, node.end_lineno + 1))
+    return [number for number, line in enumerate(read(name).splitlines(), 1)
+            if len(line) > COLUMNS and number not in literals]
+
+
+def test_lines_are_read_without_scrolling():
+    names = [name for name in PYTHON_FILES if not name.startswith("tests/fixtures/")]
+    assert {name: found for name, found in ((name, long_lines(name)) for name in names) if found} == {}
 
 
 def test_no_unwanted_words():
@@ -94,7 +124,8 @@ def riddles(text):
     return sorted({name for name in names_in(ast.parse(text)) if RIDDLES & set(name.lower().split("_"))})
 
 
-@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if re.match(r"plugins/(plugin_utils|action|filter)/", name)])
+@pytest.mark.parametrize("name",
+                         [name for name in PYTHON_FILES if re.match(r"plugins/(plugin_utils|action|filter)/", name)])
 def test_identifiers_on_the_controller_name_things(name):
     assert riddles(read(name)) == []
 
@@ -102,10 +133,12 @@ def test_identifiers_on_the_controller_name_things(name):
 def ids_in(text):
     """Ids of checks in the code of a file; its documentation and comments may name some."""
     tree = ast.parse(text)
-    pages = [node.value for node in tree.body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in (
-        "DOCUMENTATION", "EXAMPLES", "RETURN")]
+    pages = [node.value for node in tree.body
+             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in (
+                 "DOCUMENTATION", "EXAMPLES", "RETURN")]
     documented = {id(part) for page in pages for part in ast.walk(page)}
-    return sorted({match.group(0) for part in ast.walk(tree) if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in documented
+    return sorted({match.group(0) for part in ast.walk(tree)
+                   if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in documented
                    for match in CHECK_ID.finditer(part.value)})
 
 
@@ -119,7 +152,8 @@ def test_ids_of_checks_are_found_in_code_and_not_in_documentation():
 
 
 def test_riddles_are_found_in_names_and_not_in_texts():
-    assert riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n") == ["_told", "fate", "said", "told"]
+    assert riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n") == [
+        "_told", "fate", "said", "told"]
 
 
 def catalogue():

@@ -21,7 +21,8 @@ LAYERS = (
     ("script", r"module_utils/_script/.*", {"words", "parse", "rules", "script"}),
     ("conntrack", r"module_utils/_conntrack/.*", {"words", "conntrack"}),
     ("look", r"module_utils/_look/.*", {"words", "host", "parse", "rules", "script", "conntrack", "look"}),
-    ("change", r"module_utils/_change/.*", {"words", "host", "parse", "rules", "script", "conntrack", "look", "change"}),
+    ("change", r"module_utils/_change/.*",
+     {"words", "host", "parse", "rules", "script", "conntrack", "look", "change"}),
     ("archive", r"module_utils/_compile_once", set()),
     ("words", r"module_utils/_(errors|names|versions|module_data)", {"words", "archive"}),
     ("plugin_utils", r"plugin_utils/.*",
@@ -33,13 +34,15 @@ LAYERS = (
 )
 # A collector looks; what changes a machine is for the modules that do.
 CHANGERS = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)")
-MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)|modules/(?!.*(_facts|_audit)$).*")
+MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)|modules/(?!.*(_facts|_audit)"
+                        r"$).*")
 
 # Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
-TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache", "lzma",
-           "multiprocessing", "pathlib", "pty", "runpy", "select", "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess",
-           "tarfile", "tempfile", "urllib", "zipfile"}
-OS_TEXT = {"os.path.basename", "os.path.dirname", "os.path.join", "os.path.normpath", "os.path.split", "os.path.splitext"}
+TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache",
+           "lzma", "multiprocessing", "pathlib", "pty", "runpy", "select", "shutil", "signal", "socket", "sqlite3",
+           "ssl", "subprocess", "tarfile", "tempfile", "urllib", "zipfile"}
+OS_TEXT = {"os.path.basename", "os.path.dirname", "os.path.join", "os.path.normpath", "os.path.split",
+           "os.path.splitext"}
 # module_utils run on Python 3.6, so its standard library is what counts; `__future__` annotations are younger.
 YOUNGER = {"__future__", "dataclasses", "contextvars", "zoneinfo", "graphlib", "tomllib"}
 
@@ -102,7 +105,8 @@ def touches(path):
     """Yield what in a file reaches for the machine without going through a Host."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in ("open", "exec", "eval", "compile", "__import__", "input", "print"):
+        if isinstance(node, ast.Name) and node.id in ("open", "exec", "eval", "compile", "__import__", "input",
+                                                      "print"):
             yield "line %d: %s" % (node.lineno, node.id)
         elif isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
@@ -119,7 +123,8 @@ def each(files):
 
 def test_there_is_something_to_judge():
     layers = {layer_of(key_of(path)) for path in FILES}
-    assert {"host", "parse", "rules", "script", "look", "change", "modules", "plugin_utils", "action", "filter"} <= layers
+    assert {"host", "parse", "rules", "script", "look", "change", "modules", "plugin_utils", "action",
+            "filter"} <= layers
 
 
 @each(FILES)
@@ -160,7 +165,8 @@ def circles(files):
 
 def test_only_the_shell_interpreter_imports_in_a_circle():
     # A script starts commands, and a command may be a shell with a script of its own.
-    assert set(circles(NODE_FILES)) == {"module_utils/_script/" + name for name in ("commands", "foreign", "launchers", "streams", "walk")}
+    assert set(circles(NODE_FILES)) == {"module_utils/_script/" + name
+                                        for name in ("commands", "foreign", "launchers", "streams", "walk")}
 
 
 def test_module_utils_are_rooms():

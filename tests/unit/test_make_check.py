@@ -25,8 +25,10 @@ def test_the_cases_are_shown_as_in_a_report(monkeypatch, capsys):
     shown = capsys.readouterr().out.split("\n\n")
     known = _catalogue.catalogue()["CTRACK015"]
     rows = check.cases.table("CTRACK015")
-    assert [part.splitlines()[0] for part in shown if part] == ["%s (expect: %s)" % (row["name"], row["expect"]) for row in rows]
-    words = {"pass": "  pass  CTRACK015  " + known.title, "skip": "  skip  CTRACK015  " + known.skipped, "unknown": "? ", "fail": "FAIL "}
+    assert [part.splitlines()[0] for part in shown
+            if part] == ["%s (expect: %s)" % (row["name"], row["expect"]) for row in rows]
+    words = {"pass": "  pass  CTRACK015  " + known.title, "skip": "  skip  CTRACK015  " + known.skipped,
+             "unknown": "? ", "fail": "FAIL "}
     for row, part in zip(rows, shown):
         assert words[row["expect"]] in part and known.id in part
         assert ("fix: " in part) == (row["expect"] == "fail")
@@ -49,10 +51,11 @@ def test_what_is_no_check_is_refused_in_one_sentence(monkeypatch, asked, said):
 
 def test_a_check_without_cases(monkeypatch, tmp_path):
     monkeypatch.setattr(check.cases, "TABLES", tmp_path)
-    assert ask(monkeypatch, "CTRACK015") == ("CTRACK015 has no cases: write tests/checks/CTRACK015.yml (docs/adding-a-check.md)", None)
+    assert ask(monkeypatch, "CTRACK015") == ("CTRACK015 has no cases: write tests/checks/CTRACK015.yml "
+                                             "(docs/adding-a-check.md)", None)
 
 
 def test_make_hands_the_id_over():
-    done = subprocess.run(["make", "-n", "--no-print-directory", "check", "ID=CTRACK015"], cwd=str(check.TOP), stdout=subprocess.PIPE,
-                          universal_newlines=True, check=True)
+    done = subprocess.run(["make", "-n", "--no-print-directory", "check", "ID=CTRACK015"], cwd=str(check.TOP),
+                          stdout=subprocess.PIPE, universal_newlines=True, check=True)
     assert "tests/tools/check.py" in done.stdout and "need_packages.sh" not in done.stdout

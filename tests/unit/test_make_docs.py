@@ -34,7 +34,9 @@ def test_the_site_comes_last(asked):
     assert len(asked) == 5 and asked[-1] == ("run", "copy")
 
 
-@pytest.mark.parametrize("words, options", [((), []), (("CHECK=1",), ["--check"]), (tuple(test_all.SETTINGS["docs"]), ["--check", "--site"])])
+@pytest.mark.parametrize("words, options", [((), []), (("CHECK=1",), ["--check"]),
+                                            (tuple(test_all.SETTINGS["docs"]), ["--check", "--site"])])
 def test_make_asks_for_it(words, options):
-    done = subprocess.run(["make", "-n", "--no-print-directory", "docs", *words], cwd=str(TOP), stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    done = subprocess.run(["make", "-n", "--no-print-directory", "docs", *words], cwd=str(TOP), stdout=subprocess.PIPE,
+                          universal_newlines=True, check=True)
     assert next(line for line in done.stdout.splitlines() if "docs.py" in line).split()[2:] == options

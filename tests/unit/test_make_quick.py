@@ -18,7 +18,8 @@ ENTRY = "- {id: %s, title: %s}\n"
 
 
 def git(folder, *arguments):
-    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *arguments], cwd=str(folder), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *arguments], cwd=str(folder), check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def clone(tmp_path):
     git(tmp_path, "commit", "-qm", "work")
     (tmp_path / "edited").write_text("x", encoding="utf-8")
     (tmp_path / "new file").write_text("x", encoding="utf-8")
-    (catalogue / "a.yml").write_text(ENTRY % ("A001", "as it is") + ENTRY % ("A002", "new") + ENTRY % ("A003", "new"), encoding="utf-8")
+    (catalogue / "a.yml").write_text(ENTRY % ("A001", "as it is") + ENTRY % ("A002", "new") + ENTRY % ("A003", "new"),
+                                     encoding="utf-8")
     git(tmp_path, "checkout", "-q", "main", "--", "stays")
     return tmp_path
 
@@ -47,7 +49,8 @@ def clone(tmp_path):
 def test_what_differs(clone):
     base = changes.base_of("main", clone)
     path = changes.CATALOGUE / "a.yml"
-    assert [str(name) for name in changes.changed_files(base, clone)] == ["committed", "edited", "gone", "new file", str(path)]
+    assert [str(name)
+            for name in changes.changed_files(base, clone)] == ["committed", "edited", "gone", "new file", str(path)]
     assert changes.changed_checks(path, base, clone) == ["A002", "A003"]
     assert changes.changed_checks(changes.CATALOGUE / "gone.yml", base, clone) == []
 
@@ -76,11 +79,13 @@ def test_a_file_has_its_tests(monkeypatch, name, tests):
 
 def test_tests_that_changed_come_first(monkeypatch):
     names = "plugins/module_utils/_names.py", "tests/unit/test_make_quick.py"
-    assert plan(monkeypatch, *names).tests == ["tests/unit/test_make_quick.py", "tests/unit/plugins/module_utils/test__names.py"]
+    assert plan(monkeypatch, *names).tests == ["tests/unit/test_make_quick.py",
+                                               "tests/unit/plugins/module_utils/test__names.py"]
 
 
 def test_a_check_has_its_cases(monkeypatch):
-    found = plan(monkeypatch, "roles/node_policy/files/checks/ipvs.yml", "tests/checks/KMOD001.yml", checks=["IPVS001", "IPVS999"])
+    found = plan(monkeypatch, "roles/node_policy/files/checks/ipvs.yml", "tests/checks/KMOD001.yml",
+                 checks=["IPVS001", "IPVS999"])
     assert found == quick.Plan([quick.OF_CATALOGUE], ["IPVS001", "KMOD001"], True, True, [])
 
 
@@ -89,24 +94,28 @@ def test_the_helper_of_all_cases_means_all_cases(monkeypatch):
     assert quick.CHECKS in found.tests and found.checks == []
 
 
-@pytest.mark.parametrize("name, documented, linted", [
-    ("plugins/modules/conntrack.py", True, False), ("roles/node_gate/meta/argument_specs.yml", True, True),
-    ("roles/node_gate/tasks/main.yml", False, True), ("changelogs/fragments/a.yml", True, False), ("docs/backends.md", False, False),
-])
+@pytest.mark.parametrize(
+    "name, documented, linted", [
+        ("plugins/modules/conntrack.py", True, False), ("roles/node_gate/meta/argument_specs.yml", True, True),
+        ("roles/node_gate/tasks/main.yml", False, True), ("changelogs/fragments/a.yml", True, False),
+        ("docs/backends.md", False, False),
+    ])
 def test_pages_and_ansible_lint_where_they_read_it(monkeypatch, name, documented, linted):
     found = plan(monkeypatch, name)
     assert (found.documented, found.ansible_lint) == (documented, linted)
 
 
 def test_what_has_no_tests_is_told(monkeypatch):
-    assert plan(monkeypatch, "Makefile", "roles/node_gate/tasks/main.yml").untested == ["Makefile", "roles/node_gate/tasks/main.yml"]
+    assert plan(monkeypatch, "Makefile",
+                "roles/node_gate/tasks/main.yml").untested == ["Makefile", "roles/node_gate/tasks/main.yml"]
 
 
 @pytest.mark.parametrize("seconds, words", [("100", "2 passed"), ("0", "1 passed, 1 skipped")])
 def test_no_test_begins_after_the_end(tmp_path, seconds, words):
     (tmp_path / "test_two.py").write_text("def test_a():\n    pass\ndef test_b():\n    pass\n", encoding="utf-8")
-    done = subprocess.run([sys.executable, str(TOP / "tests/tools/pytest_until.py"), seconds, "-q", "-p", "no:cacheprovider", str(tmp_path)],
-                          stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    done = subprocess.run([sys.executable, str(TOP / "tests/tools/pytest_until.py"), seconds, "-q", "-p",
+                           "no:cacheprovider", str(tmp_path)], stdout=subprocess.PIPE, universal_newlines=True,
+                          check=False)
     assert words in done.stdout and done.returncode == 0
 
 
@@ -130,10 +139,13 @@ def started(monkeypatch, tmp_path):
 
 
 def test_what_is_left_out_is_told(monkeypatch, capsys, started):
-    monkeypatch.setattr(quick, "changed_files", lambda _base: [pathlib.PurePath(name) for name in ("Makefile", "plugins/module_utils/_names.py")])
+    monkeypatch.setattr(quick, "changed_files",
+                        lambda _base: [pathlib.PurePath(name)
+                                       for name in ("Makefile", "plugins/module_utils/_names.py")])
     assert quick.main() == 0 and sorted(started, key=str) == [False, ["tests/unit/plugins/module_utils/test__names.py"]]
     told = {line.partition(" left out: ")[0].strip(): line for line in capsys.readouterr().out.splitlines()[1:]}
-    assert list(told) == ["other Pythons and ansible-cores", "ansible-lint", "pages", "Makefile", "sanity, build, site, bench and molecule"]
+    assert list(told) == ["other Pythons and ansible-cores", "ansible-lint", "pages", "Makefile",
+                          "sanity, build, site, bench and molecule"]
     assert told["Makefile"].endswith("no unit tests belong to this")
 
 

@@ -36,7 +36,8 @@ MAKEFILE = "".join("%s:\n\t@./%s.sh\n" % (part, part) for part, _minutes in (*te
 def clone(tmp_path):
     """A clone whose parts are scripts; each passes unless the test writes another."""
     (tmp_path / "tests").mkdir()
-    shutil.copytree(str(TOP / "tests/tools"), str(tmp_path / "tests/tools"), ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(str(TOP / "tests/tools"), str(tmp_path / "tests/tools"),
+                    ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     for part, _minutes in (*test_all.PARTS, test_all.BESIDE):
         script(tmp_path, part, PASSES)
@@ -50,8 +51,9 @@ def script(clone, part, text):
 
 def run(clone, **variables):
     env = {name: value for name, value in os.environ.items() if name != test_all.LIMIT}
-    return subprocess.Popen([sys.executable, "tests/tools/test_all.py"], cwd=str(clone), env=dict(env, PYTHONDONTWRITEBYTECODE="1", **variables),
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    return subprocess.Popen([sys.executable, "tests/tools/test_all.py"], cwd=str(clone),
+                            env=dict(env, PYTHONDONTWRITEBYTECODE="1", **variables), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
 
 
 def wait_for(process, *paths):
@@ -80,7 +82,8 @@ def test_all_parts_run_and_are_summed_up(clone):
     assert process.returncode == 1, output
     assert "docs ended with status" in output and re.search(r"^6 passed, 1 failed$", output, re.MULTILINE), output
     # The next run estimates with what this one took; a part that failed may have ended early.
-    assert set(json.loads((clone / ".cache/test-seconds.json").read_text())) == {"lint", "unit", "build", "bench", "sanity", "molecule"}
+    assert set(json.loads((clone / ".cache/test-seconds.json").read_text())) == {"lint", "unit", "build", "bench",
+                                                                                 "sanity", "molecule"}
 
 
 def test_a_run_of_a_person_has_no_clock(in_clone, capsys):
@@ -151,7 +154,8 @@ def test_what_runs_what_is_left_and_an_estimate_are_shown(in_clone, capsys):
     clock.now = 0
     test_all.Run(limit=85, clock=clock).all()
     lines = [line for line in "".join(shown).splitlines() if line.startswith("-- after")]
-    assert lines[-1].startswith("-- after 3 min: molecule (0 of about 44 min, scenario hooks, 3 of 7), unit (0 of about 20 min, scenario"), lines
+    assert lines[-1].startswith("-- after 3 min: molecule (0 of about 44 min, scenario hooks, 3 of 7), unit (0 of "
+                                "about 20 min, scenario"), lines
     assert re.search(r" left: docs, build, bench, sanity; about \d+ min to go, limit 85 min$", lines[-1]), lines
     # One a minute, however often the clock is read.
     assert len(lines) <= 4, lines
@@ -172,7 +176,8 @@ def test_the_estimate(done, running, left, seconds):
 
 
 def test_a_part_that_hangs_is_seen():
-    assert progress.running_words("unit", 2700, 1200, 540, None) == "unit (45 min, expected about 20 min, no output for 9 min)"
+    assert progress.running_words("unit", 2700, 1200, 540,
+                                  None) == "unit (45 min, expected about 20 min, no output for 9 min)"
     assert progress.running_words("unit", 540, 1200, 20, None) == "unit (9 of about 20 min)"
 
 

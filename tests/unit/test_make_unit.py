@@ -25,15 +25,17 @@ def ask(monkeypatch, status, **words):
     return unit_some.main(), given[0]
 
 
-@pytest.mark.parametrize("words, given", [
-    ({"T": NAMES, "K": "normalise"}, [NAMES, "-k", "normalise"]),
-    ({"T": NAMES + "::test_x"}, [NAMES + "::test_x"]),
-    ({"T": "plugins/module_utils/_names.py"}, [NAMES]),
-    ({"T": "tests/unit/plugins/filter"}, ["tests/unit/plugins/filter"]),
-    ({"T": str(TOP / NAMES)}, [NAMES]),
-    ({"T": NAMES + " plugins/plugin_utils/_kinds/equals.py"}, [NAMES, "tests/unit/plugins/plugin_utils/test__kinds.py"]),
-    ({"K": "CTRACK015"}, ["tests/unit", "-k", "CTRACK015"]),
-])
+@pytest.mark.parametrize("words, given",
+                         [
+                             ({"T": NAMES, "K": "normalise"}, [NAMES, "-k", "normalise"]),
+                             ({"T": NAMES + "::test_x"}, [NAMES + "::test_x"]),
+                             ({"T": "plugins/module_utils/_names.py"}, [NAMES]),
+                             ({"T": "tests/unit/plugins/filter"}, ["tests/unit/plugins/filter"]),
+                             ({"T": str(TOP / NAMES)}, [NAMES]),
+                             ({"T": NAMES + " plugins/plugin_utils/_kinds/equals.py"},
+                              [NAMES, "tests/unit/plugins/plugin_utils/test__kinds.py"]),
+                             ({"K": "CTRACK015"}, ["tests/unit", "-k", "CTRACK015"]),
+                         ])
 def test_what_runs(monkeypatch, words, given):
     assert ask(monkeypatch, 0, **words) == (0, given)
 
@@ -51,30 +53,36 @@ def test_a_wrong_path_is_refused_in_one_sentence(monkeypatch, word, said):
 
 
 def test_a_word_that_no_test_has_in_its_name(monkeypatch):
-    assert ask(monkeypatch, unit_some.NO_TESTS, T=NAMES, K="xyzzy")[0] == "K=xyzzy: no test of %s has this in its name" % NAMES
+    assert ask(monkeypatch, unit_some.NO_TESTS, T=NAMES,
+               K="xyzzy")[0] == "K=xyzzy: no test of %s has this in its name" % NAMES
 
 
 def test_pytest_says_whether_they_pass(tmp_path):
     for name, line in (("passes", "pass"), ("fails", "assert False")):
         (tmp_path / ("test_%s.py" % name)).write_text("def test_it():\n    %s\n" % line, encoding="utf-8")
-    assert [unit_some.run([str(tmp_path / name)], *options) for name, options in (
-        ("test_passes.py", ()), ("test_fails.py", ()), ("test_passes.py", ("-k", "xyzzy")))] == [0, 1, unit_some.NO_TESTS]
+    assert [unit_some.run([str(tmp_path / name)], *options)
+            for name, options in (
+                ("test_passes.py", ()), ("test_fails.py", ()),
+                ("test_passes.py", ("-k", "xyzzy")))] == [0, 1, unit_some.NO_TESTS]
 
 
 @pytest.mark.parametrize("words, some", [((), False), (("T=x",), True), (("K=x",), True)])
 def test_packages_are_for_all_tests(words, some):
-    done = subprocess.run(["make", "-n", "--no-print-directory", "unit", *words], cwd=str(TOP), stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    done = subprocess.run(["make", "-n", "--no-print-directory", "unit", *words], cwd=str(TOP), stdout=subprocess.PIPE,
+                          universal_newlines=True, check=True)
     assert ("unit_some.py" in done.stdout, "need_packages.sh" in done.stdout) == (some, not some)
 
 
 @pytest.fixture
 def tree(tmp_path):
     files = {
-        "plugins/a/_host.py": "", "plugins/a/_host_walk.py": "", "plugins/a/_deep.py": "", "plugins/a/_middle.py": "from . import _deep\n",
-        "plugins/a/_used.py": "", "plugins/a/_alone.py": "", "plugins/a/kinds/one.py": "", "plugins/a/kinds/two.py": "",
-        "plugins/b/look.py": "from ..a._middle import thing\n",
-        "tests/unit/plugins/a/test__host.py": "", "tests/unit/plugins/a/test__host_far.py": "", "tests/unit/plugins/a/test__host_walk_links.py": "",
-        "tests/unit/plugins/a/test_kinds.py": "", "tests/unit/plugins/b/test_look.py": "", "tests/unit/plugins/b/test_others.py": "",
+        "plugins/a/_host.py": "", "plugins/a/_host_walk.py": "", "plugins/a/_deep.py": "",
+        "plugins/a/_middle.py": "from . import _deep\n", "plugins/a/_used.py": "", "plugins/a/_alone.py": "",
+        "plugins/a/kinds/one.py": "", "plugins/a/kinds/two.py": "",
+        "plugins/b/look.py": "from ..a._middle import thing\n", "tests/unit/plugins/a/test__host.py": "",
+        "tests/unit/plugins/a/test__host_far.py": "", "tests/unit/plugins/a/test__host_walk_links.py": "",
+        "tests/unit/plugins/a/test_kinds.py": "", "tests/unit/plugins/b/test_look.py": "",
+        "tests/unit/plugins/b/test_others.py": "",
         "tests/unit/test_uses.py": "from ansible_collections.kubenode.netfilter.plugins.a._used import thing\n",
     }
     for name, text in files.items():
@@ -99,5 +107,6 @@ def test_the_tests_of_a_file(tree, source, tests):
 
 
 def test_every_source_has_tests():
-    sources = [path.relative_to(TOP) for folder in ("module_utils", "plugin_utils") for path in (TOP / "plugins" / folder).rglob("*.py")]
+    sources = [path.relative_to(TOP) for folder in ("module_utils", "plugin_utils")
+               for path in (TOP / "plugins" / folder).rglob("*.py")]
     assert [str(source) for source in sources if not mirror.tests_of(source)] == []

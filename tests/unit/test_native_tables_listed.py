@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables of dumps: what the real nft lists of the tables that a live node is judged by, as text and as JSON, in bundles."""
+"""Native nft tables of dumps: what the real nft lists of the tables that a live node is judged by, as text and as JSON,
+in bundles."""
 
 import functools
 import json
@@ -20,7 +21,8 @@ from node_processes import needs_root, python_path
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import nft_native
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
 
 pytestmark = needs_root
 LIST = """\
@@ -39,15 +41,19 @@ print(json.dumps([open("/proc/net/fib_trie").read(), found]))
 FORMS = ("text", "json")
 DROPPING = live.chain("forward", 0, policy="drop")
 COUNTED = re.compile(" and to [0-9]+ others")
-MANY = "".join("table inet t%02d { chain own { type filter hook forward priority 0; } }\n" % number for number in range(50))
+MANY = "".join("table inet t%02d { chain own { type filter hook forward priority 0; } }\n" % number
+               for number in range(50))
 
 
 @functools.lru_cache(maxsize=None)
 def listings(mode, *tables):
-    """(addresses of the node as /proc has them, [[nft's text, nft's JSON, iptables-save and ip6tables-save if any]])."""
-    process = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LIST], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, PYTHONPATH=python_path()))
-    given = {"tables": live.broken_into_lines(tables), "kube": live.kube(mode), "mode": mode, "own": live.kube_cluster.NODE_IP["ipv4"]}
+    """(addresses of the node as /proc has them, [[nft's text, nft's JSON, iptables-save and ip6tables-save if
+    any]])."""
+    process = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LIST],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, PYTHONPATH=python_path()))
+    given = {"tables": live.broken_into_lines(tables), "kube": live.kube(mode), "mode": mode,
+             "own": live.kube_cluster.NODE_IP["ipv4"]}
     out = process.communicate(json.dumps(given).encode())[0]
     assert process.returncode == 0
     return json.loads(out.decode("utf-8"))
@@ -84,7 +90,8 @@ def looks(path, mode, tables, form):
 def test_a_listing_is_told_as_its_node_is(tmp_path, mode, form):
     tables = [table for _kind, table in live.HARMFUL]
     for (kind, table), here, there in zip(live.HARMFUL, looks(tmp_path, mode, tables, form), live.looks(mode, *tables)):
-        assert [found[:3] for found in here] == [tuple(found[:3]) for found in there] and here[0][0] == kind, (table, here, there)
+        assert [found[:3] for found in here] == [tuple(found[:3])
+                                                 for found in there] and here[0][0] == kind, (table, here, there)
         # The set nodeport-ips tells the IPv6 address of a node too, which this one does not have.
         alike = [[COUNTED.sub("", found[4]) for found in rows] for rows in (here, there)]
         assert alike[0] == alike[1]
@@ -97,7 +104,8 @@ def test_what_only_looks_like_it(tmp_path, mode, form):
     # In JSON nft 1.0.6 prints the family or the name of a table in place of its flags.
     dormant = [rows for table, rows in found if "dormant" in table]
     assert [(table, rows) for table, rows in found if rows and "dormant" not in table] == []
-    assert [[row[:2] for row in rows] for rows in dormant] == [[("unjudged_table", "inet guard")] if form == "json" else []]
+    assert [[row[:2] for row in rows]
+            for rows in dormant] == [[("unjudged_table", "inet guard")] if form == "json" else []]
 
 
 @pytest.mark.parametrize("mode, form", [("nftables", "text"), ("nftables", "json"), ("iptables", "text")])
@@ -113,16 +121,19 @@ def test_a_listing_alone(tmp_path, mode, form):
 def test_a_listing_that_does_not_tell_the_services(tmp_path):
     """Of targets of iptables nft prints the name alone in JSON."""
     rows, findings = told(tmp_path, {"nft": listings("iptables", DROPPING)[1][0][1]}, "iptables")
-    assert [(row[:2], row[4]) for row in rows] == [(("unjudged_table", "inet guard"), "the Services of this node are not known")]
+    assert [(row[:2], row[4])
+            for row in rows] == [(("unjudged_table", "inet guard"), "the Services of this node are not known")]
     assert "table inet guard" in unknown_in(findings)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_that_breaks_off_has_its_name(tmp_path, form):
     _trie, [[text, as_json, four, six]] = listings("iptables", DROPPING)
-    printed = text[:text.index("table inet guard")] + text[text.index("table inet guard"):][:90] if form == "text" else as_json[:-40]
+    printed = (text[:text.index("table inet guard")] + text[text.index("table inet guard"):][:90]
+               if form == "text" else as_json[:-40])
     rows, findings = told(tmp_path, {"nft": printed, "save-4": four, "save-6": six}, "iptables")
-    assert [(row[:3], row[4]) for row in rows] == [(("unjudged_table", "inet guard", ""), "this table has no end in its listing")]
+    assert [(row[:3], row[4])
+            for row in rows] == [(("unjudged_table", "inet guard", ""), "this table has no end in its listing")]
     assert not bundles.told(findings, "fail") and "table inet guard" in unknown_in(findings)
     # The whole of it in another file counts.
     rows, _findings = told(tmp_path / "both", {"a": printed, "b": text, "save-4": four, "save-6": six}, "iptables")
@@ -133,7 +144,8 @@ def test_fifty_tables(tmp_path):
     rows, _findings = told(tmp_path, {"nft": listings("nftables", MANY)[1][0][0]}, "nftables")
     section = collect_iptables_chains(Host("/"), {"place": "live", "kernel_release": ""}, {
         "src": [str(tmp_path / "nft")], "proxy_mode": "nftables", "max_offenders": 50})
-    assert [row[:2] for row in rows_of(section)] == [("unjudged_table", "inet t%02d" % number) for number in range(16, 50)]
+    assert [row[:2] for row in rows_of(section)] == [("unjudged_table", "inet t%02d" % number)
+                                                     for number in range(16, 50)]
     assert rows == rows_of(section)[:5]
 
 
@@ -152,24 +164,29 @@ def test_rules_of_a_file_are_not_those_of_the_machine_that_reads_it(tmp_path):
               live.chain("forward", 0, "ip daddr %s reject" % live.WEB.endpoints[0].address)]
     found = []
     for number, (_text, as_json, *saved) in enumerate(listings("iptables", *tables)[1]):
-        files = bundles.folder(tmp_path / str(number), dict({"nft": as_json}, **{"save-%d" % index: dump for index, dump in enumerate(saved)}))
+        files = bundles.folder(tmp_path / str(number),
+                               dict({"nft": as_json}, **{"save-%d" % index: dump for index, dump in enumerate(saved)}))
         section = collect_iptables_chains(Host("/"), {"place": "live", "kernel_release": ""}, {
             "src": [str(path) for path in sorted(files.iterdir())], "proxy_mode": "iptables"})
         found.append(rows_of(section)[0][:2])
-    assert found == [("unexpected_drop", "inet guard"), ("unjudged_table", "ip guard"), ("unexpected_drop", "inet guard")]
+    assert found == [("unexpected_drop", "inet guard"), ("unjudged_table", "ip guard"),
+                     ("unexpected_drop", "inet guard")]
 
 
 def test_tables_without_those_of_kube_proxy(tmp_path):
     text = listings("nftables", DROPPING)[1][0][0]
     rows, findings = told(tmp_path, {"nft": text[text.index("table inet guard"):]}, "iptables")
-    assert [(row[:2], row[4]) for row in rows] == [(("unjudged_table", "inet guard"), "the Services of this node are not known")]
+    assert [(row[:2], row[4])
+            for row in rows] == [(("unjudged_table", "inet guard"), "the Services of this node are not known")]
     assert not bundles.told(findings, "fail") and "CHAIN001" not in bundles.told(findings, "pass")
 
 
 def test_what_is_not_known_of_json_is_not_passed_over(tmp_path):
-    drop = {"rule": {"family": "inet", "table": "guard", "chain": "own", "expr": [{"somethingnew": {}}, {"drop": None}]}}
+    drop = {"rule": {"family": "inet", "table": "guard", "chain": "own",
+                     "expr": [{"somethingnew": {}}, {"drop": None}]}}
     strange = {"rule": {"family": "inet", "table": "guard", "chain": "own", "expr": [{"jump": {"target": "\ud800"}}]}}
-    other = {"set": {"family": "inet", "table": "guard", "name": "some", "type": "ipv4_addr", "elem": [{"somethingnew": {}}]}}
+    other = {"set": {"family": "inet", "table": "guard", "name": "some", "type": "ipv4_addr",
+                     "elem": [{"somethingnew": {}}]}}
     rows = []
     for number, added in enumerate((drop, other, strange)):
         told_json = json.loads(listings("nftables", live.chain("forward", 0))[1][0][1])

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test node keeps of the sources that Ansible sends: compiled once, taken again where the source is the same, compiled as ever where it is not."""
+"""What a test node keeps of the sources that Ansible sends: compiled once, taken again where the source is the same,
+compiled as ever where it is not."""
 
 import io
 import pathlib
@@ -42,8 +43,8 @@ def python(node, program):
     """Run a program as that node's Python does, which reads the .pth file first."""
     assert (node / sources.AT_START[0]).read_text().splitlines() == ["/" + sources.PLACE, "import compiled_sources"]
     program = "import site; site.addsitedir(%r); %s" % (str((node / sources.AT_START[0]).parent), program)
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(node / sources.PLACE)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(node / sources.PLACE)},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
     return done.stdout.strip()
 
@@ -52,11 +53,13 @@ def said(node, text):
     """What a module of this text says when it is imported from an archive on that node."""
     with zipfile.ZipFile(str(node / "sent.zip"), "w") as sent:
         sent.writestr("subject.py", text)
-    return python(node, "import sys; sys.path.insert(0, %r); import subject; print(subject.said)" % str(node / "sent.zip"))
+    return python(node,
+                  "import sys; sys.path.insert(0, %r); import subject; print(subject.said)" % str(node / "sent.zip"))
 
 
 def compile_all(node):
-    python(node, "import runpy; runpy.run_path(%r, run_name='__main__')" % str(node / sources.PLACE / "compiled_sources.py"))
+    python(node,
+           "import runpy; runpy.run_path(%r, run_name='__main__')" % str(node / sources.PLACE / "compiled_sources.py"))
     return sorted((node / sources.PLACE / "code").iterdir())
 
 

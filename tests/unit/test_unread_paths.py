@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each path that a healthy node and many broken ones are read from is denied, removed, emptied, cut, replaced: nothing turns green by that.
+"""Each path that a healthy node and many broken ones are read from is denied, removed, emptied, cut, replaced: nothing
+turns green by that.
 
 `KUBENODE_ROBUST=1` damages every path in every way, which takes minutes; else a sample does, by a seed that is printed.
 """
@@ -32,22 +33,27 @@ CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
 BAD = ("fail", "unknown")
 
 
-# Why a finding may go when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be unknown instead, or None).
-# Besides these there is one rule: of the files that a broken node has and the healthy one has not, the fault goes with what is removed,
-# emptied, cut or replaced (_is_the_fault).
+# Why a finding may go when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be unknown
+# instead, or None). Besides these there is one rule: of the files that a broken node has and the healthy one has not,
+# the fault goes with what is removed, emptied, cut or replaced (_is_the_fault).
 RIGHT = (
-    ("who starts the commands, or the program that reads them, is not there, or masked by an empty file, so nobody does",
-     CHANGED, r"/usr(/lib(/systemd(/system(/[\w-]+\.(service|timer|target))?)?)?|/bin(/cloud-init)?|/sbin(/[\w-]+)?)?"
-              r"|/etc(/nftables\.conf|/systemd(/system(/default\.target|/multi-user\.target\.wants(/.*)?)?)?)?", r"HOOK00\d", None),
-    ("a file that nobody may execute is no program of the node", ("denied",), r"/usr/(s?bin/)[\w-]+", r"HOOK001|BACKEND00\d|XLOCK002", None),
-    ("what only some versions need is not claimed where no kubelet tells its own", CHANGED + ("denied",), r"/usr(/bin(/kubelet)?)?",
-     r"KPROXY001|CHAIN001", None),
-    ("a program that is not there is of no backend", CHANGED, r"/etc(/alternatives(/.*)?)?|/usr(/sbin(/(ip6?|x)tables[\w-]*)?)?",
-     r"BACKEND00\d|XLOCK002", None),
-    ("what a kernel lacks cannot be kept from being loaded, and KMOD001, KMOD009 or KMOD013 fail instead", CHANGED, r"/lib(/modules(/.*)?)?",
-     r"KMOD00[2-7]|KMOD01[0-46]|CTRACK011", None),
-    ("what is not listed is not stopped at boot, and KMOD002 fails instead", CHANGED, r"/etc/modules-load\.d(/k8s\.conf)?", r"KMOD007", "KMOD002"),
-    ("where the running kernel is not known the next one is judged", UNSEEN + CHANGED, r"/proc(/sys(/kernel(/osrelease)?)?)?", r"KMOD009", "KMOD001"),
+    ("who starts the commands, or the program that reads them, is not there, or masked by an empty file, so nobody "
+     "does", CHANGED,
+     r"/usr(/lib(/systemd(/system(/[\w-]+\.(service|timer|target))?)?)?|/bin(/cloud-init)?|/sbin(/[\w-]+)?)?"
+     r"|/etc(/nftables\.conf|/systemd(/system(/default\.target|/multi-user\.target\.wants(/.*)?)?)?)?", r"HOOK00\d",
+     None),
+    ("a file that nobody may execute is no program of the node", ("denied",), r"/usr/(s?bin/)[\w-]+",
+     r"HOOK001|BACKEND00\d|XLOCK002", None),
+    ("what only some versions need is not claimed where no kubelet tells its own", CHANGED + ("denied",),
+     r"/usr(/bin(/kubelet)?)?", r"KPROXY001|CHAIN001", None),
+    ("a program that is not there is of no backend", CHANGED,
+     r"/etc(/alternatives(/.*)?)?|/usr(/sbin(/(ip6?|x)tables[\w-]*)?)?", r"BACKEND00\d|XLOCK002", None),
+    ("what a kernel lacks cannot be kept from being loaded, and KMOD001, KMOD009 or KMOD013 fail instead", CHANGED,
+     r"/lib(/modules(/.*)?)?", r"KMOD00[2-7]|KMOD01[0-46]|CTRACK011", None),
+    ("what is not listed is not stopped at boot, and KMOD002 fails instead", CHANGED,
+     r"/etc/modules-load\.d(/k8s\.conf)?", r"KMOD007", "KMOD002"),
+    ("where the running kernel is not known the next one is judged", UNSEEN + CHANGED,
+     r"/proc(/sys(/kernel(/osrelease)?)?)?", r"KMOD009", "KMOD001"),
     ("a tree without /proc is no live node", CHANGED, r"/proc", r"CTRACK0(06|13|18)|KMOD009|XLOCK002", None),
     ("a process that is gone, or has another name, is not the one", CHANGED, r"/proc/\d+(/comm)?",
      r"CHAIN001|IPVS004|KMOD001|KMOD014|BACKEND008|HOOK020", None),
@@ -57,22 +63,24 @@ RIGHT = (
     ("a line of sysctl.d for a module that is loaded later, or is gone, changes nothing", CHANGED,
      r"/etc/modules-load\.d(/k8s\.conf)?|/lib(/modules(/.*)?)?", r"CTRACK0(06|18)", "CTRACK011"),
     ("what is not in sysctl.d is overruled by nobody", CHANGED, r"/etc/sysctl\.d(/k8s\.conf)?", r"CTRACK01[28]", None),
-    ("a kube-proxy whose configuration is empty runs in the default mode", ("emptied", "cut"), r"/var/lib/kube-proxy/config\.conf",
-     r"KMOD001|KMOD014", None),
-    ("whether kube-proxy has the last word is asked by CTRACK007", UNSEEN + CHANGED, r"/(proc|var)(/.*)?", r"CTRACK0(06|13|18)", "CTRACK007"),
+    ("a kube-proxy whose configuration is empty runs in the default mode", ("emptied", "cut"),
+     r"/var/lib/kube-proxy/config\.conf", r"KMOD001|KMOD014", None),
+    ("whether kube-proxy has the last word is asked by CTRACK007", UNSEEN + CHANGED, r"/(proc|var)(/.*)?",
+     r"CTRACK0(06|13|18)", "CTRACK007"),
 )
 
 
 def _is_the_fault(change, path, damage):
     """Whether `path` is a file of the fault, or a folder or a link on the way to one."""
-    return damage in CHANGED and any(("/" + each + "/").startswith(path + "/") or path.startswith("/" + each + "/") for each in change)
+    return damage in CHANGED and any(("/" + each + "/").startswith(path + "/") or path.startswith("/" + each + "/")
+                                     for each in change)
 
 
 def _is_right(change, path, damage, check, bad):
     """`bad` are the checks that fail or are unknown now."""
     return _is_the_fault(change, path, damage) or any(
-        damage in damages and re.match("(?:%s)\\Z" % paths, path) and re.match("(?:%s)\\Z" % checks, check) and (instead is None or instead in bad)
-        for _reason, damages, paths, checks, instead in RIGHT)
+        damage in damages and re.match("(?:%s)\\Z" % paths, path) and re.match("(?:%s)\\Z" % checks, check)
+        and (instead is None or instead in bad) for _reason, damages, paths, checks, instead in RIGHT)
 
 
 @contextlib.contextmanager
@@ -88,7 +96,8 @@ def _bad(findings):
 
 
 def _turned(name, source):
-    """(["path, damage: check"] of all that turns green for one broken node, how many cases were tried); `source` picks a sample, None takes all."""
+    """(["path, damage: check"] of all that turns green for one broken node, how many cases were tried); `source` picks
+    a sample, None takes all."""
     change, expected = BROKEN[name]
     found = []
     with unpacked(HEALTHY, change) as root:
@@ -97,18 +106,21 @@ def _turned(name, source):
         if missed:
             found.append("not seen at all: %s" % ", ".join(sorted(missed)))
         bad = _bad(before)
-        asked = sorted(bad.union(row[4] for row in RIGHT if row[4] and any(re.match("(?:%s)\\Z" % row[3], check) for check in bad)))
+        asked = sorted(bad.union(row[4] for row in RIGHT
+                                 if row[4] and any(re.match("(?:%s)\\Z" % row[3], check) for check in bad)))
         cases = _cases(root, bad, source)
         for path, damage in cases:
             with damaged_trees.damaged(root, path, damage):
                 now = _bad(whole_nodes.findings(root, asked))
-            found += ["%s, %s: %s" % (path, damage, check) for check in sorted(bad - now) if not _is_right(change, path, damage, check, now)]
+            found += ["%s, %s: %s" % (path, damage, check) for check in sorted(bad - now)
+                      if not _is_right(change, path, damage, check, now)]
     return found, len(cases)
 
 
 def _cases(root, checks, source):
     chosen = [CHECKS[name] for name in sorted(checks)]
-    paths = damaged_trees.paths_read(root, whole_nodes.AnsweringNode(root), lambda host: whole_nodes.judged(host, chosen))
+    paths = damaged_trees.paths_read(root, whole_nodes.AnsweringNode(root),
+                                     lambda host: whole_nodes.judged(host, chosen))
     cases = [(path, damage) for path in paths for damage in damaged_trees.damages_of(root, path)]
     return cases if source is None else source.sample(cases, min(DAMAGES, len(cases)))
 

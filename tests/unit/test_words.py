@@ -19,10 +19,12 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 GENERATED = {"checks.md", "damage.md", "benchmarks.md"}
 PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *TOP.glob("roles/*/README.md"),
                 *(path for path in TOP.glob("docs/*.md") if path.name not in GENERATED)])
-PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments") for path in TOP.glob("plugins/%s/*.py" % folder))
+PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
+                 for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
 DEFAULTS = sorted(TOP.glob("roles/*/defaults/**/*.yml"))
-TASKS = sorted([*TOP.glob("roles/node_*/tasks/*.yml"), *TOP.glob("molecule/*/*.yml"), *TOP.glob("molecule/*/tasks/*.yml")])
+TASKS = sorted([*TOP.glob("roles/node_*/tasks/*.yml"), *TOP.glob("molecule/*/*.yml"),
+                *TOP.glob("molecule/*/tasks/*.yml")])
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
 NO_MESSAGES = {"shell/command_text.py", "shell/grammar.py", "doc_fragments/common.py", "conntrack/files.py"}
 FRAGMENTS = sorted(TOP.glob("changelogs/fragments/*.yml"))
@@ -32,7 +34,8 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def page_text(text):
-    """A page without fenced and indented blocks, code spans and the targets of links, but with the comments of the blocks."""
+    """A page without fenced and indented blocks, code spans and the targets of links, but with the comments of the
+    blocks."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"^ {4}.*? # (.*)$", text, re.MULTILINE)
     text = re.sub(r"(?<=\n\n)(?: {4}.*\n+)+", "", text)
@@ -54,7 +57,8 @@ def described(value):
 
 def plugin_text(path):
     """Descriptions of all blocks of documentation, and the comments of the examples."""
-    for name, text in re.findall(r'^ *([A-Z]+) = r"""(.*?)"""', path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+    for name, text in re.findall(r'^ *([A-Z]+) = r"""(.*?)"""', path.read_text(encoding="utf-8"),
+                                 re.MULTILINE | re.DOTALL):
         if name == "EXAMPLES":
             yield from re.findall(r"^\s*# (.*)$", text, re.MULTILINE)
         else:
@@ -88,7 +92,8 @@ def texts(path):
     return sum(data.values(), []) if path in FRAGMENTS else list(described(data))
 
 
-@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + TASKS + FRAGMENTS + PLUGINS, ids=lambda path: str(path.relative_to(TOP)))
+@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + TASKS + FRAGMENTS + PLUGINS,
+                         ids=lambda path: str(path.relative_to(TOP)))
 def test_no_text_has_a_banned_word(path):
     # Scenarios have files of plain data, which name no task.
     assert texts(path) or path.parent.parent.name == "molecule"
@@ -98,7 +103,8 @@ def test_no_text_has_a_banned_word(path):
 def test_words_are_found_in_texts_and_not_in_code():
     page = "A page says\n`yields`, [way](fate.md) and what\nis left.\n\n    nobody else  # told\n\nEnd\n"
     assert banned([page_text(page)]) == ["says", "way", "what is", "told"]
-    tasks = [{"name": "What was told", "block": [{"name": "Nobody looks", "some.module": {"name": "fate"}}], "always": [{"meta": "else"}]}]
+    tasks = [{"name": "What was told", "block": [{"name": "Nobody looks", "some.module": {"name": "fate"}}],
+              "always": [{"meta": "else"}]}]
     assert banned(task_names(tasks)) == ["told", "Nobody"]
     assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
 
@@ -108,17 +114,19 @@ def messages(text):
     tree = ast.parse(text)
     pages = [node.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
              and getattr(node.targets[0], "id", None) in ("DOCUMENTATION", "EXAMPLES", "RETURN")]
-    bodies = [node.body[0] for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body]
+    bodies = [node.body[0] for node in ast.walk(tree)
+              if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body]
     documented = {id(node.value) for node in bodies if isinstance(node, ast.Expr)} | {id(page) for page in pages}
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-            and id(node) not in documented]
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and " " in node.value and id(node) not in documented]
 
 
-@pytest.mark.parametrize("path", [path for path in sorted(TOP.glob("plugins/**/*.py")) if "/".join(path.parts[-2:]) not in NO_MESSAGES],
-                         ids=lambda path: str(path.relative_to(TOP)))
+@pytest.mark.parametrize("path", [path for path in sorted(TOP.glob("plugins/**/*.py")) if "/".join(path.parts[-2:])
+                                  not in NO_MESSAGES], ids=lambda path: str(path.relative_to(TOP)))
 def test_no_message_has_a_banned_word(path):
     assert banned(messages(path.read_text(encoding="utf-8"))) == []
 
 
 def test_messages_are_found_and_documentation_is_not():
-    assert messages("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == ["somebody did it"]
+    assert messages("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == [
+        "somebody did it"]

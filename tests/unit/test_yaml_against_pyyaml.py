@@ -13,23 +13,29 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import LIST, MAP, NOTHING, Document, parse_yaml, plain_value
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import (LIST, MAP, NOTHING,
+                                                                                                Document, parse_yaml,
+                                                                                                plain_value)
 
 TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 
-WORDS = ["iptables -F", "a: b", "# no comment", "x # y", "- z", "it's", 'say "hi"', "", " blank ", "tab\there", "two\nlines\n", "one\n\n  deeper\nlast",
-         "[x]", "{y}", "50%", "@reboot", "&a", "*b", "!c", "|", ">", "a\\b", "*/5 * * * * root x", "sh -c 'iptables -F; echo \"x\"'", "e\u00e9",
-         "long " * 30, "\n", "key:", "?", "-", "~", "null", "1.5", "x\\", "'", '"', ":x", "a:b", "trailing\\\nback"]
+WORDS = ["iptables -F", "a: b", "# no comment", "x # y", "- z", "it's", 'say "hi"', "", " blank ", "tab\there",
+         "two\nlines\n", "one\n\n  deeper\nlast", "[x]", "{y}", "50%", "@reboot", "&a", "*b", "!c", "|", ">", "a\\b",
+         "*/5 * * * * root x", "sh -c 'iptables -F; echo \"x\"'", "e\u00e9", "long " * 30, "\n", "key:", "?", "-", "~",
+         "null", "1.5", "x\\", "'", '"', ":x", "a:b", "trailing\\\nback"]
 SCALARS = st.sampled_from(WORDS) | st.text(alphabet="ab :#-'\"\\\n[]{},&*!|>%@?", max_size=30)
 KEYS = st.sampled_from(["runcmd", "path", "a b", "x:y", "'q'", "-k", "1"])
-TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, min_size=1, max_size=4) | st.dictionaries(KEYS, inner, min_size=1, max_size=4), max_leaves=12)
+TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, min_size=1, max_size=4)
+                     | st.dictionaries(KEYS, inner, min_size=1, max_size=4), max_leaves=12)
 # Unprintable and other line breaks are not what people write.
-STYLES = st.fixed_dictionaries({
-    "default_style": st.sampled_from([None, "'", '"', "|", ">"]), "default_flow_style": st.sampled_from([None, True, False]),
-    "width": st.sampled_from([20, 80, 1000]), "indent": st.sampled_from([2, 4, 8]), "allow_unicode": st.booleans(),
-    "explicit_start": st.booleans(), "line_break": st.sampled_from(["\n", "\r\n"])})
+STYLES = st.fixed_dictionaries(
+    {
+        "default_style": st.sampled_from([None, "'", '"', "|", ">"]), "default_flow_style": st.sampled_from(
+            [None, True, False]), "width": st.sampled_from([20, 80, 1000]), "indent": st.sampled_from([2, 4, 8]),
+        "allow_unicode": st.booleans(), "explicit_start": st.booleans(), "line_break": st.sampled_from(["\n", "\r\n"])})
 
-PLAIN = {"default_style": None, "default_flow_style": None, "width": 80, "indent": 2, "allow_unicode": True, "explicit_start": False, "line_break": "\n"}
+PLAIN = {"default_style": None, "default_flow_style": None, "width": 80, "indent": 2, "allow_unicode": True,
+         "explicit_start": False, "line_break": "\n"}
 
 
 class Texts(yaml.SafeLoader):
@@ -53,7 +59,8 @@ def plain(node):
 
 @pytest.mark.robust(documents=TREES_TRIED)
 @settings(max_examples=TREES_TRIED, deadline=None)
-@example({"runcmd": {"runcmd": "::\\ :"}}, dict(PLAIN, width=20))  # A backslash at the end of a line joins only between double quotes.
+# A backslash at the end of a line joins only between double quotes.
+@example({"runcmd": {"runcmd": "::\\ :"}}, dict(PLAIN, width=20))
 @given(TREES, STYLES)
 def test_what_a_program_writes(tree, style):
     text = yaml.safe_dump(tree, **style)
@@ -62,8 +69,8 @@ def test_what_a_program_writes(tree, style):
     assert found.problem is None or "? " in text, (found.problem, text)
 
 
-LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "key:", "- 'quoted'", "# comment", "", "- [a, b]", "key: >-", "- - x",
-         "  - y", "other: \"x\"", "    sub: 1", "- a  # tail", "key: {a: b}"]
+LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "key:", "- 'quoted'", "# comment", "",
+         "- [a, b]", "key: >-", "- - x", "  - y", "other: \"x\"", "    sub: 1", "- a  # tail", "key: {a: b}"]
 
 
 @pytest.mark.robust(documents=LINES_TRIED)
@@ -72,7 +79,8 @@ def test_what_people_write():
     seed, taken = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0
     for number in range(LINES_TRIED):
         source = random.Random("%s %d" % (seed, number))
-        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(LINES) for _line in range(source.randint(1, 7))) + "\n"
+        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(LINES)
+                         for _line in range(source.randint(1, 7))) + "\n"
         try:
             wanted = yaml.load(text, Loader=Texts)
         except yaml.YAMLError:
@@ -83,10 +91,12 @@ def test_what_people_write():
     assert taken > 500, "seed %s" % seed
 
 
-ODD_LINES = LINES + ["{a: b, 'c': [d, e]}", "key: {", "  'a': b,", "  c: d }", "}", "'key': v", "\"key\": v", "key: &x value", "other: *x", "- *x", "key: &y",
-                     "<<: *y", "? key", ": value", "key: {a: *x}", "[a, b]: c", "&z key: v", "key: !!int \"5\"", "key: 'a' b", "key: [a] b", "{\"a\":1}",
-                     "key: a: b", "\tkey: v", "- - &x z", "key: [a, {b: c}, ]", "key: [", "key: *x # tail", "key: |2-", "--- ", "...", "%YAML 1.1", "key: @a",
-                     "key: {a: \"b\", c}", "key: {a: -1, b: - }", "key: \"a # b\" # c", "x: <<", "? ", "key: >+", "key: [::1]:1", "key: ::1"]
+ODD_LINES = LINES + ["{a: b, 'c': [d, e]}", "key: {", "  'a': b,", "  c: d }", "}", "'key': v", "\"key\": v",
+                     "key: &x value", "other: *x", "- *x", "key: &y", "<<: *y", "? key", ": value", "key: {a: *x}",
+                     "[a, b]: c", "&z key: v", "key: !!int \"5\"", "key: 'a' b", "key: [a] b", "{\"a\":1}", "key: a: b",
+                     "\tkey: v", "- - &x z", "key: [a, {b: c}, ]", "key: [", "key: *x # tail", "key: |2-", "--- ",
+                     "...", "%YAML 1.1", "key: @a", "key: {a: \"b\", c}", "key: {a: -1, b: - }", "key: \"a # b\" # c",
+                     "x: <<", "? ", "key: >+", "key: [::1]:1", "key: ::1"]
 
 
 @pytest.mark.robust(documents=LINES_TRIED)
@@ -95,7 +105,8 @@ def test_what_is_not_known_is_not_taken_for_something():
     seed, taken, known = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0, 0
     for number in range(LINES_TRIED):
         source = random.Random("%s odd %d" % (seed, number))
-        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(ODD_LINES) for _line in range(source.randint(1, 7))) + "\n"
+        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(ODD_LINES)
+                         for _line in range(source.randint(1, 7))) + "\n"
         ours = first(text)
         try:
             wanted = next(iter(yaml.load_all(text, Loader=Texts)), "")
@@ -108,11 +119,15 @@ def test_what_is_not_known_is_not_taken_for_something():
 
 
 # What kubelet, kube-proxy and k3s are configured with; the types of YAML 1.1 and of yaml.v2 are the same for these.
-FIELDS = st.sampled_from(["kind", "mode", "conntrack", "maxPerCore", "ipvs", "kubelet-arg", "port", "<", "x y", "clusterCIDR"])
-VALUES = st.none() | st.booleans() | st.integers(-10 ** 9, 10 ** 9) | st.sampled_from([
-    "ipvs", "10.244.0.0/16,fd00::/56", "24h0m0s", "0.0.0.0:10249", "[::1]:10249", "true", "", "null", "0", "on", "port=10260", "a: b", "# c", "*", "~"])
-CONFIGURATIONS = st.dictionaries(FIELDS, st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
-                                                      max_leaves=10), min_size=1, max_size=5)
+FIELDS = st.sampled_from(["kind", "mode", "conntrack", "maxPerCore", "ipvs", "kubelet-arg", "port", "<", "x y",
+                          "clusterCIDR"])
+VALUES = st.none() | st.booleans() | st.integers(-10 ** 9, 10 ** 9) | st.sampled_from(
+    [
+        "ipvs", "10.244.0.0/16,fd00::/56", "24h0m0s", "0.0.0.0:10249", "[::1]:10249", "true", "", "null", "0", "on",
+        "port=10260", "a: b", "# c", "*", "~"])
+CONFIGURATIONS = st.dictionaries(FIELDS, st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3)
+                                                      | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=10),
+                                 min_size=1, max_size=5)
 
 
 @pytest.mark.robust(documents=TREES_TRIED)
@@ -122,7 +137,8 @@ def test_configurations_have_the_same_values_with_their_types(trees, style, inde
     shared = dict(trees[0], shared=trees[-1], again=[trees[-1], trees[-1]])  # A program writes an anchor and aliases.
     style = dict(style, default_style=None)
     for text in (yaml.safe_dump_all(trees, **style), yaml.safe_dump(shared, **style),
-                 "".join("---\n%s\n" % json.dumps(tree, indent=indent) for tree in trees), json.dumps(trees[0], separators=(",", ":"))):
+                 "".join("---\n%s\n" % json.dumps(tree, indent=indent) for tree in trees),
+                 json.dumps(trees[0], separators=(",", ":"))):
         # PyYAML takes no tab ahead of a line in brackets, which JSON has.
         wanted = list(yaml.safe_load_all(text.replace("\t", " ")))
         found = parse_yaml((u"\ufeff" if marked else "") + text)
@@ -130,8 +146,8 @@ def test_configurations_have_the_same_values_with_their_types(trees, style, inde
         assert json.dumps([plain_value(each.root, 9) for each in found]) == json.dumps(wanted), text
 
 
-MERGES = ["a: &a {x: 1, y: 2}", "b: &b", "  y: 3", "  z: 4", "c:", "  <<: *a", "  <<: [*b, *a]", "  x: 5", "d: {<<: *b, y: 6}", "e: {z: 7, <<: *b}", "<<: *a",
-          "f: [*a, {<<: *b}]", "g: *a", "  <<: *gone"]
+MERGES = ["a: &a {x: 1, y: 2}", "b: &b", "  y: 3", "  z: 4", "c:", "  <<: *a", "  <<: [*b, *a]", "  x: 5",
+          "d: {<<: *b, y: 6}", "e: {z: 7, <<: *b}", "<<: *a", "f: [*a, {<<: *b}]", "g: *a", "  <<: *gone"]
 
 
 @pytest.mark.robust(documents=LINES_TRIED)

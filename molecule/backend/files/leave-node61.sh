@@ -1,5 +1,6 @@
 #!/bin/sh
-# nft is in use. In legacy lie the rules of an earlier time, a firewall of the site, and kube-router, whose chains look like kube-proxy's.
+# nft is in use. In legacy lie the rules of an earlier time, a firewall of the site, and kube-router, whose chains look
+# like kube-proxy's.
 set -eu
 for name in kubelet.v4 kube-proxy.v4; do text "$name" | iptables-legacy-restore --noflush; done
 text kubelet.v6 | ip6tables-legacy-restore --noflush

@@ -1,6 +1,6 @@
 #!/bin/sh
-# legacy is in use. In nft lie the rules of an earlier time, and a firewall that drops new connections: one to ssh gets in by a rule in a
-# chain of kube-proxy alone, so it is cut with that chain.
+# legacy is in use. In nft lie the rules of an earlier time, and a firewall that drops new connections: one to ssh gets
+# in by a rule in a chain of kube-proxy alone, so it is cut with that chain.
 set -eu
 for name in kubelet.v4 kube-proxy.v4; do text "$name" | iptables-nft-restore --noflush; done
 text kubelet.v6 | ip6tables-nft-restore --noflush

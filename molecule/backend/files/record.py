@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print as JSON what a change of backends may have touched: the groups of alternatives, the rules of both backends without counters, the boot."""
+"""Print as JSON what a change of backends may have touched: the groups of alternatives, the rules of both backends
+without counters, the boot."""
 
 import json
 import os
@@ -12,7 +13,8 @@ GROUPS = ("iptables", "ip6tables", "arptables", "ebtables")
 
 
 def output(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True, check=False).stdout
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True,
+                          check=False).stdout
 
 
 def groups():
@@ -31,7 +33,8 @@ def rules():
     for names, program in (("ip_tables_names", "iptables-legacy-save"), ("ip6_tables_names", "ip6tables-legacy-save")):
         if os.path.exists("/proc/net/" + names) and open("/proc/net/" + names).read():
             programs.append(program)
-    return {program: [re.sub(r"\[\d+:\d+\]$", "", line) for line in output(program).splitlines() if not line.startswith("#")] for program in programs}
+    return {program: [re.sub(r"\[\d+:\d+\]$", "", line) for line in output(program).splitlines()
+                      if not line.startswith("#")] for program in programs}
 
 
 print(json.dumps({"groups": groups(), "rules": rules(), "boot": open("/proc/sys/kernel/random/boot_id").read()}))

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write DIR/NAME.sh for each script beside this file: before what it does, how it gets the stand-ins and rules of a small cluster.
+"""Write DIR/NAME.sh for each script beside this file: before what it does, how it gets the stand-ins and rules of a
+small cluster.
 
     write_scripts.py DIR
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is refused changes nothing, a reboot moves the rules, a cleaning touches nobody else's, and what cuts the access comes back."""
+"""What is refused changes nothing, a reboot moves the rules, a cleaning touches nobody else's, and what cuts the access
+comes back."""
 
 import json
 import os
@@ -15,7 +16,8 @@ testinfra_hosts = ["local://"]
 FOLDER = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"])
 CLUSTER = {"node61": ("nft", "legacy"), "node612": ("legacy", "nft")}
 NODES = [node for node in ("node61", "node612", "node72") if (FOLDER / ("parted-%s.json" % node)).exists()]
-OWN = (r"KUBE-(IPTABLES-HINT|KUBELET-CANARY|PROXY-CANARY|FIREWALL|SERVICES|EXTERNAL-SERVICES|NODEPORTS|FORWARD|PROXY-FIREWALL|MARK-MASQ|"
+OWN = (r"KUBE-(IPTABLES-HINT|KUBELET-CANARY|PROXY-CANARY|FIREWALL|SERVICES|EXTERNAL-SERVICES|NODEPORTS|FORWARD|PROXY-"
+       r"FIREWALL|MARK-MASQ|"
        r"POSTROUTING|(SVC|SEP|EXT|SVL|FW)-[A-Z2-7]{16})")
 # A chain of kubelet or kube-proxy, a rule in it, or a jump to it; what a comment says counts for nothing.
 LINE = re.compile("^(:|-A )%s |.* -[jg] %s$" % (OWN, OWN))
@@ -82,7 +84,8 @@ def test_the_rules_moved_through_a_reboot(node):
     assert not held("migrated", node, old)
     assert set(held("parted", node, old)) == set(held("migrated", node, target))
     assert not [row for row in findings("migrated", node) if row["check"].startswith("BACKEND")]
-    assert not {"CHAIN001", "CHAIN003", "CHAIN004"} & {row["check"] for row in findings("migrated", node) + findings("migrated", node, "unknown")}
+    assert not {"CHAIN001", "CHAIN003", "CHAIN004"} & {row["check"] for row in findings("migrated", node)
+                                                       + findings("migrated", node, "unknown")}
 
 
 @fresh_node
@@ -98,10 +101,12 @@ def test_leftovers_are_cleaned_and_nothing_else(node):
     # What is left of the other backend is what others had there, line by line and in order.
     kept = [(program, line) for program, line in rules("left", node, old) if not LINE.match(line)]
     assert rules("cleaned", node, old) == kept
-    assert [line for _program, line in kept if "KUBE-POD-FW-" in line] and [line for _program, line in kept if "203.0.113.66" in line]
+    assert [line for _program, line in kept
+            if "KUBE-POD-FW-" in line] and [line for _program, line in kept if "203.0.113.66" in line]
     assert record("cleaned", node)["boot"] == record("left", node)["boot"]
     # The site's own firewall and kube-router are told of, as they were; kube-proxy is not.
-    left = [row["subject"] + row["observed"] for row in findings("cleaned", node) if row["check"] in ("BACKEND003", "CHAIN014")]
+    left = [row["subject"] + row["observed"] for row in findings("cleaned", node)
+            if row["check"] in ("BACKEND003", "CHAIN014")]
     assert left and not [text for text in left if re.search(OWN, text) or "rules of Kubernetes" in text]
 
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The same connections once more, now that there is room: all of them open, and what was dropped before and afterwards is kept.
+# The same connections once more, now that there is room: all of them open, and what was dropped before and afterwards
+# is kept.
 set -eu
 flows=/usr/local/lib/stand-in/flows
 systemctl stop flows-open

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Connections between two namespaces, through this one, fill a table that somebody made small; kube-proxy puts back whatever the limit is raised to.
-# ssh is left out of the table, or nobody could look.
+# Connections between two namespaces, through this one, fill a table that somebody made small; kube-proxy puts back
+# whatever the limit is raised to. ssh is left out of the table, or nobody could look.
 configure 1.30.4 8192 16384
 echo 'net.netfilter.nf_conntrack_max = 1024' > /etc/sysctl.d/99-site.conf
 modprobe nf_conntrack

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Three who write the limit at a boot, one after the other: two files of sysctl.d and ufw. Their lines come too early for br_netfilter, which
-# docker loads, and for nf_conntrack, which ufw loads. kube-proxy is told to leave the limit alone.
+# Three who write the limit at a boot, one after the other: two files of sysctl.d and ufw. Their lines come too early
+# for br_netfilter, which docker loads, and for nf_conntrack, which ufw loads. kube-proxy is told to leave the limit
+# alone.
 configure 1.34.1 0 0
 cat > /etc/sysctl.d/99-team.conf <<'CONF'
 net.netfilter.nf_conntrack_max = 32768

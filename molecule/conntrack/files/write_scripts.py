@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write DIR/setup-NODE.sh for each node: a script that puts all of node/ on it and then does what setup-NODE.sh beside this says.
+"""Write DIR/setup-NODE.sh for each node: a script that puts all of node/ on it and then does what setup-NODE.sh beside
+this says.
 
     write_scripts.py DIR
 
@@ -15,7 +16,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def script(setup):
-    cases = ["%s) cat <<'TEXT' ;;\n%sTEXT\n" % (path.name, path.read_text()) for path in sorted((HERE / "node").iterdir())]
+    cases = ["%s) cat <<'TEXT' ;;\n%sTEXT\n" % (path.name, path.read_text())
+             for path in sorted((HERE / "node").iterdir())]
     put = 'text() {\ncase $1 in\n%sesac\n}\nput() { text "$3" > "$2"; chmod "$1" "$2"; }\n' % "".join(cases)
     return "#!/bin/sh\n" + put + (HERE / "install.sh").read_text() + setup.read_text()
 

@@ -31,7 +31,8 @@ rm /run/gap
 
 # Rules: a jump that leads to all Services is gone, and kube-proxy notices nothing.
 case $1 in
-    node61 | node612) iptables -t nat -D PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES ;;
+    node61 | node612) iptables -t nat -D PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES \
+        ;;
 esac
 
 # Backends: somebody switched the programs under a running cluster, on one node those of one family alone.

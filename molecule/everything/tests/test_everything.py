@@ -5,9 +5,10 @@
 
 import pytest
 
-# What prepare broke, as the beginning of the id of a check that must fail. That two nodes use two backends shows only when their kubelet,
-# which lost its chains, is restarted.
-BROKEN = {"node61": ["KMOD", "CHAIN", "HOOK", "CTRACK"], "node612": ["KMOD", "CHAIN", "HOOK", "CTRACK"], "node72": ["KMOD", "HOOK", "BACKEND", "CTRACK"]}
+# What prepare broke, as the beginning of the id of a check that must fail. That two nodes use two backends shows only
+# when their kubelet, which lost its chains, is restarted.
+BROKEN = {"node61": ["KMOD", "CHAIN", "HOOK", "CTRACK"], "node612": ["KMOD", "CHAIN", "HOOK", "CTRACK"],
+          "node72": ["KMOD", "HOOK", "BACKEND", "CTRACK"]}
 
 
 def test_every_damage_was_found(findings, node):
@@ -25,6 +26,7 @@ def test_the_rules_are_in_one_backend_and_the_services_lead_to_their_endpoints(h
     used, other = ("legacy", "nft") if node == "node612" else ("nft", "legacy")
     assert "-j KUBE-SERVICES" in host.check_output("iptables-save -t nat")
     assert "(%s" % {"nft": "nf_tables", "legacy": "legacy"}[used] in host.check_output("iptables --version")
-    names = host.file("/proc/net/ip_tables_names").content_string.split() if host.file("/proc/net/ip_tables_names").exists else []
+    names = (host.file("/proc/net/ip_tables_names").content_string.split()
+             if host.file("/proc/net/ip_tables_names").exists else [])
     assert "KUBE-" not in (host.run("iptables-legacy-save").stdout if other == "legacy" and names else "")
     assert "KUBE-" not in (host.run("iptables-nft-save").stdout if other == "nft" else "")

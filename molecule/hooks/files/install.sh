@@ -13,7 +13,9 @@ put 0755 /usr/bin/kubelet kubelet
 put 0755 /usr/bin/kube-proxy kube-proxy
 put 0644 /usr/local/sbin/watch-chains watch-chains
 for unit in kubelet kube-proxy watch-chains; do put 0644 "/etc/systemd/system/$unit.service" "$unit.service"; done
-for text in kubelet.v4 kubelet.v6 kube-proxy.v4 kube-proxy.v6 metrics; do put 0644 "/var/lib/stand-in/$text" "$text"; done
+for text in kubelet.v4 kubelet.v6 kube-proxy.v4 kube-proxy.v6 metrics; do
+    put 0644 "/var/lib/stand-in/$text" "$text"
+done
 # kube-proxy looks first whether these are there; its stand-in does not, and kubelet's adds them.
 sed -i '/-j KUBE-FIREWALL$/d' /var/lib/stand-in/kube-proxy.v4
 systemctl daemon-reload

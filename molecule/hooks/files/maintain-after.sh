@@ -1,5 +1,6 @@
 #!/bin/sh
-# Maintenance, what the package's scriptlet does after an upgrade, and an administrator who insists; each may be refused.
+# Maintenance, what the package's scriptlet does after an upgrade, and an administrator who insists; each may be
+# refused.
 set -eu
 cp --archive /etc/systemd/scripts /var/lib/stand-in/scripts.fixed
 rm -f /var/log/watch-chains /run/maintained

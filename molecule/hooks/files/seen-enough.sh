@@ -1,5 +1,6 @@
 #!/bin/sh
-# After the boot: whatever starts has started, and the watcher has looked often since. It takes a whole processor, so it ends here.
+# After the boot: whatever starts has started, and the watcher has looked often since. It takes a whole processor, so it
+# ends here.
 set -eu
 systemctl is-system-running --wait > /dev/null || true
 looks() { awk '/"began"/ { seen = 0 } /"looks": 100,/ { seen = 1 } END { exit !seen }' /var/log/watch-chains; }

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write FILE: a script that puts all of node/ and the rules of a small cluster on a node, as install.sh or the scripts named say.
+"""Write FILE: a script that puts all of node/ and the rules of a small cluster on a node, as install.sh or the scripts
+named say.
 
     write_script.py FILE [SCRIPT ...]
 
@@ -21,10 +22,12 @@ VERSION = (1, 34)
 
 
 def rules():
-    """{name: input of iptables-restore}: kube-proxy's first synchronisation and kubelet's initialisation, each of both families."""
+    """{name: input of iptables-restore}: kube-proxy's first synchronisation and kubelet's initialisation, each of both
+    families."""
     cluster = kube_cluster.plain_cluster("ipv4", 3, 2)
     return {"kubelet.v4": initialisation("ipv4", cluster), "kubelet.v6": initialisation("ipv6", cluster),
-            "kube-proxy.v4": synchronisation("ipv4", cluster), "kube-proxy.v6": synchronisation("ipv6", kube_cluster.cluster("ipv6", []))}
+            "kube-proxy.v4": synchronisation("ipv4", cluster),
+            "kube-proxy.v6": synchronisation("ipv6", kube_cluster.cluster("ipv6", []))}
 
 
 def synchronisation(family, cluster):

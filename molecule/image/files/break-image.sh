@@ -1,6 +1,6 @@
 #!/bin/sh
-# Both kernels lose a module to a rule; only one loses a file. A service of the site flushes when it is started or stopped. One of the two
-# families is switched to the other backend.
+# Both kernels lose a module to a rule; only one loses a file. A service of the site flushes when it is started or
+# stopped. One of the two families is switched to the other backend.
 set -eu
 tree=$1
 printf 'install xt_comment /bin/true\n' > "$tree/etc/modprobe.d/site.conf"

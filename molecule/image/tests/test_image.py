@@ -38,9 +38,10 @@ def failing(label, name):
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_breakage_is_found(name):
     # Checks about modules and sysctls that nobody listed for the boot yet are not about what prepare broke.
-    found = {(check, subject) for check, subject in failing("audit", name) if check not in ("KMOD005", "KMOD006", "CTRACK016")}
-    assert found == {("KMOD002", "xt_comment"), ("KMOD010", "xt_statistic"), ("HOOK002", "/etc/systemd/system/site-firewall.service"),
-                     ("BACKEND002", "iptables and ip6tables")}
+    found = {(check, subject) for check, subject in failing("audit", name)
+             if check not in ("KMOD005", "KMOD006", "CTRACK016")}
+    assert found == {("KMOD002", "xt_comment"), ("KMOD010", "xt_statistic"),
+                     ("HOOK002", "/etc/systemd/system/site-firewall.service"), ("BACKEND002", "iptables and ip6tables")}
 
 
 def test_both_connections_see_the_same():
@@ -67,7 +68,8 @@ def test_hardening_writes_the_boot_list_lifts_the_block_and_stops_the_flush(host
 
 
 def test_hardening_switches_the_family_as_the_tool_of_the_image_would(host):
-    links = {path: entry[0] for path, entry in snapshot("again")["files"].items() if path.startswith("etc/alternatives/ip6tables")}
+    links = {path: entry[0] for path, entry in snapshot("again")["files"].items()
+             if path.startswith("etc/alternatives/ip6tables")}
     assert {path.rpartition("/")[2]: target for path, target in links.items() if not path.endswith(".gz")} == {
         "ip6tables" + part: "/usr/sbin/ip6tables-nft" + part for part in ("", "-save", "-restore")}
     shown = host.run("chroot %s update-alternatives --query ip6tables" % (FOLDER / "tree"))

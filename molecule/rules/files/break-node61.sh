@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rules of iptables mode in the nft backend, one jump of them deleted; rules of an earlier time in the legacy backend; and the lock of
-# that one held by a program that does not let go, with a writer behind it.
+# Rules of iptables mode in the nft backend, one jump of them deleted; rules of an earlier time in the legacy backend;
+# and the lock of that one held by a program that does not let go, with a writer behind it.
 set -eu
 rules | iptables-nft-restore --noflush
 rules6 | ip6tables-nft-restore --noflush

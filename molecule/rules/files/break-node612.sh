@@ -1,5 +1,6 @@
 #!/bin/sh
-# All that ipvs mode keeps: ipsets, rules, virtual servers, addresses. One virtual server has no real one, one address is gone.
+# All that ipvs mode keeps: ipsets, rules, virtual servers, addresses. One virtual server has no real one, one address
+# is gone.
 set -eu
 ipsets | ipset restore
 rules | iptables-nft-restore --noflush

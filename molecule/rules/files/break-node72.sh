@@ -1,5 +1,6 @@
 #!/bin/sh
-# The table of nftables mode, without the base chain that leads to the Services and without the refusal for one that has no endpoint.
+# The table of nftables mode, without the base chain that leads to the Services and without the refusal for one that has
+# no endpoint.
 set -eu
 rules | iptables-nft-restore --noflush
 rules6 | ip6tables-nft-restore --noflush

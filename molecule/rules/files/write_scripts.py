@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write DIR/NODE.sh: the texts a node gets as shell functions, before what its own script beside this file does with them.
+"""Write DIR/NODE.sh: the texts a node gets as shell functions, before what its own script beside this file does with
+them.
 
     write_scripts.py DIR
 
@@ -51,10 +52,11 @@ def texts():
     nodes = {
         "node61": {"rules": rules("iptables", kube_cluster.every_kind("ipv4")),
                    "old_rules": rules("iptables", small, (1, 30), with_kubelet=False)},
-        "node612": {"rules": rules("ipvs", small), "ipsets": kube_ipvs.ipset_input(small) + kube_ipvs.ipset_input(other),
-                    "virtual_servers": virtual_servers(small),
-                    "addresses": "".join("address add %s/32 dev kube-ipvs0\n" % service.address for service in small.services)},
-        "node72": {"rules": rules(None, small), "tables": kube_nft.table(small, "1.34").text() + kube_nft.table(other, "1.34").text()},
+        "node612": {"rules": rules("ipvs", small), "ipsets": kube_ipvs.ipset_input(small)
+                    + kube_ipvs.ipset_input(other), "virtual_servers": virtual_servers(small), "addresses": "".join(
+                        "address add %s/32 dev kube-ipvs0\n" % service.address for service in small.services)},
+        "node72": {"rules": rules(None, small),
+                   "tables": kube_nft.table(small, "1.34").text() + kube_nft.table(other, "1.34").text()},
     }
     for node, mode in (("node61", "iptables"), ("node612", "ipvs"), ("node72", None)):
         nodes[node].update(rules6=rules(mode, other), metrics=METRICS.read_text())

@@ -16,9 +16,11 @@ NOT_LOADED = {"node61": {"nfnetlink"}, "node612": set(), "node72": {"ip_tables",
 # (check, subject) of what prepare damaged, with a pattern of what the finding must tell.
 BROKEN = {
     "node61": {
-        ("BACKEND003", "nft and legacy rules"): r"IPv4 rules of Kubernetes are in both backends: \d+ in nft, \d+ in legacy",
+        ("BACKEND003",
+         "nft and legacy rules"): r"IPv4 rules of Kubernetes are in both backends: \d+ in nft, \d+ in legacy",
         ("CHAIN001", "ipv4 nft nat PREROUTING: KUBE-SERVICES: nothing leads from PREROUTING to it"): r"missing",
-        ("CHAIN014", "ipv4 legacy filter KUBE-FORWARD"): r"chains of kube-proxy with rules, while kube-proxy has rules in nft, too",
+        ("CHAIN014",
+         "ipv4 legacy filter KUBE-FORWARD"): r"chains of kube-proxy with rules, while kube-proxy has rules in nft, too",
         ("XLOCK003", "the xtables lock"): r"held by flock for [\d.]+ s",
     },
     "node612": {
@@ -72,4 +74,5 @@ def test_the_look_did_not_wait_for_the_lock(snapshot, node):
 def test_the_snapshots_saw_what_there_was_to_see(snapshot, node):
     rules = snapshot("broken")["rules"]
     seen = {name for name, text in rules.items() if text}
-    assert seen >= {"node61": {"nft", "iptables-legacy-save"}, "node612": {"nft", "ip_vs", "ipset"}, "node72": {"nft"}}[node]
+    assert seen >= {"node61": {"nft", "iptables-legacy-save"}, "node612": {"nft", "ip_vs", "ipset"},
+                    "node72": {"nft"}}[node]

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Changes of files that can be undone byte for byte, and the record of them. PRIVATE to the collection.
 
-Backups are written first, then the record, then the changes. So whatever a run is killed at, the record names every file that may have
-been changed, what it was before, and everything it may be now; a file that is anything else was changed by somebody else since.
+Backups are written first, then the record, then the changes. So whatever a run is killed at, the record names every
+file that may have been changed, what it was before, and everything it may be now; a file that is anything else was
+changed by somebody else since.
 """
 
 import collections
@@ -23,8 +24,8 @@ Contents = collections.namedtuple("Contents", "entries folders more")
 
 
 class FileChange:
-    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings back, where that is not
-    `before`. `unit` is whose drop-in it is."""
+    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings
+    back, where that is not `before`. `unit` is whose drop-in it is."""
 
     def __init__(self, path, before, after, unit=None, mode=0o644, original=None):
         self.path = path
@@ -52,7 +53,8 @@ class FileChange:
 
     def entry(self, former):
         """What the record holds about it; of a file that was changed before, what it was before that."""
-        ours = former is not None and self.before is not None and host_write.digest(self.before) in former.get("after", ())
+        ours = (former is not None and self.before is not None
+                and host_write.digest(self.before) in former.get("after", ()))
         return {
             "kind": "file", "unit": self.unit, "before": former["before"] if ours else _digest(self.original),
             "after": sorted(set(former["after"] if ours else ()) | {_digest(self.after)}, key=str),
@@ -60,7 +62,8 @@ class FileChange:
 
 
 class Record:
-    """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the module always writes to."""
+    """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the
+    module always writes to."""
 
     folder = None
     places = ()
@@ -79,8 +82,9 @@ class Record:
         try:
             held = json.loads(self.text)
             if isinstance(held.get("schema"), int) and held["schema"] > _SCHEMA:
-                raise _errors.ChangeFailed("%s has schema %d, which this version does not read; use the version that wrote it" % (
-                    self.path, held["schema"]))
+                raise _errors.ChangeFailed("%s has schema %d, which this version does not read; use the version that "
+                                           "wrote it" % (
+                                               self.path, held["schema"]))
             if not all(self.is_sound(path, entry) for path, entry in held["changed"].items()):
                 raise ValueError(self.path)
             if not all(path.startswith("/") for path in held["folders"]):
@@ -88,7 +92,8 @@ class Record:
             return Contents(dict(held["changed"]), list(held["folders"]), self.read_more(held))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _errors.ChangeFailed(
-                "%s is damaged, so what was changed is not known; move it away to go on without undoing" % self.path) from error
+                "%s is damaged, so what was changed is not known; move it away to go on without undoing"
+                % self.path) from error
 
     # What the records of some modules hold besides files.
 
@@ -98,16 +103,20 @@ class Record:
 
     def is_sound(self, path, entry):
         """Whether an entry is one that this module makes."""
-        return path.startswith("/") and entry["kind"] == "file" and isinstance(entry["before"], (str, type(None))) and isinstance(entry["after"], list)
+        return (path.startswith("/") and entry["kind"] == "file" and isinstance(entry["before"], (str, type(None)))
+                and isinstance(entry["after"], list))
 
     def undone(self, path, entry):
-        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it since."""
+        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it
+        since."""
         now = host_write.read_exactly(self._host, path)
         if _digest(now) == entry["before"]:
             return []  # A run was killed before it got there.
         if _digest(now) not in entry["after"]:
-            raise _errors.ChangeFailed("it was %s since%s" % (
-                "removed" if now is None else "changed", "; its former content is in " + self._backup_path(entry["before"]) if entry["before"] else ""))
+            raise _errors.ChangeFailed(
+                "it was %s since%s" % (
+                    "removed" if now is None else "changed",
+                    "; its former content is in " + self._backup_path(entry["before"]) if entry["before"] else ""))
         return [FileChange(path, now, self.backup_of(entry["before"]) if entry["before"] else None, entry["unit"])]
 
     def has_more(self, more):
@@ -177,7 +186,8 @@ class Record:
         return "%s/%s" % (self.backups, digest)
 
     def leftovers(self, contents, changes=()):
-        """What killed runs left: backups and halves of files that `contents` do not name, and directories of the record without one."""
+        """What killed runs left: backups and halves of files that `contents` do not name, and directories of the record
+        without one."""
         found = self.unnamed(contents) + apart.leftovers(self._host, self.worked_in(changes))
         if self.text is None and self.text_of(contents) is None:
             found += [folder for folder in self.own_folders() + [self.folder, STATE] if self._is_emptied(folder, found)]
@@ -196,12 +206,14 @@ class Record:
         """Whether nothing is in a directory but what is in `gone`, and our own directories of which that is true."""
         inside = ["%s/%s" % (folder, name) for name in self._host.list_dir(folder)[1]]
         return self._host.is_dir(folder) and all(
-            path in gone or (path in self.own_folders() + [self.folder] and self._is_emptied(path, gone)) for path in inside)
+            path in gone or (path in self.own_folders() + [self.folder] and self._is_emptied(path, gone))
+            for path in inside)
 
     def worked_in(self, changes):
         """Directories in which a run may have been killed."""
         paths = [change.path for change in changes] + list(self.entries)
-        return set([self.folder, self.backups] + list(self.places) + [host_write.folder_of(self._host, path) for path in paths])
+        return set([self.folder,
+                    self.backups] + list(self.places) + [host_write.folder_of(self._host, path) for path in paths])
 
     # What is done.
 
@@ -233,7 +245,8 @@ class Record:
             host_write.replace(self._host, path, text, 0o600)
 
     def make_all(self, changes, contents):
-        """All changes with their record, or none of it: where one fails what was made is put back. Raises ChangeFailed."""
+        """All changes with their record, or none of it: where one fails what was made is put back. Raises
+        ChangeFailed."""
         former = self.held
         self.begin(changes, contents)
         for number, change in enumerate(changes):
@@ -243,22 +256,26 @@ class Record:
                 failed = each_of(reversed(changes[:number + 1]), lambda made: made.put_back(self._host))
                 stay = [(made.path, problem) for made, problem in failed if not problem.changed]
                 if stay:
-                    raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: absent does that" % (
-                        error, stay[0][1]), [path for path, _problem in stay]) from error
+                    raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: "
+                                               "absent does that" % (
+                                                   error, stay[0][1]), [path for path, _problem in stay]) from error
                 self.settle_as(former, contents, changes)
                 raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
 
     def made(self, planned, changes):
         """What of `planned` is in `changes`, and the record itself where it was written."""
-        return [change for change in planned if change in changes or (change.path == self.path and change.before != self.text)]
+        return [change for change in planned if change in changes
+                or (change.path == self.path and change.before != self.text)]
 
     def settle_as(self, former, contents, changes):
-        """After a failure: the record is as it was before. Where that fails too, it names files that are as they were, and an undo passes over them."""
+        """After a failure: the record is as it was before. Where that fails too, it names files that are as they were,
+        and an undo passes over them."""
         self.text = host_write.read_exactly(self._host, self.path)
         self.settle(former, changes, set(contents.folders) - set(former.folders))
 
     def settle(self, contents, changes=(), folders=None):
-        """At the end: `folders` that runs made go where they are empty, the record holds `contents`, left-overs are removed. Returns [problem]."""
+        """At the end: `folders` that runs made go where they are empty, the record holds `contents`, left-overs are
+        removed. Returns [problem]."""
         gone = set(self.held.folders) - set(contents.folders) if folders is None else folders
         problems = []
         self._fails(problems, host_write.remove_leftovers, self.worked_in(changes))

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a sysctl at the next boot and at kube-proxy's next start, and who has the last word. PRIVATE to the collection."""
+"""What becomes of a sysctl at the next boot and at kube-proxy's next start, and who has the last word. PRIVATE to the
+collection."""
 
 import re
 from collections import namedtuple
@@ -12,8 +13,8 @@ from .kernel_default import rounded_buckets
 
 # What a sysctl.d directory says of a key; where: `path:line`.
 Assignment = namedtuple("Assignment", "value where")
-# What a program writes later. apply: value of before (None: not known) -> value it leaves (None: cannot be told); sure: whether the key is
-# there by then for certain, even where its module is loaded late.
+# What a program writes later. apply: value of before (None: not known) -> value it leaves (None: cannot be told); sure:
+# whether the key is there by then for certain, even where its module is loaded late.
 Write = namedtuple("Write", "key by apply sure")
 # value: int or text, None where nobody can tell; by: who says so, None where the default of the kernel stands.
 Stage = namedtuple("Stage", "value by")
@@ -28,8 +29,8 @@ def number(text):
 def at_boot(key, early, assignment, default, writes):
     """The `Stage` before kube-proxy starts.
 
-    `early` is whether the key is there when sysctl.d is read (None: cannot be told), `default` the `Stage` of the kernel and of options
-    of its modules.
+    `early` is whether the key is there when sysctl.d is read (None: cannot be told), `default` the `Stage` of the
+    kernel and of options of its modules.
     """
     stage = default
     if assignment is not None and early is not False:

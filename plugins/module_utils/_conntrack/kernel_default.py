@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The limit that the kernel gives itself when nf_conntrack is loaded. PRIVATE to the collection.
 
-Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start() and nf_ct_alloc_hashtable() of 5.10, 6.1 and 6.12.
+Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start() and nf_ct_alloc_hashtable() of 5.10, 6.1 and
+6.12.
 """
 
 from .. import _versions
@@ -20,7 +21,8 @@ _TOLERANCE = 1.0 / 32
 
 
 def default_limit(memory_bytes, release, now):
-    """nf_conntrack_max by memory and kernel, `now` where it is as good as one of those that come into question; None where it cannot be told."""
+    """nf_conntrack_max by memory and kernel, `now` where it is as good as one of those that come into question; None
+    where it cannot be told."""
     if not memory_bytes:
         return None
     limits = _limits(memory_bytes, release)
@@ -30,7 +32,8 @@ def default_limit(memory_bytes, release, now):
 
 
 def _limits(memory_bytes, release):
-    """The limits that come into question: more than one near a bound, and where the kernel may be of the old or of the new kind."""
+    """The limits that come into question: more than one near a bound, and where the kernel may be of the old or of the
+    new kind."""
     small = []
     if not _versions.within(release, before="5.11"):
         small.append(rounded_buckets(max(1024, memory_bytes // 16384 // 8)))

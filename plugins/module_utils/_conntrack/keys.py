@@ -5,8 +5,9 @@
 
 from collections import namedtuple
 
-# key: below /proc/sys; module: what brings it, None where it is always there; default: of the kernel when the key appears, None where
-# that depends; proxy_field: what of kube-proxy's configuration sets it; proxy_default: the value then, where the field is not set.
+# key: below /proc/sys; module: what brings it, None where it is always there; default: of the kernel when the key
+# appears, None where that depends; proxy_field: what of kube-proxy's configuration sets it; proxy_default: the value
+# then, where the field is not set.
 Key = namedtuple("Key", "key module default proxy_field proxy_default")
 
 MAX = "net/netfilter/nf_conntrack_max"
@@ -18,8 +19,8 @@ BRIDGE = "net/bridge/bridge-nf-call-iptables"
 BRIDGE_6 = "net/bridge/bridge-nf-call-ip6tables"
 _OF_CONNECTIONS = "net/netfilter/nf_conntrack_%s"
 
-# Linux nf_conntrack_proto_tcp.c, nf_conntrack_proto_udp.c (the stream timeout was 180 before 5.0), br_netfilter_hooks.c (1 when the module is
-# loaded); kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go.
+# Linux nf_conntrack_proto_tcp.c, nf_conntrack_proto_udp.c (the stream timeout was 180 before 5.0), br_netfilter_hooks.c
+# (1 when the module is loaded); kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go.
 KEYS = (
     Key(MAX, "nf_conntrack", None, "maxPerCore", None),
     Key(BUCKETS, "nf_conntrack", None, None, None),

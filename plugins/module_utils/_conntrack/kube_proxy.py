@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kube-proxy writes to the sysctls of connection tracking when it starts, by version. PRIVATE to the collection.
 
-Sources: kubernetes cmd/kube-proxy/app/server_linux.go and conntrack.go up to 1.31, pkg/proxy/conntrack/sysctls.go since, PR 103174 (raises
-only, from 1.23), PR 120448 (writes exactly, from 1.29), PR 137002 (upper bound, from 1.36) and PR 142035 (the limit raises only, from 1.38);
-k3s pkg/agent/syssetup/setup.go.
+Sources: kubernetes cmd/kube-proxy/app/server_linux.go and conntrack.go up to 1.31, pkg/proxy/conntrack/sysctls.go
+since, PR 103174 (raises only, from 1.23), PR 120448 (writes exactly, from 1.29), PR 137002 (upper bound, from 1.36) and
+PR 142035 (the limit raises only, from 1.38); k3s pkg/agent/syssetup/setup.go.
 """
 
 from collections import namedtuple
@@ -21,8 +21,8 @@ SKEW = 3
 LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
 _RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
 
-# value: what it aims at, None where it leaves the key alone or that is not known; rule: leaves, raises (never lowers), exactly (lowers
-# too), unknown; capped: whether the bound made the value less than what is configured.
+# value: what it aims at, None where it leaves the key alone or that is not known; rule: leaves, raises (never lowers),
+# exactly (lowers too), unknown; capped: whether the bound made the value less than what is configured.
 Wish = namedtuple("Wish", "value rule capped")
 NOTHING = Wish(None, LEAVES, False)
 
@@ -40,8 +40,8 @@ def versions_of(kube_proxy, kubelet, embedded):
 def limit_wish(versions, cpus, settings, by):
     """The `Wish` about nf_conntrack_max of one of `versions` on a node with `cpus`.
 
-    `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is who writes (kube-proxy
-    or k3s).
+    `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is who
+    writes (kube-proxy or k3s).
     """
     if settings is None or not cpus:
         return Wish(None, UNKNOWN, False)
@@ -56,7 +56,8 @@ def limit_wish(versions, cpus, settings, by):
 
 
 def _limit_of(version, scaled, wanted):
-    # What is above the bound by its processors counts as the bound, even where min asks for more; min alone may be above it.
+    # What is above the bound by its processors counts as the bound, even where min asks for more; min alone may be
+    # above it.
     capped = scaled > CAP and _versions.within(version, since=_CAPPED_SINCE)
     rule = RAISES if _versions.within(version, since=_RAISES_AGAIN) else rule_of_numbers(version)
     return Wish(CAP if capped else wanted, rule, bool(capped))
@@ -72,15 +73,16 @@ def number_wish(versions, value, by):
     """The `Wish` about a timeout or a switch; 0 leaves it alone."""
     if not value:
         return NOTHING
-    return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, rule_of_numbers(version), False) for version in versions], value)
+    return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, rule_of_numbers(version), False)
+                                                                    for version in versions], value)
 
 
 def _agreed(wishes, value):
     """What all versions that come into question do; `value` where no version is known."""
     values = {wish.value for wish in wishes}
     rules = {wish.rule for wish in wishes}
-    return Wish(values.pop() if len(values) == 1 else None if values else value, rules.pop() if len(rules) == 1 else UNKNOWN,
-                any(wish.capped for wish in wishes))
+    return Wish(values.pop() if len(values) == 1 else None if values else value,
+                rules.pop() if len(rules) == 1 else UNKNOWN, any(wish.capped for wish in wishes))
 
 
 def after_its_start(value, wish):
@@ -104,4 +106,5 @@ def advice(wanted, wish, cpus, by):
     text = "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides"
     if wanted < MIN:
         return text
-    return "%s. Or set conntrack.min to %d and conntrack.maxPerCore to at most %d" % (text, wanted, max(1, min(wanted, CAP) // max(1, cpus or 1)))
+    return "%s. Or set conntrack.min to %d and conntrack.maxPerCore to at most %d" % (
+        text, wanted, max(1, min(wanted, CAP) // max(1, cpus or 1)))

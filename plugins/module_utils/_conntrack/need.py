@@ -9,9 +9,9 @@ from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrac
 
 
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
-    """What conntrack_size() says with the section node_conntrack, and `peak`, `peak_because`, `enough` and `advice` (what of kube-proxy
-    has to be set, or None); None where memory and processors are not known. `enough` is whether the limit of now, or the one that a
-    module brings which is still to be loaded, will do, 0 being none.
+    """What conntrack_size() says with the section node_conntrack, and `peak`, `peak_because`, `enough` and `advice`
+    (what of kube-proxy has to be set, or None); None where memory and processors are not known. `enough` is whether the
+    limit of now, or the one that a module brings which is still to be loaded, will do, 0 being none.
 
     `peak` are connections somebody knows of, `earlier` those an earlier look knew of. Raises BadInput.
     """
@@ -21,9 +21,10 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
     most, because = peak_of(section, peak, earlier)
     described = section["kube_proxy"]
     value = described["value"] if described and described["writes"] != proxy.LEAVES else None
-    answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent, ceiling,
-                            min(value, MOST) if value and value > 0 else None)
-    answer.update(peak=most, peak_because=because, enough=_enough(section, answer["max"]), advice=_advice(section, answer["max"]))
+    answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent,
+                            ceiling, min(value, MOST) if value and value > 0 else None)
+    answer.update(peak=most, peak_because=because, enough=_enough(section, answer["max"]),
+                  advice=_advice(section, answer["max"]))
     return answer
 
 
@@ -34,9 +35,11 @@ def peak_of(section, known=0, earlier=0):
     if is_possible("peak", section["count"]):
         peaks.append((section["count"], "the current count"))
     if section["rates"] and is_possible("peak", section["rates"]["highest_count"]):
-        peaks.append((section["rates"]["highest_count"], "the highest count in %s s" % section["rates"]["window_seconds"]))
+        peaks.append((section["rates"]["highest_count"],
+                      "the highest count in %s s" % section["rates"]["window_seconds"]))
     if section["max"] and is_possible("peak", section["max"]) and was_full(section):
-        peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"] if section["lost"] else "the kernel log shows that it was full"))
+        peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"]
+                      if section["lost"] else "the kernel log shows that it was full"))
     return max(peaks) if peaks else (0, "nothing is known of it")
 
 
@@ -54,8 +57,10 @@ def _enough(section, wanted):
 
 
 def _advice(section, wanted):
-    return advice_for(section, max(
-        wanted, next((row["assigned"] for row in section["sysctls"] if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0)))
+    return advice_for(section,
+                      max(
+                          wanted, next((row["assigned"] for row in section["sysctls"]
+                                        if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0)))
 
 
 def advice_for(section, limit):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How big the table of connection tracking should be. PRIVATE to the collection.
 
-The limit is what the busiest moment needs so that the table stays below the share the policy asks for, no less than what kube-proxy
-will write anyway, and else no more than the memory of the node allows. See docs/conntrack.md.
+The limit is what the busiest moment needs so that the table stays below the share the policy asks for, no less than
+what kube-proxy will write anyway, and else no more than the memory of the node allows. See docs/conntrack.md.
 """
 
 from .._errors import BadInput
@@ -25,21 +25,24 @@ LEAST = 1024
 MOST = (1 << 31) - 1
 
 _LIMITS = {  # option -> least, most, what it is
-    "memory_bytes": (16 << 20, 1 << 50, "bytes of memory"), "cpus": (1, 1 << 16, "processors"), "peak": (0, MOST, "connections"),
-    "used_percent": (1, 100, "percent"), "memory_percent": (1, 50, "percent"), "ceiling": (LEAST, MOST, "connections"),
-    "kube_proxy_value": (1, MOST, "connections"),
-}
+             "memory_bytes": (16 << 20, 1 << 50, "bytes of memory"), "cpus": (1, 1 << 16, "processors"),
+             "peak": (0, MOST, "connections"),
+             "used_percent": (1, 100, "percent"), "memory_percent": (1, 50, "percent"),
+             "ceiling": (LEAST, MOST, "connections"),
+             "kube_proxy_value": (1, MOST, "connections")}
 
 
-def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, kube_proxy_value=None):
+def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT,
+                   ceiling=CEILING, kube_proxy_value=None):
     """`{"max", "buckets", "table_bytes", "needed", "limited_by", "because"}` for a node.
 
-    `peak` are the most connections it has had, `used_percent` how much of the table they may fill, `memory_percent` how much of the
-    memory the table may take and `ceiling` the most entries worth having. `kube_proxy_value` is what kube-proxy will write at its
-    start, None where it leaves the limit alone. `needed` is what the peak alone asks for, `limited_by` is memory, ceiling or None.
-    Raises BadInput.
+    `peak` are the most connections it has had, `used_percent` how much of the table they may fill, `memory_percent` how
+    much of the memory the table may take and `ceiling` the most entries worth having. `kube_proxy_value` is what
+    kube-proxy will write at its start, None where it leaves the limit alone. `needed` is what the peak alone asks for,
+    `limited_by` is memory, ceiling or None. Raises BadInput.
     """
-    checked(memory_bytes=memory_bytes, cpus=cpus, peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
+    checked(memory_bytes=memory_bytes, cpus=cpus, peak=peak, used_percent=used_percent, memory_percent=memory_percent,
+            ceiling=ceiling)
     if kube_proxy_value is not None:
         checked(kube_proxy_value=kube_proxy_value)
     need = -(-peak * 100 // used_percent)
@@ -49,15 +52,18 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
         return _answer(kube_proxy_value, need, None, "kube-proxy sets %d at its start; %s" % (kube_proxy_value, said))
     floor = min(max(FLOOR, FLOOR_PER_CPU * cpus), ceiling)
     if need <= floor:
-        said = "%d is what kube-proxy takes for enough on %s; %s" % (floor, "1 processor" if cpus == 1 else "%d processors" % cpus, said)
+        said = "%d is what kube-proxy takes for enough on %s; %s" % (floor, "1 processor"
+                                                                     if cpus == 1 else "%d processors" % cpus, said)
     budget = memory_bytes * memory_percent // 100 // ENTRY_BYTES
     most, limited_by = min((budget, "memory"), (ceiling, "ceiling"))
     wanted = power_of_two_from(max(need, floor))
     if wanted <= most:
         return _answer(wanted, need, None, said)
     value = max(LEAST, power_of_two_to(most), kube_proxy_value or 0)
-    return _answer(value, need, limited_by, "%s, but %s" % (
-        said, "%d %% of the memory are %d entries" % (memory_percent, budget) if limited_by == "memory" else "%d is the most that is allowed" % ceiling))
+    return _answer(value, need, limited_by,
+                   "%s, but %s" % (
+                       said, "%d %% of the memory are %d entries" % (memory_percent, budget)
+                       if limited_by == "memory" else "%d is the most that is allowed" % ceiling))
 
 
 def checked(**given):
@@ -74,8 +80,8 @@ def is_possible(name, value):
 
 
 def _answer(value, need, limited_by, because):
-    return {"max": value, "buckets": value, "table_bytes": value * (ENTRY_BYTES + BUCKET_BYTES), "needed": need, "limited_by": limited_by,
-            "because": because}
+    return {"max": value, "buckets": value, "table_bytes": value * (ENTRY_BYTES + BUCKET_BYTES), "needed": need,
+            "limited_by": limited_by, "because": because}
 
 
 def power_of_two_from(number):

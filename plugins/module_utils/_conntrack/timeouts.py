@@ -9,12 +9,14 @@ from .keys import TIMEOUTS
 
 _PREFIX = "net.netfilter.nf_conntrack_"
 NAMES = tuple(key[len(_PREFIX):] for key in TIMEOUTS)
-# The kernel counts in ticks, of which an int has room for so many seconds (kernel/sysctl.c proc_dointvec_jiffies(), 1000 ticks a second).
+# The kernel counts in ticks, of which an int has room for so many seconds (kernel/sysctl.c proc_dointvec_jiffies(),
+# 1000 ticks a second).
 SECONDS_MOST = ((1 << 31) - 1) // 1000
 
 
 def timeout_name(text):
-    """The name in NAMES that `text` means, with the prefix of the sysctl or without it; None where it is not one of them."""
+    """The name in NAMES that `text` means, with the prefix of the sysctl or without it; None where it is not one of
+    them."""
     name = re.sub(r"^(net\.netfilter\.)?nf_conntrack_", "", text)
     return name if name in NAMES else None
 

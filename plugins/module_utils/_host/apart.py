@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Directories in which new files wait for their rename, and what killed runs leave of them. PRIVATE to the collection.
 
-Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program runs or reads what
-a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with the process, so that the next run can
-tell a left-over from work in progress.
+Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program
+runs or reads what a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with
+the process, so that the next run can tell a left-over from work in progress.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ _NO_FOLDER = -1
 
 @contextlib.contextmanager
 def apart(folder):
-    """A new directory in `folder`, locked, that only this user may enter; it is removed with what was left in it. Raises OSError."""
+    """A new directory in `folder`, locked, that only this user may enter; it is removed with what was left in it.
+    Raises OSError."""
     path, handle = _new_locked(folder)
     try:
         yield path
@@ -66,7 +67,8 @@ def _empty(handle):
 
 
 def leftovers(host, folders):
-    """Paths in these directories of the tree that killed runs left behind; what another run works in is not among them."""
+    """Paths in these directories of the tree that killed runs left behind; what another run works in is not among
+    them."""
     found = []
     for folder in sorted(set(folders)):
         for name in host.list_dir(folder)[1]:
@@ -90,7 +92,8 @@ def remove(host, path):
 
 @contextlib.contextmanager
 def _entered(path):
-    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works there, or it is gone."""
+    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works there, or it
+    is gone."""
     if os.path.islink(path) or os.path.isfile(path):
         yield _NO_FOLDER
         return

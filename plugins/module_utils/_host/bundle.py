@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A support bundle that was laid out as the tree of a node. PRIVATE to the collection.
 
-What is not in it was not collected, which says nothing of the node: not even that a file is absent. Commands are answered by what the
-bundle holds of them, and nothing is run.
+What is not in it was not collected, which says nothing of the node: not even that a file is absent. Commands are
+answered by what the bundle holds of them, and nothing is run.
 """
 
 import posixpath
@@ -37,7 +37,8 @@ class BundleHost(Host):
 
     def _proven(self, path, status):
         below = posixpath.normpath(path)
-        return UNCOLLECTED if status == ABSENT and not any(below.startswith(folder + "/") for folder in self._whole) else status
+        return UNCOLLECTED if status == ABSENT and not any(below.startswith(folder + "/")
+                                                           for folder in self._whole) else status
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
         """What the bundle holds of the command; `uncollected` where it holds nothing."""

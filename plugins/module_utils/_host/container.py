@@ -26,8 +26,8 @@ FILE_LIMIT = 256 * 1024
 def look_into(pid, start_time, reads, finds):
     """Read files and look for programs in the root of process `pid`.
 
-    `start_time` is field 22 of its /proc/PID/stat, so that a reused pid is noticed. `reads` are absolute paths,
-    `finds` program names. Returns `{"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
+    `start_time` is field 22 of its /proc/PID/stat, so that a reused pid is noticed. `reads` are absolute paths, `finds`
+    program names. Returns `{"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
     "programs": {name: present | absent | unknown}}`.
     """
     data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
@@ -38,9 +38,11 @@ def look_into(pid, start_time, reads, finds):
 
 
 def stat_in(pid, start_time, paths):
-    """What `paths` are in the root of process `pid`, as `look_into` goes there; nothing is opened, but for its place (O_PATH).
+    """What `paths` are in the root of process `pid`, as `look_into` goes there; nothing is opened, but for its place
+    (O_PATH).
 
-    Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout; kind file, directory, other.
+    Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout; kind file, directory,
+    other.
     """
     data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
     try:
@@ -52,8 +54,9 @@ def stat_in(pid, start_time, paths):
 def read_first(pid, start_time, paths, limit):
     """Bytes of the first of the absolute `paths` that is there in the root of process `pid`, of at most `limit` bytes.
 
-    Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}` and the
-    bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is not passed over.
+    Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}`
+    and the bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is
+    not passed over.
     """
     data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
     head, _line, body = data.partition(b"\n")
@@ -93,11 +96,13 @@ def _from_child(work):
 
 
 def _nothing(status, reads, finds):
-    return {"status": status, "texts": {path: [status, ""] for path in reads}, "programs": dict.fromkeys(finds, "unknown")}
+    return {"status": status, "texts": {path: [status, ""] for path in reads},
+            "programs": dict.fromkeys(finds, "unknown")}
 
 
 def _enter(pid):
-    """Descriptors of /proc/PID and of the root in it; the first one stays the process's own, whoever has the pid later."""
+    """Descriptors of /proc/PID and of the root in it; the first one stays the process's own, whoever has the pid
+    later."""
     process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
     return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
 
@@ -210,7 +215,8 @@ def _find(root, name):
 
 
 def _walk(root, path, regular=True):
-    """An O_PATH descriptor of `path` inside `root`, a regular file if need be; links are read and walked here, never by the kernel."""
+    """An O_PATH descriptor of `path` inside `root`, a regular file if need be; links are read and walked here, never by
+    the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:

@@ -1,14 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process of its own on the node that undoes a change unless somebody says in time that all is well. PRIVATE to the collection.
+"""A process of its own on the node that undoes a change unless somebody says in time that all is well. PRIVATE to the
+collection.
 
-It needs neither systemd nor the connection that started it: it leaves the session, the terminal and the control group of the
-module (systemd-logind ends what is left of a session where KillUserProcesses is set, and a unit's stop what is in its group). It
-carries what it needs in memory, since the module's own files are gone by then. A reboot ends it.
+It needs neither systemd nor the connection that started it: it leaves the session, the terminal and the control group
+of the module (systemd-logind ends what is left of a session where KillUserProcesses is set, and a unit's stop what is
+in its group). It carries what it needs in memory, since the module's own files are gone by then. A reboot ends it.
 
-The waiting is a file, I(TOKEN).armed. Who renames it has won: a confirmation to I(TOKEN).confirmed, the process itself to
-I(TOKEN).restoring, which becomes I(TOKEN).restored with an account of what was done.
+The waiting is a file, I(TOKEN).armed. Who renames it has won: a confirmation to I(TOKEN).confirmed, the process itself
+to I(TOKEN).restoring, which becomes I(TOKEN).restored with an account of what was done.
 """
 
 import binascii
@@ -44,7 +45,8 @@ def path_of(folder, token, state):
 def arm(host, folder, token, told, seconds, restore):
     """Start the process; returns its pid once it waits. `told` is written to its file, with `pid` and `started` added.
 
-    After `seconds` it calls `restore()`, which must import nothing and return what is to be told of it. Raises ChangeFailed.
+    After `seconds` it calls `restore()`, which must import nothing and return what is to be told of it. Raises
+    ChangeFailed.
     """
     ours, theirs = os.pipe()
     first = os.fork()
@@ -54,11 +56,13 @@ def arm(host, folder, token, told, seconds, restore):
     try:
         os.waitpid(first, 0)
         ready = select.select([ours], [], [], _READY_SECONDS)[0]
-        answer = os.read(ours, 1000).decode("utf-8", "replace") if ready else "it did not start within %d seconds" % _READY_SECONDS
+        answer = (os.read(ours, 1000).decode("utf-8", "replace")
+                  if ready else "it did not start within %d seconds" % _READY_SECONDS)
     finally:
         os.close(ours)
     if not answer.isdigit():
-        raise _errors.ChangeFailed("the process that would undo this on the node is not there: %s" % (answer or "it ended at once"))
+        raise _errors.ChangeFailed("the process that would undo this on the node is not there: %s"
+                                   % (answer or "it ended at once"))
     return int(answer)
 
 
@@ -127,7 +131,8 @@ def _gone(path):
 
 
 def claim(folder, token, state):
-    """Whether this one is the first to decide. Where nothing can be renamed (a disk gone read-only) nobody can confirm either."""
+    """Whether this one is the first to decide. Where nothing can be renamed (a disk gone read-only) nobody can confirm
+    either."""
     try:
         os.rename(path_of(folder, token, ARMED), path_of(folder, token, state))
     except FileNotFoundError:
@@ -155,7 +160,8 @@ def tell(host, folder, token, told):
 
 
 def start_time_of(pid):
-    """When a process started, in ticks since the boot (man 5 proc); None where there is none. It tells a process from a later one of its pid."""
+    """When a process started, in ticks since the boot (man 5 proc); None where there is none. It tells a process from a
+    later one of its pid."""
     try:
         with open("/proc/%d/stat" % pid, "rb") as stream:
             return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")

@@ -17,16 +17,19 @@ _LAST_SECONDS = 2.0
 
 
 def feed(host, argv, text, seconds):
-    """None where the program ended well with `text` as its input, else why not. It is killed, with its children, after `seconds`."""
+    """None where the program ended well with `text` as its input, else why not. It is killed, with its children, after
+    `seconds`."""
     if not host.commands:
         return "no commands are run here"
     try:
         # AnsibleModule.run_command() knows no timeout, and the process that puts rules back has no AnsibleModule.
         process = subprocess.Popen(  # pylint: disable=ansible-bad-function
-            argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close_fds=True, start_new_session=True,
-            env={"PATH": ":".join(BINARY_DIRECTORIES), "LC_ALL": "C"})
+                                     argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                     close_fds=True, start_new_session=True,
+                                     env={"PATH": ":".join(BINARY_DIRECTORIES), "LC_ALL": "C"})
     except OSError as error:
-        return "%s cannot be run: %s" % (argv[0], os.strerror(error.errno))  # Python 3.6 puts the name into its own text.
+        # Python 3.6 puts the name into its own text.
+        return "%s cannot be run: %s" % (argv[0], os.strerror(error.errno))
     try:
         said = process.communicate(text.encode("utf-8", "surrogateescape"), timeout=seconds)[1]
     except subprocess.TimeoutExpired:
@@ -35,7 +38,8 @@ def feed(host, argv, text, seconds):
     if process.returncode == 0:
         return None
     message = " ".join(said.decode("utf-8", "replace").split())[:_MESSAGE_LIMIT]
-    return "%s ended with status %d%s" % (os.path.basename(argv[0]), process.returncode, ": " + message if message else "")
+    return "%s ended with status %d%s" % (os.path.basename(argv[0]), process.returncode,
+                                          ": " + message if message else "")
 
 
 def _kill(process):

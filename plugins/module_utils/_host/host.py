@@ -28,7 +28,7 @@ OUTPUT_LIMIT = 1024 * 1024
 BLOCK = 1 << 20
 _GZIP = b"\x1f\x8b"
 LINKS_LIMIT = 40
-# Begins the names of directories in which new files wait for their rename. No directory of configuration or scripts is read through one.
+# Begins the names of directories in which new files wait for their rename; configuration is not read through one.
 TEMPORARY = ".kubenode-"
 # Deeper paths are nobody's configuration; their folders are not remembered.
 DEPTH_LIMIT = 40
@@ -52,10 +52,8 @@ class Text:
 
 
 class Completed:
-    """What running a command gave: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = flooded), `rc`, `out`, `err`.
-
-    `size` counts all bytes it wrote and `peak_bytes` is the most memory it held.
-    """
+    """What running a command gave: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = flooded),
+    `rc`, `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is the most memory it held."""
 
     def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
         self.status = status
@@ -70,12 +68,12 @@ class Completed:
         return self.status == OK and self.rc == 0
 
 
-# A path with a zero byte, or with letters the locale of the node cannot write, raises ValueError: no such file can exist.
+# A path with a zero byte, or with letters that the node's locale cannot write, raises ValueError: no such file is.
 _PATH_ERRORS = (OSError, ValueError)
 
 
 def status_of(error):
-    """The status word for what _PATH_ERRORS caught: absent, denied, or unparsed for anything else (I/O errors, bad file systems)."""
+    """The status word for what _PATH_ERRORS caught: absent, denied, or unparsed for all else (I/O errors)."""
     if isinstance(error, ValueError) or error.errno in _ABSENT_ERRORS:
         return ABSENT
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -90,7 +88,7 @@ class Host(host_notes.Notes):
         super(Host, self).__init__()
         self.root = os.path.normpath(root)
         self.commands = commands and self.root == "/"
-        # Directories of the tree that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
+        # Directories that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
         self._folders = {}
         # What one collector has read and others need as well: {name: anything}. A look reads the rules once.
         self.kept = {}
@@ -133,7 +131,7 @@ class Host(host_notes.Notes):
         return done
 
     def tree_path(self, path):
-        """Where `path` leads, written as a path of the tree: `/sbin/iptables` to `/usr/sbin/xtables-nft-multi`. None if it leads nowhere."""
+        """The path of the tree that `path` leads to (`/sbin/iptables`: `/usr/sbin/xtables-nft-multi`), or None."""
         try:
             real = os.path.realpath(path) if self.root == "/" else self.real_path(path)
             os.stat(real)
@@ -175,16 +173,17 @@ class Host(host_notes.Notes):
         return UNPARSED
 
     def stream_file(self, path, consume, limit, packed=None):
-        """Status of a regular file whose content goes to `consume(bytes)` block by block; `packed=None` unpacks what begins like gzip.
+        """Status of a regular file whose content goes to `consume(bytes)` block by block; `packed=None` unpacks what
+        begins like gzip.
 
-        Where the status is not ok, what was consumed until then is the sound beginning. `limit` counts for what comes out.
+        Where the status is not ok, what was consumed is the sound beginning. `limit` counts for what comes out.
         """
         unpacked = _Unpacked(consume, limit, packed)
         status = self._read_through(path, unpacked.feed, limit)
         return self.note(path, unpacked.status() if status == OK else status)
 
     def read_text(self, path, limit=TEXT_LIMIT):
-        """`Text` of a file; a `.gz` is unpacked (the limit counts for what comes out). Bytes that are no UTF-8 become U+FFFD."""
+        """`Text` of a file; a `.gz` is unpacked (the limit is for what comes out). Bad UTF-8 becomes U+FFFD."""
         if not path.endswith(".gz"):
             status, data = self.read_bytes(path, limit)
             return Text(status, data.decode("utf-8", "replace"))
@@ -253,7 +252,7 @@ class Host(host_notes.Notes):
         return None
 
     def binary(self, name):
-        """(status, path): as `find_binary`, and absent only where every folder that comes before it could be searched."""
+        """(status, path): as `find_binary`, and absent only where every folder before it could be searched."""
         with self.noting() as notes:
             path = self.find_binary(name)
         return (OK if path else next(iter(notes.values()), ABSENT)), path
@@ -266,7 +265,8 @@ class Host(host_notes.Notes):
         return done
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
-        """Run a program of the node, give its output to `consume(bytes)` while it runs, and always come back: `Completed` without `out`.
+        """Run a program of the node, give its output to `consume(bytes)` while it runs, and always come back:
+        `Completed` without `out`.
 
         It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed
         with its children after `timeout` seconds or `limit` bytes of output, and is not run at all where commands
@@ -284,7 +284,8 @@ class Host(host_notes.Notes):
             return Completed(status_of(error))
         ending = host_run.attend(process, consume, deadline, limit, while_waiting)
         status = {None: OK, host_run.SLOW: TIMEOUT, host_run.FLOOD: UNPARSED}[ending.killed_for]
-        return Completed(status, ending.rc, "", ending.messages.decode("utf-8", "replace"), ending.size, ending.peak_bytes)
+        return Completed(status, ending.rc, "", ending.messages.decode("utf-8", "replace"), ending.size,
+                         ending.peak_bytes)
 
     @staticmethod
     def own_peak_bytes():

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asking a program of this node over its loopback interface, and never anybody else. PRIVATE to the collection.
 
-A rule may send what goes to 127.0.0.1 elsewhere (a hostPort does); so the socket is bound to the interface lo, which no packet of it
-leaves (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the whole question takes; HTTP/1.0 needs three lines,
-and answers to it are neither in chunks nor kept open (RFC 1945).
+A rule may send what goes to 127.0.0.1 elsewhere (a hostPort does); so the socket is bound to the interface lo, which no
+packet of it leaves (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the whole question takes;
+HTTP/1.0 needs three lines, and answers to it are neither in chunks nor kept open (RFC 1945).
 """
 
 import re
@@ -22,10 +22,11 @@ _OVERLAP = 4096
 
 
 def find_local(address, port, path, pattern, seconds, limit):
-    """(status, match or None) of the first place that fits `pattern` (of bytes) in what `GET path` answers within `seconds`.
+    """(status, match or None) of the first place that fits `pattern` (of bytes) in what `GET path` answers within
+    `seconds`.
 
-    `address` is an IP address of the loopback interface; any other is `denied`. Reading stops at the match, or after `limit` bytes,
-    which is `unparsed`, as is an answer without a match.
+    `address` is an IP address of the loopback interface; any other is `denied`. Reading stops at the match, or after
+    `limit` bytes, which is `unparsed`, as is an answer without a match.
     """
     if not _LOOPBACK.match(address):
         return DENIED, None

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run at a time: a lock that the kernel drops with its process, and that names who holds it. PRIVATE to the collection."""
+"""One run at a time: a lock that the kernel drops with its process, and that names who holds it. PRIVATE to the
+collection."""
 
 import contextlib
 import fcntl
@@ -15,7 +16,8 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextlib.contextmanager
 def held(path):
-    """Hold the lock file `path` while the block runs; gives None, or who holds it already, and then it is not ours. Raises ChangeFailed."""
+    """Hold the lock file `path` while the block runs; gives None, or who holds it already, and then it is not ours.
+    Raises ChangeFailed."""
     try:
         handle = _locked(path)
     except OSError as error:

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking the kernel over netlink: the counters of connection tracking where it has no file of them, the tables and rules of nftables.
-PRIVATE to the collection.
+"""Asking the kernel over netlink: the counters of connection tracking where it has no file of them, the tables and
+rules of nftables. PRIVATE to the collection.
 
-A dump over netlink takes no lock and changes nothing. Asking would load the module that answers, so who asks makes sure that it is
-there (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c ctnetlink_ct_stat_cpu_dump(),
-include/uapi/linux/netfilter/nf_tables.h). nft asks for the elements of every set of a table before it lists one chain (0.6 s with 5000
-Services); the rules of one chain alone are there within a millisecond.
+A dump over netlink takes no lock and changes nothing. Asking would load the module that answers, so who asks makes sure
+that it is there (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c
+ctnetlink_ct_stat_cpu_dump(), include/uapi/linux/netfilter/nf_tables.h). nft asks for the elements of every set of a
+table before it lists one chain (0.6 s with 5000 Services); the rules of one chain alone are there within a millisecond.
 """
 
 import socket
@@ -29,8 +29,8 @@ _SECONDS = 1.0
 _BLOCK = 1 << 16
 _LIMIT = 4 * 1024 * 1024
 # Numbers of attributes and the names that the columns of /proc/net/stat/nf_conntrack have.
-_NAMES = {2: "found", 4: "invalid", 5: "ignore", 8: "insert", 9: "insert_failed", 10: "drop", 11: "early_drop", 12: "icmp_error",
-          13: "search_restart", 14: "clashres", 15: "chainlength"}
+_NAMES = {2: "found", 4: "invalid", 5: "ignore", 8: "insert", 9: "insert_failed", 10: "drop", 11: "early_drop",
+          12: "icmp_error", 13: "search_restart", 14: "clashres", 15: "chainlength"}
 
 
 def conntrack_counters():
@@ -47,7 +47,8 @@ def conntrack_counters():
 def nft_tables():
     """(status, [(family as nft names it, name)]) of all tables of this network namespace."""
     status, answers = _dump(_TABLES)
-    return status, [(_FAMILIES.get(family, str(family)), _name(dict(attributes).get(1, b""))) for family, attributes in answers]
+    return status, [(_FAMILIES.get(family, str(family)), _name(dict(attributes).get(1, b"")))
+                    for family, attributes in answers]
 
 
 def nft_expressions(family, table, chain):
@@ -115,7 +116,8 @@ def _answers(channel):
             if kind == _ERROR or length < _HEADER.size:
                 return DENIED, []
             if length >= _HEADER.size + _FAMILY_BYTES:
-                answers.append((bytearray(data)[_HEADER.size], list(attributes_of(data[_HEADER.size + _FAMILY_BYTES:length]))))
+                answers.append((bytearray(data)[_HEADER.size],
+                                list(attributes_of(data[_HEADER.size + _FAMILY_BYTES:length]))))
             data = data[_aligned(length):]
     return UNPARSED, []
 

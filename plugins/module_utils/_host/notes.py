@@ -23,8 +23,9 @@ class Notes:
 
     @contextlib.contextmanager
     def noting(self):
-        """`{path: why}` of all that could not be seen while the block lasted, however it was asked for: a status (denied, unparsed) or half a
-        sentence. What is not there was seen; what lies below a folder that may not be entered was not."""
+        """`{path: why}` of all that could not be seen while the block lasted, however it was asked for: a status
+        (denied, unparsed) or half a sentence. What is not there was seen; what lies below a folder that may not be
+        entered was not."""
         notes = collections.OrderedDict()
         self._notes.append(notes)
         try:
@@ -33,7 +34,8 @@ class Notes:
             self._notes.pop()
 
     def note(self, path, why):
-        """Tell the blocks that `path` could not be seen, unless `why` is the status of something that was; returns `why`."""
+        """Tell the blocks that `path` could not be seen, unless `why` is the status of something that was; returns
+        `why`."""
         if why not in _SEEN:
             for notes in self._notes:
                 if len(notes) < NOTES_LIMIT:

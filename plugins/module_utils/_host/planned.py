@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tree as it will be once a plan is carried out, to be looked at before anything is written. PRIVATE to the collection."""
+"""A tree as it will be once a plan is carried out, to be looked at before anything is written. PRIVATE to the
+collection."""
 
 import os
 import posixpath
@@ -31,8 +32,10 @@ class PlannedHost(Host):
 
     def list_dir(self, path):
         status, names = super().list_dir(path)
-        come = {posixpath.basename(name) for name, text in self._texts.items() if text is not None and posixpath.dirname(name) == path}
-        gone = {posixpath.basename(name) for name, text in self._texts.items() if text is None and posixpath.dirname(name) == path}
+        come = {posixpath.basename(name) for name, text in self._texts.items()
+                if text is not None and posixpath.dirname(name) == path}
+        gone = {posixpath.basename(name) for name, text in self._texts.items()
+                if text is None and posixpath.dirname(name) == path}
         return OK if come and status == ABSENT else status, sorted((set(names) | come) - gone)
 
     def stat(self, path):

@@ -15,9 +15,11 @@ import time
 SLOW = "slow"
 FLOOD = "flood"
 
-# What an unprivileged pipe may hold (fs.pipe-max-size, man 7 pipe): the writer gets on while its output is read into a parser.
+# What an unprivileged pipe may hold (fs.pipe-max-size, man 7 pipe): the writer gets on while its output is read into a
+# parser.
 PIPE_SIZE = 1 << 20
-# Read and given away at once: what is read in larger pieces has left the processor's cache again (a tenth of the time of 12 MB).
+# Read and given away at once: what is read in larger pieces has left the processor's cache again (a tenth of the time
+# of 12 MB).
 PIECE_SIZE = 1 << 17
 # Kept of what a program says on its error output.
 MESSAGES_LIMIT = 64 * 1024
@@ -30,7 +32,8 @@ _F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl knows the name only from
 
 
 class Ending:
-    """How a program ended: `killed_for` (None, SLOW, FLOOD), `rc` (None: it hangs), `messages`, `size` of all it wrote, `peak_bytes`."""
+    """How a program ended: `killed_for` (None, SLOW, FLOOD), `rc` (None: it hangs), `messages`, `size` of all it wrote,
+    `peak_bytes`."""
 
     def __init__(self):
         self.killed_for = None
@@ -41,9 +44,10 @@ class Ending:
 
 
 def start(program, arguments, path):
-    """A process without input that writes into pipes, with a session of its own (so that it can be killed whole). Raises OSError."""
-    # AnsibleModule.run_command() knows neither a timeout nor a limit of output. Without a preexec_fn Python need not copy itself for
-    # the child (vfork since 3.10), which takes 0.5 ms instead of 3.
+    """A process without input that writes into pipes, with a session of its own (so that it can be killed whole).
+    Raises OSError."""
+    # AnsibleModule.run_command() knows neither a timeout nor a limit of output. Without a preexec_fn Python need not
+    # copy itself for the child (vfork since 3.10), which takes 0.5 ms instead of 3.
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function
         [program] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         close_fds=True, start_new_session=True, env={"PATH": path, "LC_ALL": "C"})
@@ -66,7 +70,8 @@ def _step_back(pid):
 
 
 def attend(process, consume, deadline, limit, while_waiting=None):
-    """`Ending` of a process; `consume(bytes)` gets its output while it runs. What consume raises ends the process too."""
+    """`Ending` of a process; `consume(bytes)` gets its output while it runs. What consume raises ends the process
+    too."""
     ending = Ending()
     try:
         if while_waiting and _is_at_work(process, deadline):
@@ -83,8 +88,10 @@ def attend(process, consume, deadline, limit, while_waiting=None):
 
 
 def _is_at_work(process, deadline):
-    """Whether the process has much to do before it prints. Having waited long says nothing: on a busy node it comes last."""
-    while not select.select([process.stdout, process.stderr], [], [], PROMPT_SECONDS)[0] and time.monotonic() < deadline:
+    """Whether the process has much to do before it prints. Having waited long says nothing: on a busy node it comes
+    last."""
+    while not select.select([process.stdout, process.stderr], [], [],
+                            PROMPT_SECONDS)[0] and time.monotonic() < deadline:
         if _worked_seconds(process.pid) >= PROMPT_SECONDS:
             return True
     return False
@@ -93,7 +100,8 @@ def _is_at_work(process, deadline):
 def _worked_seconds(pid):
     """The time a process has spent on a processor."""
     try:
-        # clock_getcpuclockid() as glibc makes it, with the CPUCLOCK_SCHED of linux/posix-timers.h: exact, unlike the ticks of /proc/PID/stat.
+        # clock_getcpuclockid() as glibc makes it, with the CPUCLOCK_SCHED of linux/posix-timers.h: exact, unlike the
+        # ticks of /proc/PID/stat.
         return time.clock_gettime(~pid << 3 | 2)
     except OSError:
         return 0.0  # It has ended.
@@ -127,7 +135,8 @@ def _kill(process, ending):
 
 
 def _ended(process, ending, deadline):
-    """Whether the process ends before that time. Who has closed its output is gone within a moment, so the looks begin close together."""
+    """Whether the process ends before that time. Who has closed its output is gone within a moment, so the looks begin
+    close together."""
     pause = 0.0001
     while not _reaped(process, ending):
         if time.monotonic() > deadline:
@@ -138,7 +147,8 @@ def _ended(process, ending, deadline):
 
 
 def _reaped(process, ending):
-    """Whether the process has ended; wait4 tells what waitpid does not, its peak of memory (it counts this program's size at the start)."""
+    """Whether the process has ended; wait4 tells what waitpid does not, its peak of memory (it counts this program's
+    size at the start)."""
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if pid == 0:
         return False

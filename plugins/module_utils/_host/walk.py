@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many small files of a machine, read once and fast. PRIVATE to the collection.
 
-Only regular files are opened, a program or another binary is put away after its first block, and a folder that is mounted from
-elsewhere (a network, a FUSE daemon, the kernel) is not entered: a look must not hang on it.
+Only regular files are opened, a program or another binary is put away after its first block, and a folder that is
+mounted from elsewhere (a network, a FUSE daemon, the kernel) is not entered: a look must not hang on it.
 """
 
 import collections
@@ -25,8 +25,8 @@ _FIRST, _BLOCK = 4 * 1024, 64 * 1024
 _SCRIPT = b"#!"
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 # Of disks that are the node's own; whatever is mounted with another type is passed over.
-_OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs", "reiserfs", "rootfs",
-                        "squashfs", "tmpfs", "vfat", "xfs", "zfs"))
+_OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay",
+                        "ramfs", "reiserfs", "rootfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs"))
 
 _OWN = "ext4"
 # Blanks and the like in a mount point (man 5 proc).
@@ -38,19 +38,20 @@ HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
 LATE = "was not read: there were too many files before it"
 AWAY = "is on a file system of another machine or of a daemon"
 
-# `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether it has some, so that who runs it may see
-# other commands in it than are read here.
+# `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether it has some, so that
+# who runs it may see other commands in it than are read here.
 Found = collections.namedtuple("Found", "path data mode nul")
 
 
 class Walk:
     """Reads files, and keeps count: `files` and `bytes` read. What could not be read is noted (Host.note).
 
-    A text that is too large is missed where it begins with `#!` or its path is `worth(path)`. A script with NUL bytes is no program: dash
-    and bash run it. `done` is False once a limit ended it.
+    A text that is too large is missed where it begins with `#!` or its path is `worth(path)`. A script with NUL bytes
+    is no program: dash and bash run it. `done` is False once a limit ended it.
     """
 
-    def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS, worth=lambda path: True):
+    def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS,
+                 worth=lambda path: True):
         self.files = self.bytes = 0
         self.done = True
         self._host = host
@@ -60,7 +61,8 @@ class Walk:
         self._mounted = None
 
     def below(self, folder, wanted, depth=0):
-        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it whose bytes are `wanted(bytes)`, in their order."""
+        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it whose bytes are
+        `wanted(bytes)`, in their order."""
         try:
             real = self._host.real_path(folder)
             if self._host.root == "/":
@@ -76,7 +78,8 @@ class Walk:
         return (_host.OK if self.done else _host.TIMEOUT), found
 
     def read(self, path, wanted=None, packed=False):
-        """(status, Found or None) of one file behind all links of the tree; None where it is no text (`packed`: nor gzip), or not `wanted`."""
+        """(status, Found or None) of one file behind all links of the tree; None where it is no text (`packed`: nor
+        gzip), or not `wanted`."""
         try:
             real = self._host.real_path(path)
             seen = os.stat(real)
@@ -124,7 +127,8 @@ class Walk:
                 self._host.note(path, _host.status_of(error))
 
     def _take_link(self, path, wanted, found):
-        """A link to a file is read as that file; one to a folder is nobody's way to more scripts, and may lead in circles."""
+        """A link to a file is read as that file; one to a folder is nobody's way to more scripts, and may lead in
+        circles."""
         status, linked = self.read(path, wanted)
         if status == _host.OK and linked is not None:
             found.append(linked)

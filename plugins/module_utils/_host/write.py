@@ -18,7 +18,8 @@ from . import apart as host_apart
 from .host import ABSENT, OK, TEXT_LIMIT
 
 _NEW = "new"
-# Names of extended attributes that Linux file systems keep; ACLs (system.posix_acl_*) and labels (security.*) are among them.
+# Names of extended attributes that Linux file systems keep; ACLs (system.posix_acl_*) and labels (security.*) are among
+# them.
 _NOT_COPIED = ("security.ima", "security.evm")  # Signatures of the old content.
 _GONE, _KEPT = (errno.ENOENT, errno.ENOTDIR), (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 HARD_LINK = "%s cannot be changed: it has another name (a hard link), which would keep the old text"
@@ -30,7 +31,8 @@ def digest(text):
 
 
 def read_exactly(host, path, limit=TEXT_LIMIT):
-    """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed for any other reason."""
+    """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed for
+    any other reason."""
     status, data = host.read_bytes(path, limit)
     if status == ABSENT:
         return None
@@ -153,10 +155,12 @@ def may_set(host, path):
     """Why the value `path` below /proc/sys could not be set, as a sentence, or None. Changes nothing."""
     if host.exists(path) and os.access(host.real_path(path), os.W_OK):
         return None
-    # The kernel asks the mode of root as well (fs/proc/proc_sysctl.c test_perm()): 0444 is what other network namespaces have.
+    # The kernel asks the mode of root as well (fs/proc/proc_sysctl.c test_perm()): 0444 is what other network
+    # namespaces have.
     if not host.is_root():
         return "%s cannot be set by this user; become root" % path
-    return "%s cannot be set: %s" % (path, "it is read-only here, as in containers and other network namespaces" if host.exists(path) else "it does not exist")
+    return "%s cannot be set: %s" % (path, "it is read-only here, as in containers and other network namespaces"
+                                     if host.exists(path) else "it does not exist")
 
 
 def set_value(host, path, value):
@@ -174,15 +178,17 @@ def set_value(host, path, value):
 
 @contextlib.contextmanager
 def _failing(path, what):
-    """Turns an OSError into a ChangeFailed. What is appended to the list it gives has changed by then: only its durability is in doubt."""
+    """Turns an OSError into a ChangeFailed. What is appended to the list it gives has changed by then: only its
+    durability is in doubt."""
     done = []
     try:
         yield done
     except OSError as error:
         if not done:
             raise _errors.ChangeFailed("%s cannot be %s: %s" % (path, what, error.strerror)) from error
-        raise _errors.ChangeFailed("%s was %s, but a power failure may undo that: its directory cannot be written to the disk: %s" % (
-            path, what, error.strerror), done) from error
+        raise _errors.ChangeFailed("%s was %s, but a power failure may undo that: its directory cannot be written to "
+                                   "the disk: %s" % (
+                                       path, what, error.strerror), done) from error
 
 
 def _make_folders(folder):

@@ -1,17 +1,20 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which programs of a node write rules: kube-proxy, kubelet, and what brings networks and firewalls. PRIVATE to the collection."""
+"""Which programs of a node write rules: kube-proxy, kubelet, and what brings networks and firewalls. PRIVATE to the
+collection."""
 
 import re
 
 AGENTS = (
-    "antrea-agent", "aws-k8s-agent", "aws-vpc-cni", "azure-npm", "calico-felix", "calico-node", "cilium-agent", "dockerd", "firewalld",
-    "flanneld", "ip-masq-agent", "k0s", "k3s-agent", "k3s-server", "kindnetd", "kube-ovn-daemon", "kube-proxy", "kube-router", "kubelet",
-    "kubelite", "node-cache", "ovnkube", "weave-npc", "weaver",
+    "antrea-agent", "aws-k8s-agent", "aws-vpc-cni", "azure-npm", "calico-felix", "calico-node", "cilium-agent",
+    "dockerd", "firewalld", "flanneld", "ip-masq-agent", "k0s", "k3s-agent", "k3s-server", "kindnetd",
+    "kube-ovn-daemon", "kube-proxy", "kube-router", "kubelet", "kubelite", "node-cache", "ovnkube", "weave-npc",
+    "weaver",
 )
 VARIABLE = "XTABLES_LOCKFILE="
-# comm is that of the link it was started by, cut to 15 characters, or of the program that all of them are (xtables-nft-multi).
+# comm is that of the link it was started by, cut to 15 characters, or of the program that all of them are
+# (xtables-nft-multi).
 _COMM = re.compile(r"(ip6?tables|xtables-)")
 
 
@@ -21,15 +24,16 @@ def is_iptables(comm):
 
 
 def in_namespace_of_the_node(host, process):
-    """Whether the process has the network of the node, which is that of this look, whose rules are read; None where it cannot be told."""
+    """Whether the process has the network of the node, which is that of this look, whose rules are read; None where it
+    cannot be told."""
     ours = host.read_link("/proc/self/ns/net") or host.read_link("/proc/1/ns/net")
     theirs = host.read_link("/proc/%d/ns/net" % process.pid)
     return None if ours is None or theirs is None else ours == theirs
 
 
 def of_this_network(host, processes):
-    """Those of the processes that are this node's: kind, k3d and docker in docker run whole nodes in networks of their own. Where it cannot be
-    told of any of them that it is, those that may be."""
+    """Those of the processes that are this node's: kind, k3d and docker in docker run whole nodes in networks of their
+    own. Where it cannot be told of any of them that it is, those that may be."""
     known = [(process, in_namespace_of_the_node(host, process)) for process in processes]
     return [process for process, here in known if here] or [process for process, here in known if here is None]
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence stays small, whatever the node holds: examples instead of everything. PRIVATE to the collection.
 
-All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the hooks up to 12 KB where
-they are not alone (_hooks_fit), connection tracking up to 10 KB, the modules most of the rest; where there is more of all, the modules
-give way.
+All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the hooks
+up to 12 KB where they are not alone (_hooks_fit), connection tracking up to 10 KB, the modules most of the rest; where
+there is more of all, the modules give way.
 """
 
 import json
@@ -27,7 +27,8 @@ WIDE_LIMIT = 60
 
 
 def presentable(value, narrow=False):
-    """`value` with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON escapes)."""
+    """`value` with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON
+    escapes)."""
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode("utf-8")
         limit = ASCII_LIMIT if _PLAIN.match(text) else WIDE_LIMIT
@@ -40,7 +41,8 @@ def presentable(value, narrow=False):
 
 
 def fitted(sections):
-    """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too large together."""
+    """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too
+    large together."""
     others = presentable({name: section for name, section in sections.items() if name not in _FITTED})
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)
@@ -50,7 +52,8 @@ def fitted(sections):
         found["node_conntrack"] = section if _size(section) <= CONNTRACK_LIMIT else presentable(section, narrow=True)
     if "node_flush_hooks" in found:
         from .hooks.fit import fitted_hooks
-        found["node_flush_hooks"] = fitted_hooks(presentable(found["node_flush_hooks"]), HOOKS_LIMIT if len(found) > 1 else HOOKS_ALONE_LIMIT)
+        found["node_flush_hooks"] = fitted_hooks(presentable(found["node_flush_hooks"]),
+                                                 HOOKS_LIMIT if len(found) > 1 else HOOKS_ALONE_LIMIT)
     if "node_kernel_modules" in found and _size(found) > ALL_LIMIT:
         modules = found.pop("node_kernel_modules")
         found["node_kernel_modules"] = fitted_modules(modules, ALL_LIMIT - _size(found))
@@ -109,4 +112,5 @@ def _with_verdicts_only(section, limit):
     for row in reversed(section["modules"]):
         if _size(section) <= limit:
             break
-        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:20], at_boot_cause=row["at_boot_cause"][:20])
+        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:20],
+                   at_boot_cause=row["at_boot_cause"][:20])

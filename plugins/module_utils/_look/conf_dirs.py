@@ -26,7 +26,8 @@ def effective_files(host, name, endings=(".conf",)):
     for parent in DIRECTORIES:
         folder = parent + "/" + name
         found, names = host.list_dir(folder)
-        if found == DENIED or (found == OK and status in (ABSENT, UNCOLLECTED)) or (found, status) == (UNCOLLECTED, ABSENT):
+        if found == DENIED or (found == OK and status in (ABSENT,
+                                                          UNCOLLECTED)) or (found, status) == (UNCOLLECTED, ABSENT):
             status = found
         for base in names:
             if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):

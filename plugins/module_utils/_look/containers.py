@@ -24,7 +24,8 @@ class Containers:
         self._links = None
 
     def of(self, pid):
-        """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None for a process in no container."""
+        """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None for a process in no
+        container."""
         place = parse_cgroup(self._host.read_text("/proc/%d/cgroup" % pid).text)
         if place is None:
             return None
@@ -33,8 +34,8 @@ class Containers:
         _id, namespace, pod, name = self._links.get(place.container_id) or (None, None, None, None)
         if place.pod_uid in self._pods:
             _uid, namespace, pod = self._pods[place.pod_uid]
-        return {"id": place.container_id and place.container_id[:ID_DIGITS], "name": name, "pod": pod, "namespace": namespace,
-                "pod_uid": place.pod_uid}
+        return {"id": place.container_id and place.container_id[:ID_DIGITS], "name": name, "pod": pod,
+                "namespace": namespace, "pod_uid": place.pod_uid}
 
     def _list(self):
         pods = [parse_pod_folder(name) for name in self._host.list_dir(POD_LOGS)[1]]
@@ -44,7 +45,8 @@ class Containers:
 
 
 def who(name, container):
-    """The process `name` for readers: with its pod, its container, or alone where it is a process of the node itself."""
+    """The process `name` for readers: with its pod, its container, or alone where it is a process of the node
+    itself."""
     if container is None:
         return name
     if container["pod"]:

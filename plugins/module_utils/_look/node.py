@@ -17,13 +17,15 @@ from .rules.rule_sets import rules_of
 
 def _collect_flush_hooks(look):
     from .hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
-    return collect_flush_hooks(look.host, look.node, DIRECTORIES if look.hook_directories is None else look.hook_directories)
+    return collect_flush_hooks(look.host, look.node,
+                               DIRECTORIES if look.hook_directories is None else look.hook_directories)
 
 
 def _collect_conntrack(look):
     from .conntrack.conntrack import collect_conntrack
     modules = look.section("kernel_modules") if "kernel_modules" in look.asked else None
-    return collect_conntrack(look.host, look.node, look.section("kube_proxy"), lambda: look.section("kubelet")["version"], modules)
+    return collect_conntrack(look.host, look.node, look.section("kube_proxy"),
+                             lambda: look.section("kubelet")["version"], modules)
 
 
 # Section -> what collects it from an open tree (_Look).
@@ -31,7 +33,8 @@ COLLECTORS = {
     "host": lambda look: collect_host(look.host, look.node),
     "kernel_modules": lambda look: collect_kernel_modules(look.host, look.node, look.modules, look.kernel),
     "iptables_backend": lambda look: collect_iptables_backend(look.host, look.node, rules_of(look.host, look.node)),
-    "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"), look.section("kubelet")),
+    "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"),
+                                                            look.section("kubelet")),
     "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node),
     "flush_hooks": _collect_flush_hooks,
     "conntrack": _collect_conntrack,

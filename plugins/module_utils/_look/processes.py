@@ -24,7 +24,8 @@ class Process:
         self.status = status_of_notes(notes)
         self.ended = self.state in ("Z", "X")  # Nobody has asked yet how it ended; it runs no more.
         ours, theirs = host.stat("/"), host.stat("/proc/%s/root/." % pid)
-        self.contained = None if ours is None or theirs is None else (ours.st_dev, ours.st_ino) != (theirs.st_dev, theirs.st_ino)
+        self.contained = None if ours is None or theirs is None else (ours.st_dev,
+                                                                      ours.st_ino) != (theirs.st_dev, theirs.st_ino)
 
     def age_seconds(self, uptime):
         """Seconds since it started, with `uptime_seconds()`; None where one of both is not known."""
@@ -62,7 +63,8 @@ def options_of(arguments, *names):
 
 
 def _state_and_start(host, pid):
-    """Fields 3 and 22 of /proc/PID/stat, counted from behind the last parenthesis: the name before it may hold anything."""
+    """Fields 3 and 22 of /proc/PID/stat, counted from behind the last parenthesis: the name before it may hold
+    anything."""
     fields = host.read_text("/proc/%s/stat" % pid).text.rpartition(")")[2].split()
     return (fields[0] if fields else None), (fields[19] if len(fields) > 19 else None)
 
@@ -85,13 +87,15 @@ def pids(host):
     status, entries = host.list_dir("/proc")
     found = sorted(int(entry) for entry in entries if entry.isdigit())
     if host.root == "/" and status == OK and 1 not in found:
-        # Every pid namespace has a process 1: mounted with hidepid=2, /proc shows the processes of this user only (man 5 proc).
+        # Every pid namespace has a process 1: mounted with hidepid=2, /proc shows the processes of this user only (man
+        # 5 proc).
         status = DENIED
     return status if entries or status != OK else ABSENT, found
 
 
 def named_processes(host):
-    """(status, [(pid, comm)]) as they were when first asked for: the sections of one look speak of the same processes."""
+    """(status, [(pid, comm)]) as they were when first asked for: the sections of one look speak of the same
+    processes."""
     if "processes" not in host.kept:
         status, listed = pids(host)
         with host.noting() as notes:

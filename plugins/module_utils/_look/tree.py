@@ -21,8 +21,8 @@ def open_asked(params):
 
 
 def open_to_look(params):
-    """As open_asked(), and a tree that holds only a part of a node's files is a bundle: what is not there was not collected, which says nothing of the
-    node. Whoever changes a tree takes it for the image that it becomes."""
+    """As open_asked(), and a tree that holds only a part of a node's files is a bundle: what is not there was not
+    collected, which says nothing of the node. Whoever changes a tree takes it for the image that it becomes."""
     host, node = open_asked(params)
     if params["place"] == "auto" and host.root != "/" and node["place"] == "image":
         from .._parse.bundle_parts import is_part_of_a_node
@@ -33,7 +33,8 @@ def open_to_look(params):
 
 
 def open_tree(root="/", place=None):
-    """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for what the caller got wrong."""
+    """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for
+    what the caller got wrong."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)
     host = Host(root)

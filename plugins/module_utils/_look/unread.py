@@ -13,14 +13,16 @@ PATHS_LIMIT = 5
 def told(host, path, why):
     """One sentence; `why` is what `Host.noting` gave for the path: a status, or half a sentence."""
     if why == DENIED:
-        return "%s is not readable %s" % (path, "even as root" if host.is_root() else "as user '%s'; run with become" % host_notes.user_name())
+        return "%s is not readable %s" % (path, "even as root" if host.is_root()
+                                          else "as user '%s'; run with become" % host_notes.user_name())
     if why == UNPARSED:
         return "%s cannot be read as a file: look at it with ls -l and file" % path
     return "%s %s" % (path, why)
 
 
 def status_of_notes(notes):
-    """One status for all that was noted: denied where something is, timeout where there was no time for it, else unparsed; ok for nothing."""
+    """One status for all that was noted: denied where something is, timeout where there was no time for it, else
+    unparsed; ok for nothing."""
     found = set(notes.values())
     if not found:
         return OK

@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/var/lib/dpkg/alternatives/NAME and /var/lib/alternatives/NAME: one group of update-alternatives. PRIVATE to the collection.
+"""/var/lib/dpkg/alternatives/NAME and /var/lib/alternatives/NAME: one group of update-alternatives. PRIVATE to the
+collection.
 
 Sample: `auto`, `/usr/sbin/iptables`, then name and link of each slave, an empty line, and for each choice its path, its
-priority and the paths of its slaves. Debian's and openSUSE's program (dpkg utils/update-alternatives.c) and that of the Red Hat
-family (chkconfig alternatives.c) agree in all but the priority, before which the latter writes the family a choice belongs to
-(`@name@10`).
+priority and the paths of its slaves. Debian's and openSUSE's program (dpkg utils/update-alternatives.c) and that of the
+Red Hat family (chkconfig alternatives.c) agree in all but the priority, before which the latter writes the family a
+choice belongs to (`@name@10`).
 """
 
 import re
@@ -28,7 +29,8 @@ def parse_alternatives(text):
 
 
 def parse_choices(text):
-    """`[{"path", "priority", "slaves": {name: path}}]` of such a file, without the slaves a choice lacks; None where it cannot be read."""
+    """`[{"path", "priority", "slaves": {name: path}}]` of such a file, without the slaves a choice lacks; None where it
+    cannot be read."""
     group = parse_alternatives(text)
     if group is None:
         return None
@@ -40,5 +42,6 @@ def parse_choices(text):
         priority = _PRIORITY.match(row[1]) if len(row) == size else None
         if not priority or not all(path.startswith("/") for path in row[:1] + row[2:] if path):
             return None
-        found.append({"path": row[0], "priority": int(priority.group(1)), "slaves": {name: path for name, path in zip(names, row[2:]) if path}})
+        found.append({"path": row[0], "priority": int(priority.group(1)),
+                      "slaves": {name: path for name, path in zip(names, row[2:]) if path}})
     return found

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a node a support bundle, or a tree that holds a part of a node, should hold to be judged. PRIVATE to the collection."""
+"""What of a node a support bundle, or a tree that holds a part of a node, should hold to be judged. PRIVATE to the
+collection."""
 
 from .. import _names
 
@@ -18,11 +19,13 @@ PARTS = (
     ("modules-load.d", ("/etc/modules-load.d", "/usr/lib/modules-load.d")),
     ("conntrack counters (conntrack -S)", ("/proc/net/stat/nf_conntrack",)),
     ("log of the kernel (dmesg)", (_names.BUNDLE_COMMANDS + "/dmesg",)),
-    ("iptables programs (update-alternatives --display iptables)", ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
+    ("iptables programs (update-alternatives --display iptables)",
+     ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
     ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
     ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
 )
-# Where programs of a system lie: a tree without any of these was copied together from files of a node, and what it lacks was not collected.
+# Where programs of a system lie: a tree without any of these was copied together from files of a node, and what it
+# lacks was not collected.
 _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
 

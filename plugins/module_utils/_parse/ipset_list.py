@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `ipset list -t` prints: sets and how full they are. PRIVATE to the collection.
 
-Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip,port`, `Header: family inet hashsize 1024
-maxelem 65536`, `Number of entries: 12`. Format: ipset lib/session.c list_create().
+Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip,port`, `Header: family inet hashsize
+1024 maxelem 65536`, `Number of entries: 12`. Format: ipset lib/session.c list_create().
 """
 
 import re

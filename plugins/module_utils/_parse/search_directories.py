@@ -16,7 +16,8 @@ def checked_directories(directories, name="directories"):
     """The directories as they were given. Raises BadInput for what cannot be searched; `name` is the option's."""
     for folder in directories:
         if not folder.startswith("/") or "/" + posixpath.normpath(folder).lstrip("/") in _NEVER:
-            raise BadInput("%s: %r cannot be searched; name a directory with scripts by its whole path, such as /opt/maintenance" % (name, folder))
+            raise BadInput("%s: %r cannot be searched; name a directory with scripts by its whole path, such as "
+                           "/opt/maintenance" % (name, folder))
     if len(directories) > LIMIT:
         raise BadInput("%s names %d directories; give at most %d" % (name, len(directories), LIMIT))
     return directories

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A line of a file without its secrets. PRIVATE to the collection.
 
-Masked are values behind a name like token, password or key, credentials of a URL or of curl, and passwords given to mysql and sshpass.
-Everything else is shown: rules, sysctls, numbers, paths, and commands.
+Masked are values behind a name like token, password or key, credentials of a URL or of curl, and passwords given to
+mysql and sshpass. Everything else is shown: rules, sysctls, numbers, paths, and commands.
 """
 
 import re
@@ -12,7 +12,8 @@ import re
 MASK = "***"
 LIMIT = 1000
 # What the name of a secret has in it.
-NAMES = (r"token|passw(?:or)?d|passphrase|(?<![a-z])pass(?![a-z])|(?<![a-z])pwd(?![a-z])|secret|credential|authorization|bearer|cookie|api[-_]?key|"
+NAMES = (r"token|passw(?:or)?d|passphrase|(?<![a-z])pass(?![a-z])|(?<![a-z])pwd(?![a-z])|secret|credential|"
+         r"authorization|bearer|cookie|api[-_]?key|"
          r"(?<![a-z])key(?![a-z])")
 URL = re.compile(r"(\w[\w+.-]*://)[^/\s@]*@")
 

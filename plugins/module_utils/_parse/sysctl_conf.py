@@ -16,7 +16,8 @@ import fnmatch
 import re
 from collections import namedtuple
 
-# key: as below /proc/sys, possibly a pattern; value: None for a line that only takes a key out of patterns; line: 1 is the first.
+# key: as below /proc/sys, possibly a pattern; value: None for a line that only takes a key out of patterns; line: 1 is
+# the first.
 Setting = namedtuple("Setting", "key value line")
 
 _BLANKS = " \t\r\n"
@@ -53,4 +54,5 @@ def is_pattern(key):
 def fits(pattern, key):
     """Whether a pattern stands for a key: part by part, because glob(3) lets no * stand for a slash."""
     patterns, parts = pattern.replace("[^", "[!").split("/"), key.split("/")
-    return len(patterns) == len(parts) and all(fnmatch.fnmatchcase(part, wanted) for part, wanted in zip(parts, patterns))
+    return len(patterns) == len(parts) and all(fnmatch.fnmatchcase(part, wanted)
+                                               for part, wanted in zip(parts, patterns))

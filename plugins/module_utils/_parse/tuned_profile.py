@@ -8,7 +8,8 @@ Sample:
     include=throughput-performance
     [sysctl]
     net.netfilter.nf_conntrack_max = >262144   # only if that is more
-Grammar: tuned/profiles/loader.py (ConfigParser with = and comments behind #), tuned/plugins/base.py _process_assignment_modifiers().
+Grammar: tuned/profiles/loader.py (ConfigParser with = and comments behind #), tuned/plugins/base.py
+_process_assignment_modifiers().
 """
 
 import re
@@ -47,7 +48,8 @@ def parse_tuned_profile(text):
 
 
 def assigned(value, before):
-    """The value that is left of `before` (an int, or None if it is not known) where a profile assigns `value`; None if that cannot be told."""
+    """The value that is left of `before` (an int, or None if it is not known) where a profile assigns `value`; None if
+    that cannot be told."""
     value = value.strip("\"'")
     if "${" in value:
         return None

@@ -1,25 +1,27 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend of iptables holds what: whose chains are where, and whether two backends get in each other's way. PRIVATE to the collection.
+"""Which backend of iptables holds what: whose chains are where, and whether two backends get in each other's way.
+PRIVATE to the collection.
 
-The kernel puts every packet through the rules of both backends, and a DROP in either is final. So what somebody left in the other
-one still works, and nobody who lists one backend sees it.
+The kernel puts every packet through the rules of both backends, and a DROP in either is final. So what somebody left in
+the other one still works, and nobody who lists one backend sees it.
 """
 
 from .others.owners import KUBERNETES, owner_of
 
 BACKENDS = ("nft", "legacy")
 FAMILIES = ("ipv4", "ipv6")
-# What makes a backend more than empty tables. The marks are chains without rules, which others take for the backend of the node.
+# What makes a backend more than empty tables. The marks are chains without rules, which others take for the backend of
+# the node.
 _CONTENT = ("rules", "drops", "hint", "kubelet_canary", "proxy_canary")
 
 
 def backend_evidence(rule_sets, unread=()):
     """`{"sets", "kubelet_backend", "kube_proxy_backend", "mixing"}` of what one reading of the kernel gave.
 
-    `unread` are [(backend, family, why)] of what holds rules that could not be read. A number of a set that is not readable
-    counts what was read, and what was not seen in it is None instead of False.
+    `unread` are [(backend, family, why)] of what holds rules that could not be read. A number of a set that is not
+    readable counts what was read, and what was not seen in it is None instead of False.
     """
     sets = [_set_of(rules) for rules in rule_sets if rules.backend in BACKENDS and rules.family in FAMILIES]
     known = {(row["backend"], row["family"]) for row in sets}
@@ -36,14 +38,14 @@ def backend_evidence(rule_sets, unread=()):
     verdict, because = judge_mixing(sets, kubelet, proxy, [why for _backend, _family, why in unread])
     rows = [{key: row[key] for key in row if key not in ("tables", "proxy_jumps")} for row in sets]
     return {
-        "sets": sorted(rows, key=lambda row: (BACKENDS.index(row["backend"]), row["family"])), "kubelet_backend": kubelet,
-        "kube_proxy_backend": proxy, "mixing": {"verdict": verdict, "because": because},
+        "sets": sorted(rows, key=lambda row: (BACKENDS.index(row["backend"]), row["family"])),
+        "kubelet_backend": kubelet, "kube_proxy_backend": proxy, "mixing": {"verdict": verdict, "because": because},
     }
 
 
 def _nothing(backend, family):
-    return {"backend": backend, "family": family, "readable": True, "rules": 0, "kube_rules": 0, "drops": 0, "tables": 0,
-            "hint": False, "kubelet_canary": False, "proxy_canary": False, "proxy_jumps": False}
+    return {"backend": backend, "family": family, "readable": True, "rules": 0, "kube_rules": 0, "drops": 0,
+            "tables": 0, "hint": False, "kubelet_canary": False, "proxy_canary": False, "proxy_jumps": False}
 
 
 def _set_of(rules):
@@ -60,7 +62,8 @@ def _set_of(rules):
             for rule in chain.rules:
                 row["drops"] += rule.target == "DROP"
                 row["proxy_jumps"] = row["proxy_jumps"] or rule.target == "KUBE-SERVICES"
-        # kubelet and kube-proxy make their canaries in three tables and the hint in mangle (kubernetes pkg/util/iptables).
+        # kubelet and kube-proxy make their canaries in three tables and the hint in mangle (kubernetes
+        # pkg/util/iptables).
         row["hint"] = row["hint"] or "KUBE-IPTABLES-HINT" in table.chains
         row["kubelet_canary"] = row["kubelet_canary"] or "KUBE-KUBELET-CANARY" in table.chains
         row["proxy_canary"] = row["proxy_canary"] or "KUBE-PROXY-CANARY" in table.chains
@@ -82,7 +85,8 @@ def _marks_of_kubelet(row):
 
 
 def _marks_of_kube_proxy(row):
-    """Its rules are reached there. Its canary alone is what stays behind in the backend it has left; ipvs mode has none."""
+    """Its rules are reached there. Its canary alone is what stays behind in the backend it has left; ipvs mode has
+    none."""
     return row["proxy_jumps"] or (row["proxy_canary"] and bool(row["kube_rules"]))
 
 
@@ -103,8 +107,10 @@ def judge_mixing(sets, kubelet, proxy, doubts):
     if conflict:
         return "conflicting", conflict
     if doubts or not all(row["readable"] for row in sets):
-        return "unknown", "not all rules could be read: %s" % (doubts or ["a table is incompatible with iptables, or a dump is damaged"])[0]
-    held = [backend for backend in BACKENDS if any(row[key] for row in sets if row["backend"] == backend for key in _CONTENT)]
+        return "unknown", "not all rules could be read: %s" % (doubts or ["a table is incompatible with iptables, or a "
+                                                                          "dump is damaged"])[0]
+    held = [backend for backend in BACKENDS
+            if any(row[key] for row in sets if row["backend"] == backend for key in _CONTENT)]
     if len(held) > 1:
         main = max(BACKENDS, key=lambda backend: (_total(sets, backend, "kube_rules"), _total(sets, backend, "rules")))
         other = BACKENDS[1 - BACKENDS.index(main)]
@@ -128,12 +134,16 @@ def _total(sets, backend, key):
 def _conflict(sets, kubelet, proxy):
     """What is certain to go wrong, in one sentence, or None."""
     for family in FAMILIES:
-        nft, legacy = [next((row for row in sets if (row["backend"], row["family"]) == (backend, family)), None) for backend in BACKENDS]
+        nft, legacy = [next((row for row in sets if (row["backend"], row["family"]) == (backend, family)), None)
+                       for backend in BACKENDS]
         title = "IP" + family[2:]
         if kubelet[family] in BACKENDS and proxy[family] in BACKENDS and kubelet[family] != proxy[family]:
-            return "kubelet keeps its %s chains in the %s backend and kube-proxy its own in the %s backend" % (title, kubelet[family], proxy[family])
+            return "kubelet keeps its %s chains in the %s backend and kube-proxy its own in the %s backend" % (
+                title, kubelet[family], proxy[family])
         if nft and legacy and nft["kube_rules"] and legacy["kube_rules"]:
-            return "%s rules of Kubernetes are in both backends: %d in nft, %d in legacy" % (title, nft["kube_rules"], legacy["kube_rules"])
+            return "%s rules of Kubernetes are in both backends: %d in nft, %d in legacy" % (title, nft["kube_rules"],
+                                                                                             legacy["kube_rules"])
         if nft and legacy and nft["drops"] and legacy["drops"]:
-            return "%s packets are dropped in both backends: %d DROP verdicts in nft, %d in legacy" % (title, nft["drops"], legacy["drops"])
+            return "%s packets are dropped in both backends: %d DROP verdicts in nft, %d in legacy" % (
+                title, nft["drops"], legacy["drops"])
     return None

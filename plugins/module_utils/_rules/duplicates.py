@@ -25,7 +25,8 @@ def ask_duplicates(rule_set, setting):
             own = owner_of(chain, name) in KUBERNETES
             again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
             if again:
-                yield observe("duplicate_rule", rule_set, name, chain, text, again, "the same rule is there %d times" % times)
+                yield observe("duplicate_rule", rule_set, name, chain, text, again,
+                              "the same rule is there %d times" % times)
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
@@ -65,7 +66,8 @@ def _marks(table, chain):
 
 
 def _of_kube_router(table, chain):
-    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies are the user's."""
+    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies
+    are the user's."""
     return owner_of(chain, table) == "kube_router"
 
 
@@ -94,10 +96,12 @@ def _repeated_jumps(rule_set, name, table, told):
 
 
 def _distinct_jumps(table, chain, told):
-    """The rules of a chain that lead to another one, without those that are `told` as repeated; of more of these than were kept, the first."""
+    """The rules of a chain that lead to another one, without those that are `told` as repeated; of more of these than
+    were kept, the first."""
     seen = set() if chain in table.repeated_more else None
     for rule in table.chains[chain].rules if chain in table.chains else ():
-        if rule.target in table.chains and (chain, rule.text) not in told and (seen is None or fingerprint(rule.text) not in seen):
+        if rule.target in table.chains and (chain, rule.text) not in told and (seen is None
+                                                                               or fingerprint(rule.text) not in seen):
             yield rule
             if seen is not None:
                 seen.add(fingerprint(rule.text))

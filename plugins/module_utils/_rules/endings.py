@@ -13,8 +13,8 @@ def ends_chain(rule):
 
 
 def takes_all(table, rule):
-    """True for a rule of a built-in chain that no packet gets past: it ends the chain, or leads all to a chain of somebody else's that
-    lets none come back. Those that refuse in such a chain are told by themselves."""
+    """True for a rule of a built-in chain that no packet gets past: it ends the chain, or leads all to a chain of
+    somebody else's that lets none come back. Those that refuse in such a chain are told by themselves."""
     return ends_chain(rule) or (_is_way(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
 
 

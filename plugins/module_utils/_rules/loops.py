@@ -3,15 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains that lead back to themselves. PRIVATE to the collection.
 
-No kernel accepts such rules (ip_tables.c mark_source_chains, nf_tables_api.c nft_chain_validate): only a dump that was edited or
-mixed from several holds them.
+No kernel accepts such rules (ip_tables.c mark_source_chains, nf_tables_api.c nft_chain_validate): only a dump that was
+edited or mixed from several holds them.
 """
 
 from .observation import observe
 from .tables import readable
 
 # Service rules of kube-proxy lead from one of these to a later one only.
-_LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SV", "KUBE-SEP-", "KUBE-MARK-MASQ")
+_LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SV", "KUBE-SEP-",
+           "KUBE-MARK-MASQ")
 
 
 def ask_loops(rule_set, setting):
@@ -21,7 +22,8 @@ def ask_loops(rule_set, setting):
         edges = _edges(table)
         for chains in _circles(edges):
             through = sorted(target for target in edges[min(chains)] if target in chains)
-            found.append(observe("chain_loop", rule_set, name, min(chains), "", len(chains), "leads back to itself through %s" % through[0][:64]))
+            found.append(observe("chain_loop", rule_set, name, min(chains), "", len(chains),
+                                 "leads back to itself through %s" % through[0][:64]))
     return found
 
 
@@ -65,7 +67,8 @@ def _component(chain, waiting, inside):
 
 def _edges(table):
     """{chain: targets that are chains}."""
-    edges = {name: sorted({rule.target for rule in chain.rules if rule.target in table.chains}) for name, chain in table.chains.items() if chain.rules}
+    edges = {name: sorted({rule.target for rule in chain.rules if rule.target in table.chains})
+             for name, chain in table.chains.items() if chain.rules}
     edges = {name: targets for name, targets in edges.items() if targets}
     if any(_leads_up(chain, target, edges) for chain, targets in edges.items() for target in targets):
         _add_services(table, edges)

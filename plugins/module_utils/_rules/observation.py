@@ -10,15 +10,17 @@ TEXT_LIMIT = 200
 NAME_LIMIT = 64
 # Of each kind so many observations are kept; fifty at most are ever shown (max_offenders).
 ROWS_LIMIT = 1000
-# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of `KUBE-SEP-`.
+# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of
+# `KUBE-SEP-`.
 PLACES_LIMIT = 10000
 _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
 # From what breaks most to what only tidies up; the order in which observations are told.
 KINDS = (
-    "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch", "anchor_shadowed", "untracked",
-    "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump", "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump",
-    "unsound_endpoint", "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni",
+    "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch",
+    "anchor_shadowed", "untracked", "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump",
+    "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint", "wrong_probability",
+    "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni",
     "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain", "unjudged_table",
 )
 
@@ -29,15 +31,17 @@ def cut(text, limit=TEXT_LIMIT):
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; `text` is a rule as saved, `detail` a short clause of ours, None where it is to be counted only."""
+    """The dict of one observation; `text` is a rule as saved, `detail` a short clause of ours, None where it is to be
+    counted only."""
     return {
-        "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table, "chain": cut(chain, NAME_LIMIT),
-        "text": cut(text), "count": count, "detail": detail,
+        "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table,
+        "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail,
     }
 
 
 class Tally:
-    """Observations without end: those that differ in nothing but `count` added up, ROWS_LIMIT of each kind kept, all others counted.
+    """Observations without end: those that differ in nothing but `count` added up, ROWS_LIMIT of each kind kept, all
+    others counted.
 
     `more`: {(kind, family, backend, table, chain, whether they have a text): count} of the others.
     """

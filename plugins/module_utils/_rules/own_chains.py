@@ -3,22 +3,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains that kube-proxy and kubelet make, by their exact names. PRIVATE to the collection.
 
-Whose a chain is decides here what is deleted, so a prefix is not enough: kube-router's names begin with KUBE- too, and container
-runtimes make KUBE-HOSTPORTS as kubelet once did. Names and tables: kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go
-and pkg/kubelet/kubelet_network_linux.go, 1.20 to 1.30. The hash of a name is 16 characters of base32 (portProtoHash()).
+Whose a chain is decides here what is deleted, so a prefix is not enough: kube-router's names begin with KUBE- too, and
+container runtimes make KUBE-HOSTPORTS as kubelet once did. Names and tables: kubernetes pkg/proxy/iptables/proxier.go,
+pkg/proxy/ipvs/proxier.go and pkg/kubelet/kubelet_network_linux.go, 1.20 to 1.30. The hash of a name is 16 characters of
+base32 (portProtoHash()).
 """
 
 import re
 
 _OWN = {
-    "nat": "KUBE-(?:SERVICES|NODEPORTS|POSTROUTING|MARK-MASQ|MARK-DROP|NODE-PORT|LOAD-BALANCER|FIREWALL|PROXY-CANARY|KUBELET-CANARY"
-           "|(?:SVC|SVL|SEP|FW|EXT|XLB)-[A-Z2-7]{16})",
-    "filter": "KUBE-(?:SERVICES|EXTERNAL-SERVICES|NODEPORTS|NODE-PORT|FORWARD|FIREWALL|PROXY-FIREWALL|SOURCE-RANGES-FIREWALL|IPVS-FILTER"
-              "|IPVS-OUT-FILTER|PROXY-CANARY|KUBELET-CANARY)",
+    "nat": "KUBE-(?:SERVICES|NODEPORTS|POSTROUTING|MARK-MASQ|MARK-DROP|NODE-PORT|LOAD-BALANCER|FIREWALL|PROXY-CANARY|"
+           "KUBELET-CANARY"
+    "|(?:SVC|SVL|SEP|FW|EXT|XLB)-[A-Z2-7]{16})",
+    "filter": "KUBE-(?:SERVICES|EXTERNAL-SERVICES|NODEPORTS|NODE-PORT|FORWARD|FIREWALL|PROXY-FIREWALL|SOURCE-RANGES-"
+              "FIREWALL|IPVS-FILTER"
+    "|IPVS-OUT-FILTER|PROXY-CANARY|KUBELET-CANARY)",
     "mangle": "KUBE-(?:IPTABLES-HINT|PROXY-CANARY|KUBELET-CANARY)",
 }
 _PATTERNS = {table: re.compile(pattern + r"\Z") for table, pattern in _OWN.items()}
-# Chains by which somebody who lives shows where it lives; they hold no rules and stay behind in a backend that was left.
+# Chains by which somebody who lives shows where it lives; they hold no rules and stay behind in a backend that was
+# left.
 MARKS = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY", "KUBE-PROXY-CANARY")
 
 

@@ -26,7 +26,8 @@ from .services.chain_names import ask_chain_names
 from .services.services import ask_services
 from .structure import ask_structure
 
-_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode, ask_hostports, ask_masquerade, ask_foreign)
+_OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
+           ask_hostports, ask_masquerade, ask_foreign)
 # What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # What a flush of nat leads to by itself.
@@ -38,8 +39,9 @@ _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "h
 def ask(rule_sets, setting_by, services=None, used=None):
     """(observations of one node, most telling first; `Tally.more`, how many there are beside them).
 
-    `rule_sets`: what was read of both families and backends; `setting_by` gives the Setting of a rule set. `services`: [Service] where
-    they are not in rules, as in nftables mode. `used`: the backend of the iptables that kube-proxy runs.
+    `rule_sets`: what was read of both families and backends; `setting_by` gives the Setting of a rule set. `services`:
+    [Service] where they are not in rules, as in nftables mode. `used`: the backend of the iptables that kube-proxy
+    runs.
     """
     tally = Tally()
     for row in _asked(rule_sets, setting_by, services, used):
@@ -61,16 +63,19 @@ def _asked(rule_sets, setting_by, services, used):
 
 
 def _without_consequences(rows, more):
-    """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or leads on. Nor is
-    what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside what is wrong with its Service (or
-    with any where its own is not known). A Service that nothing leads to is told as that alone, and where its rule leads instead, that."""
+    """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or
+    leads on. Nor is what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside
+    what is wrong with its Service (or with any where its own is not known). A Service that nothing leads to is told as
+    that alone, and where its rule leads instead, that."""
     places = [place_of(row) for row in rows] + list(more)
     repaired = {place[1:3] for place in places if place[0] == "half_repaired"}
     emptied = {place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS}
     unreached = {place[1:5] for place in places if place[0] == "anchor_missing"}
-    misled = {place[1:5] for place in places if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4])}
+    misled = {place[1:5] for place in places
+              if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4])}
     foreign = {place[1:5] for place in places if _is_foreign(place)}
-    broken = {where for place in places if place[0] in _OF_BALANCING and not _is_share(place) for where in (place[1:5], place[1:4])} | foreign
+    broken = {where for place in places if place[0] in _OF_BALANCING and not _is_share(place)
+              for where in (place[1:5], place[1:4])} | foreign
 
     def follows(place):
         kind, table, chain = place[0], place[3], place[4]
@@ -82,7 +87,8 @@ def _without_consequences(rows, more):
             or (kind == "emptied_chain" and place[1:5] in foreign)
             or (_is_share(place) and place[1:5] in broken)
             or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
-    return [row for row in rows if not follows(place_of(row))], {place: count for place, count in more.items() if not follows(place)}
+    return [row for row in rows
+            if not follows(place_of(row))], {place: count for place, count in more.items() if not follows(place)}
 
 
 def _follows_from_empty(place):

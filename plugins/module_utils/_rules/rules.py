@@ -29,7 +29,8 @@ def states(rule):
 
 
 def is_limit(rule):
-    """True if the rule is for what is beyond a number of connections or a rate, and so for none of the first packets."""
+    """True if the rule is for what is beyond a number of connections or a rate, and so for none of the first
+    packets."""
     over = ("--connlimit-above", "--hashlimit-above")
     under = ("--connlimit-upto", "--hashlimit-upto")
     return any(option in (under if negated else over) and values[:1] != ["0"]
@@ -38,7 +39,8 @@ def is_limit(rule):
 
 def to_local(rule):
     """True if the rule is limited to destinations that are addresses of the node."""
-    return any(option == "--dst-type" and "LOCAL" in values and not negated for option, values, negated in match_options(rule, "addrtype"))
+    return any(option == "--dst-type" and "LOCAL" in values and not negated
+               for option, values, negated in match_options(rule, "addrtype"))
 
 
 def port_ranges(rule):
@@ -55,7 +57,8 @@ def _ranges(rule, but):
     for _name, options in rule.matches:
         for option, values, negated in options:
             if option in ("--dport", "--dports", "--ports", "--destination-port", "--destination-ports"):
-                return [_range(text) for value in values for text in value.split(",") if _PORT.match(text)] if negated is but else None
+                return [_range(text) for value in values for text in value.split(",")
+                        if _PORT.match(text)] if negated is but else None
     return None
 
 

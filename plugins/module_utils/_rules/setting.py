@@ -5,19 +5,20 @@
 
 import collections
 
-# family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None (unknown, or it
-# does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
-# ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured.
-# oldest: where kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
-# kubelet_version: (1, 30), where kubelet tells one of its own.
-# ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both None where that is not known.
+# family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None
+# (unknown, or it does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
+# ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured. oldest: where
+# kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
+# kubelet_version: (1, 30), where kubelet tells one of its own. ipv6: whether the kernel has IPv6. liberal: whether
+# nf_conntrack_tcp_be_liberal is set. Both None where that is not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal"))
 Setting.__new__.__defaults__ = (None, None, None, None)
 
 
 def proxy_since(setting, version):
-    """The same of kube-proxy: True only if it is for sure, None where an older kube-proxy may run beside a newer kubelet."""
+    """The same of kube-proxy: True only if it is for sure, None where an older kube-proxy may run beside a newer
+    kubelet."""
     if setting.oldest is None or tuple(setting.kubernetes) < version:
         return since(setting, version)
     return True if tuple(setting.oldest) >= version else None

@@ -12,11 +12,12 @@ from .setting import since
 from .tables import BUILT_IN, chains_of, declares_all, readable
 from .targets import EXTENSIONS
 
-# More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables largeClusterEndpointsThreshold).
+# More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables
+# largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
-# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there. KUBE-XLB is asked for
-# among leftovers, KUBE-SEP as what a Service lacks.
+# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there.
+# KUBE-XLB is asked for among leftovers, KUBE-SEP as what a Service lacks.
 _SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
 
 # Those for the endpoints of this node alone; KUBE-XLB up to 1.23.
@@ -24,7 +25,8 @@ _LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
 
 
 def ask_structure(rule_set, setting):
-    """dangling_jump and orphan_chain of one rule set; not where a lost line may have been the chain, or the rule that leads to it."""
+    """dangling_jump and orphan_chain of one rule set; not where a lost line may have been the chain, or the rule that
+    leads to it."""
     for name, table in readable(rule_set):
         if declares_all(rule_set, name):
             yield from _dangling(rule_set, name, table)
@@ -46,27 +48,31 @@ def _dangling(rule_set, name, table):
                 told.add(target)
             # Who has arguments is an extension that this list does not know; a jump has none.
             if not rule.has_arguments:
-                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1, "the table has no chain %s" % target[:64])
+                yield observe("dangling_jump", rule_set, name, chain, rule.text, 1,
+                              "the table has no chain %s" % target[:64])
     # All rules that lead there are service rules in short form.
     folded -= told
     counts = table.references(folded) if folded else {}
     for target in sorted(folded):
-        yield observe("dangling_jump", rule_set, name, target, "", counts[target], "service rules lead to this chain, which the table does not have")
+        yield observe("dangling_jump", rule_set, name, target, "", counts[target],
+                      "service rules lead to this chain, which the table does not have")
 
 
 def _unsettled(rule_set, table, targets):
-    """unsettled_chain: in a large cluster a Service that was deleted leaves its chain with its rules for as long as syncPeriod of kube-proxy, and
-    a Service that lost its rule in KUBE-SERVICES looks the same."""
+    """unsettled_chain: in a large cluster a Service that was deleted leaves its chain with its rules for as long as
+    syncPeriod of kube-proxy, and a Service that lost its rule in KUBE-SERVICES looks the same."""
     waiting = [chain for chain in table.chains if chain[:9] == "KUBE-SVC-" and chain not in targets]
     if waiting:
         yield observe("unsettled_chain", rule_set, "nat", min(waiting), "", len(waiting),
-                      "no rule leads to %d chain%s of Services: deleted Services within syncPeriod of kube-proxy, or lost rules" % (
+                      "no rule leads to %d chain%s of Services: deleted Services within syncPeriod of kube-proxy, or "
+                      "lost rules" % (
                           len(waiting), "" if len(waiting) == 1 else "s"))
 
 
 def _orphans(rule_set, name, table, setting):
     unreached = []
-    large = len(table.services.endpoints) > LARGE_CLUSTER or sum(1 for chain in table.chains if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
+    large = len(table.services.endpoints) > LARGE_CLUSTER or sum(1 for chain in table.chains
+                                                                 if chain.startswith("KUBE-SEP-")) > LARGE_CLUSTER
     targets = table.targets(endpoints=not large)
     if large and name == "nat" and setting.mode in (None, "iptables"):
         yield from _unsettled(rule_set, table, targets)
@@ -77,7 +83,8 @@ def _orphans(rule_set, name, table, setting):
             continue
         if SERVICE_CHAIN.match(chain):
             if name == "nat" and not large and _SPOKEN_OF.match(chain):
-                yield observe("orphan_chain", rule_set, name, chain, detail="a chain of a Service that no rule leads to")
+                yield observe("orphan_chain", rule_set, name, chain,
+                              detail="a chain of a Service that no rule leads to")
             elif name == "nat" and not large and chain.startswith("KUBE-SEP-"):
                 unreached.append(chain)
         elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):

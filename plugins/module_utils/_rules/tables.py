@@ -9,7 +9,8 @@ NAMES = ("filter", "mangle", "nat", "raw", "security")
 
 # Notices of a reading that lost lines or its end: a whole table may have been among them.
 LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
-# iptables-save declares every chain: where one is not, somebody took lines out, and chains without rules went without a trace.
+# iptables-save declares every chain: where one is not, somebody took lines out, and chains without rules went without a
+# trace.
 _TAKEN_OUT = "undeclared_chain"
 
 
@@ -19,24 +20,27 @@ def readable(rule_set):
 
 
 def table_of(rule_set, name):
-    """The table of that name, or None if it is not there or iptables cannot print it. Of one that breaks off, what was read holds; what
-    it lacks is for chains_of() to say."""
+    """The table of that name, or None if it is not there or iptables cannot print it. Of one that breaks off, what was
+    read holds; what it lacks is for chains_of() to say."""
     table = rule_set.tables.get(name)
     return table if table is not None and name not in rule_set.unreadable else None
 
 
 def declares_all(rule_set, name):
-    """True where all chains of the table are known: iptables-save declares them before the first rule, whatever is cut off behind it."""
+    """True where all chains of the table are known: iptables-save declares them before the first rule, whatever is cut
+    off behind it."""
     table = rule_set.tables[name]
     if chains_of(rule_set, name) is not None:
         return True
     lost = table.unread - (0 if table.committed else rule_set.notices.get("cut_off", 0))
-    declared = all(chain.declared for chain in table.chains.values()) and any(chain.policy for chain in table.chains.values())
+    declared = all(chain.declared
+                   for chain in table.chains.values()) and any(chain.policy for chain in table.chains.values())
     return lost <= 0 and declared and name not in rule_set.unreadable and any(table.rule_counts().values())
 
 
 def chains_of(rule_set, name):
-    """The chains of a table to look for missing ones in; `{}` for a table the kernel does not have; None if that cannot be said.
+    """The chains of a table to look for missing ones in; `{}` for a table the kernel does not have; None if that cannot
+    be said.
 
     A live reading prints every table there is, a file may hold only some of them.
     """

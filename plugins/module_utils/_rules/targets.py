@@ -7,14 +7,17 @@ VERDICTS = frozenset(("ACCEPT", "DROP", "REJECT", "RETURN"))
 REFUSALS = frozenset(("DROP", "REJECT"))
 TRANSLATIONS = frozenset(("DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"))
 
-# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program, which reinjects it behind the hook.
+# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program, which reinjects it
+# behind the hook.
 TERMINAL = VERDICTS | TRANSLATIONS | frozenset(("NFQUEUE", "QUEUE", "TPROXY"))
 
 # Targets of iptables (extensions/ of its source), of older kernels, and of xtables-addons: no chains.
-EXTENSIONS = TERMINAL | frozenset((
-    "AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNMARK", "CONNSECMARK", "CT", "DNPT", "DSCP", "ECN", "HL", "HMARK", "IDLETIMER", "LED", "LOG",
-    "MARK", "MIRROR", "NFLOG", "NOTRACK", "RATEEST", "SAME", "SECMARK", "SET", "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS",
-    "TRACE", "TTL", "ULOG", "FLOWOFFLOAD", "FULLCONENAT", "ROUTE", "NETFLOW", "IMQ",
-    "ACCOUNT", "CHAOS", "DELUDE", "DHCPMAC", "DNETMAP", "ECHO", "IPMARK", "LOGMARK", "PROTO", "RAWDNAT", "RAWSNAT", "STEAL", "SYSRQ", "TARPIT",
-    "mark", "dnat", "snat", "redirect", "arpreply", "mangle",
-))
+EXTENSIONS = TERMINAL | frozenset(
+    (
+        "AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNMARK", "CONNSECMARK", "CT", "DNPT", "DSCP", "ECN", "HL",
+        "HMARK", "IDLETIMER", "LED", "LOG", "MARK", "MIRROR", "NFLOG", "NOTRACK", "RATEEST", "SAME", "SECMARK", "SET",
+        "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS", "TRACE", "TTL", "ULOG", "FLOWOFFLOAD", "FULLCONENAT",
+        "ROUTE", "NETFLOW", "IMQ", "ACCOUNT", "CHAOS", "DELUDE", "DHCPMAC", "DNETMAP", "ECHO", "IPMARK", "LOGMARK",
+        "PROTO", "RAWDNAT", "RAWSNAT", "STEAL", "SYSRQ", "TARPIT", "mark", "dnat", "snat", "redirect", "arpreply",
+        "mangle",
+    ))

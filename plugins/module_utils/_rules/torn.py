@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Signs of a rule set that iptables-nft-save printed while it changed. PRIVATE to the collection.
 
-iptables-nft-save is not atomic: beside a program that writes it now and then calls the base chains of a table incompatible that has no
-such chain, prints rules twice or leaves some out (observed with 1.8.9; iptables nft-cache.c starts over where the generation changes).
-A damaged node shows the same signs, and shows them again.
+iptables-nft-save is not atomic: beside a program that writes it now and then calls the base chains of a table
+incompatible that has no such chain, prints rules twice or leaves some out (observed with 1.8.9; iptables nft-cache.c
+starts over where the generation changes). A damaged node shows the same signs, and shows them again.
 """
 
 from .others.owners import owner_of
@@ -26,9 +26,11 @@ def torn_signs(rule_set):
         found.append(("gone", "nat"))
     for name, table in held.items():
         counts = table.rule_counts()
-        found += [("twice", name, chain, text) for chain, text, _times in table.duplicates() if owner_of(chain, name) == "kube_proxy"]
+        found += [("twice", name, chain, text) for chain, text, _times in table.duplicates()
+                  if owner_of(chain, name) == "kube_proxy"]
         found += [("twice", name, chain, "") for chain in table.repeated_more if owner_of(chain, name) == "kube_proxy"]
-        found += [("empty", name, chain) for chain, count in counts.items() if not count and (chain in _NEVER_EMPTY or chain[:9] in _OF_SERVICES)]
+        found += [("empty", name, chain) for chain, count in counts.items()
+                  if not count and (chain in _NEVER_EMPTY or chain[:9] in _OF_SERVICES)]
         if "KUBE-SERVICES" in table.chains:
             leading = {rule.target for chain in BUILT_IN if chain in table.chains for rule in table.chains[chain].rules}
             found += [("unreached", name, chain) for chain in _LED_TO if chain in table.chains and chain not in leading]

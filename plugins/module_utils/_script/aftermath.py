@@ -12,7 +12,8 @@ from .sequence import KUBE_PROXY, KUBELET
 # kubernetes pkg/proxy/iptables/proxier.go: the first sync of a process writes jumps, chains and rules of all Services.
 # kubernetes pkg/kubelet/kubelet_network_linux.go: made once, at the start of kubelet.
 _CHAINS = {
-    KUBE_PROXY: (("nat", "KUBE-SERVICES, KUBE-NODEPORTS, KUBE-SVC-*, KUBE-POSTROUTING"), ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
+    KUBE_PROXY: (("nat", "KUBE-SERVICES, KUBE-NODEPORTS, KUBE-SVC-*, KUBE-POSTROUTING"),
+                 ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
     KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT")),
 }
 # Written when a pod is set up (CNI plugin portmap), by the agent of the network plugin, or by whoever added them.
@@ -21,14 +22,17 @@ _OTHERS = (("nat", "host ports of pods (CNI-HOSTPORT-*)"), ("nat", "masquerade r
 _OWN = "rules of others"
 # man iptables: -A and -I add a rule whether it is there or not.
 _IDEMPOTENT = (
-    " It adds rules after its flush, and without the flush each run adds them once more: first make it idempotent with a chain of its own "
-    "(iptables -N SITE || iptables -F SITE) and one jump to it (iptables -C INPUT -j SITE || iptables -I INPUT -j SITE).")
-_TEARDOWN = " It is a script of the distribution that takes Kubernetes off the node: take away what starts it, and leave the script as it is."
+    " It adds rules after its flush, and without the flush each run adds them once more: first make it idempotent with "
+    "a chain of its own (iptables -N SITE || iptables -F SITE) and one jump to it (iptables -C INPUT -j SITE || "
+    "iptables -I INPUT -j SITE).")
+_TEARDOWN = (" It is a script of the distribution that takes Kubernetes off the node: take away what starts it, and "
+             "leave the script as it is.")
 
 
 def saved(place):
     """`place`: where the rules that are left are saved to, or None."""
-    return " The rule set without these rules is saved afterwards (%s): a boot does not bring rules of others back." % place if place else ""
+    return (" The rule set without these rules is saved afterwards (%s): a boot does not bring rules of others back."
+            % place if place else "")
 
 
 def rebuilt(tables, restarted):

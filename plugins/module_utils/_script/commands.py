@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command with its arguments: a function, a builtin, a wrapper, a tool, or a program to be looked at. PRIVATE to the collection."""
+"""One command with its arguments: a function, a builtin, a wrapper, a tool, or a program to be looked at. PRIVATE to
+the collection."""
 
 import re
 
@@ -15,11 +16,12 @@ from .wrappers import CONTAINERS, unwrapped
 WRAPPERS_LIMIT = 12     # one in the other
 # They start nothing that could matter here, or start it elsewhere; scripts are full of them.
 _QUIET = frozenset(
-    "basename command cat chmod chown cp curl cut date dirname docker echo egrep expr false fgrep getent grep head hostname id install ip jq "
-    "kill kubectl ln logger ls lsmod lxc mkdir mktemp mount mv nerdctl nsenter ping podman printf ps pwd readlink rm rmdir rsync scp sed seq "
-    "sleep sort ssh stat sync sysctl tail tar tee test touch tr true umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill "
-    "killall cd [ [[ : alias bg bind complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type "
-    "ulimit umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
+    "basename command cat chmod chown cp curl cut date dirname docker echo egrep expr false fgrep getent grep head "
+    "hostname id install ip jq kill kubectl ln logger ls lsmod lxc mkdir mktemp mount mv nerdctl nsenter ping podman "
+    "printf ps pwd readlink rm rmdir rsync scp sed seq sleep sort ssh stat sync sysctl tail tar tee test touch tr true "
+    "umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill killall cd [ [[ : alias bg bind "
+    "complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type ulimit "
+    "umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
 # What a script was started with may name one of its functions.
 _FROM_ARGUMENTS = re.compile("\0[0-9@*]+(:[^\0]*)?\0")
 
@@ -72,7 +74,8 @@ def _run_program(walker, node, path, name, arguments):
 
 
 def _run_unknown(walker, node, path, arguments):
-    """A command whose name is not known: a tool if its variable is called like one, a prefix such as $SUDO, or a function."""
+    """A command whose name is not known: a tool if its variable is called like one, a prefix such as $SUDO, or a
+    function."""
     findings = walker.findings
     if run_tool(walker, node, path, arguments):
         return
@@ -178,7 +181,8 @@ def _source(walker, node, arguments):
 
 
 _BUILTINS = {
-    "exit": _exit, "logout": _exit, "return": _return, "break": _break, "continue": _break, "exec": _exec, "shift": _shift, "set": _set,
-    "read": _read, "unset": _unset, "export": _declare, "declare": _declare, "typeset": _declare, "readonly": _declare, "local": _local,
-    "eval": _eval, "trap": _trap, ".": _source, "source": _source,
+    "exit": _exit, "logout": _exit, "return": _return, "break": _break, "continue": _break, "exec": _exec,
+    "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare, "declare": _declare,
+    "typeset": _declare, "readonly": _declare, "local": _local, "eval": _eval, "trap": _trap, ".": _source,
+    "source": _source,
 }

@@ -55,7 +55,8 @@ def _test(values, words, patterns):
     result = None
     if None not in known and len(known) <= 3:
         if len(known) == 3 and known[1] in _EQUAL:
-            same = fnmatch.fnmatchcase(known[0], known[2]) if patterns and not words[-1].quoted else known[0] == known[2]
+            same = fnmatch.fnmatchcase(known[0],
+                                       known[2]) if patterns and not words[-1].quoted else known[0] == known[2]
             result = same == _EQUAL[known[1]]
         elif len(known) == 2 and known[0] in ("-n", "-z"):
             result = bool(known[1]) == (known[0] == "-n")

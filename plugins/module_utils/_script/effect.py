@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a script does to the rules of a node, and what it starts. PRIVATE to the collection.
 
-Effect: `line` and `span` are where the command begins and which part of the text would have to go; a `:` in its place is still a
-script. `command` is its source, not masked. `sort`:
+Effect: `line` and `span` are where the command begins and which part of the text would have to go; a `:` in its place
+is still a script. `command` is its source, not masked. `sort`:
     flush, delete, policy   rules, chains, a policy of iptables' tables
     restore                 iptables-restore of `file`, or of what the script itself holds
     ruleset, table          nft: everything, or one table
@@ -12,17 +12,18 @@ script. `command` is its source, not masked. `sort`:
     service                 `unit` gets `verb`
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
     settings                lines that are written into `file` of modprobe.d or sysctl.d; `tables` holds them
-`families`: ipv4, ipv6; of nft also inet, arp, bridge. `tables` and `chains`: `("*",)` is every one. `comes_back`: no, saved (the
-same script puts back what it saved), replaced (other rules come instead), unknown. `confidence`: certain, likely (through a name
-that is not known in this text), possible. What the same script does after it: `saved_to` is where it saves the rules that are left, or
-None; `restarted` are programs of Kubernetes; `appends` is true where it adds rules.
+`families`: ipv4, ipv6; of nft also inet, arp, bridge. `tables` and `chains`: `("*",)` is every one. `comes_back`: no,
+saved (the same script puts back what it saved), replaced (other rules come instead), unknown. `confidence`: certain,
+likely (through a name that is not known in this text), possible. What the same script does after it: `saved_to` is
+where it saves the rules that are left, or None; `restarted` are programs of Kubernetes; `appends` is true where it adds
+rules.
 
-Run: what a script starts, to be looked at too, and its `span`. `how`: run, source, directory (run-parts), unit (`arguments` is the verb).
-`after` is what the script does when that is done, for told() of sequence.py.
+Run: what a script starts, to be looked at too, and its `span`. `how`: run, source, directory (run-parts), unit
+(`arguments` is the verb). `after` is what the script does when that is done, for told() of sequence.py.
 
-Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read; `cut` says in a
-few words where a limit ended the reading, None where none did; `statements` is how many were followed; `uncalled` are names of
-functions that the text defines and never calls.
+Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read;
+`cut` says in a few words where a limit ended the reading, None where none did; `statements` is how many were followed;
+`uncalled` are names of functions that the text defines and never calls.
 """
 
 import collections
@@ -32,8 +33,8 @@ IPV4, IPV6 = "ipv4", "ipv6"
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 
 Effect = collections.namedtuple("Effect", (
-    "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence", "saved_to",
-    "restarted", "appends"))
+    "line", "span", "command", "sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back",
+    "confidence", "saved_to", "restarted", "appends"))
 Effect.__new__.__defaults__ = (None, (), False)
 Run = collections.namedtuple("Run", ("line", "path_or_name", "arguments", "how", "span", "after"))
 Run.__new__.__defaults__ = ((),)

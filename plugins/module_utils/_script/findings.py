@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was found in a script, with its place in the script's own text. PRIVATE to the collection.
 
-A script inside of another (`sh -c '...'`, an `eval`, a here-document for a shell) keeps the places of its commands where it stands there
-letter by letter; else the command that holds it is the place.
+A script inside of another (`sh -c '...'`, an `eval`, a here-document for a shell) keeps the places of its commands
+where it stands there letter by letter; else the command that holds it is the place.
 """
 
 import bisect
@@ -40,7 +40,8 @@ class Findings:
         self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
-        """Read `source` next, which stands at `offset` of the text so far, or somewhere in `place`; returns what leave() wants."""
+        """Read `source` next, which stands at `offset` of the text so far, or somewhere in `place`; returns what
+        leave() wants."""
         kept = self.place()
         # A text in which something is not known may well not be one of a shell.
         self.declared = self.declared and (source.whole or MARK in source.text)
@@ -65,7 +66,8 @@ class Findings:
             return None
         if text[start:word.end] == word.text:
             return start
-        return start + 1 if text[start + 1:word.end - 1] == word.text and word.end - start == len(word.text) + 2 else None
+        return (start + 1
+                if text[start + 1:word.end - 1] == word.text and word.end - start == len(word.text) + 2 else None)
 
     def here_text(self, redirect):
         return self._source.text[redirect.body[0]:redirect.body[1]] if redirect.body else ""
@@ -89,14 +91,16 @@ class Findings:
             end = mine[-1].last if not rest or rest.startswith("#") else len(text[:mine[0].start].rstrip(" \t"))
         return start + self._offset, end + self._offset
 
-    def effect(self, node, sort, families=(), tables=(), chains=(), unit=None, verb=None, file=None, comes_back="no", confidence=CERTAIN, span=None):
+    def effect(self, node, sort, families=(), tables=(), chains=(), unit=None, verb=None, file=None, comes_back="no",
+               confidence=CERTAIN, span=None):
         """Add an effect; what one command does with several values of a variable is one effect."""
         span = span or self.span(node)
         confidence = max(confidence, LIKELY if self.doubtful else CERTAIN, key=CONFIDENCES.index)
         key = (span, sort, unit, verb, file)
         known = self._effects.get(key)
         if known:
-            families, tables, chains = (_joined(old, new) for old, new in ((known[0], families), (known[1], tables), (known[2], chains)))
+            families, tables, chains = (_joined(old, new)
+                                        for old, new in ((known[0], families), (known[1], tables), (known[2], chains)))
             confidence = min(confidence, known[4], key=CONFIDENCES.index)
         elif len(self._effects) >= FOUND_LIMIT:
             self.end(_TOO_MANY)
@@ -115,12 +119,14 @@ class Findings:
         self.sequence.takes(key, _FAMILIES)
 
     def effects(self):
-        return [Effect(self._line(key[0][0]), key[0], self._command(key[0]), key[1], families, tables, chains, key[2], key[3], key[4], comes_back,
-                       confidence, *told(self.sequence.after(key), families))
-                for key, (families, tables, chains, comes_back, confidence) in sorted(self._effects.items(), key=lambda item: item[0][0])]
+        return [Effect(self._line(key[0][0]), key[0], self._command(key[0]), key[1], families, tables, chains, key[2],
+                       key[3], key[4], comes_back, confidence, *told(self.sequence.after(key), families))
+                for key, (families, tables, chains, comes_back,
+                          confidence) in sorted(self._effects.items(), key=lambda item: item[0][0])]
 
     def runs(self):
-        return [Run(self._line(key[0][0]), key[1], key[2], key[3], key[0], self.sequence.after(key)) for key in sorted(self._runs, key=lambda run: run[0][0])]
+        return [Run(self._line(key[0][0]), key[1], key[2], key[3], key[0], self.sequence.after(key))
+                for key in sorted(self._runs, key=lambda run: run[0][0])]
 
     def _line(self, start):
         if self._line_ends is None:

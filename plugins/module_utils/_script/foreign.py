@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that scripts of Python, Perl and Ruby give to a shell or a program, where they are written out. PRIVATE to the collection.
+"""Commands that scripts of Python, Perl and Ruby give to a shell or a program, where they are written out. PRIVATE to
+the collection.
 
 Sample:
     subprocess.run(["iptables", "-t", table, "-F"])
@@ -18,12 +19,16 @@ from .values import unknown
 
 CALLS_LIMIT = 500
 CALL_LENGTH = 2000
-_NOT_CODE = re.compile(r"(?m)^[ \t]*#.*|^=\w+[\s\S]*?(?:^=cut\b.*|\Z)|\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)")
+_NOT_CODE = re.compile(
+    r"(?m)^[ \t]*#.*|^=\w+[\s\S]*?(?:^=cut\b.*|\Z)|\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)")
 _CALL = re.compile(
-    r"(?<!\w)(?:os\.(?:system|popen|exec\w+|spawn\w+)|(?:subprocess|sp|Open3)\.\w+|Popen|check_call|check_output|getoutput|system|exec|"
+    r"(?<!\w)(?:os\.(?:system|popen|exec\w+|spawn\w+)|(?:subprocess|sp|Open3)\.\w+|Popen|check_call|check_output|"
+    r"getoutput|system|exec|"
     r"run_cmd|run_command|run|call|execute)(?:[ \t]*\(|(?=[ \t]+[\"']))|(?:qx|%x)(?=[{(\[/|])|`")
 _TOKEN = re.compile(
-    r"[ \t\r\n]+|[fFrRbBuU]{0,2}(?:\"(?P<a>(?:[^\"\\]|\\.)*)\"|'(?P<b>(?:[^'\\]|\\.)*)')|(?P<name>[\w.$@%]+)|(?P<sign>.)", re.DOTALL)
+    r"[ \t\r\n]+|[fFrRbBuU]{0,2}(?:\"(?P<a>(?:[^\"\\]|\\.)*)\"|'(?P<b>(?:[^'\\]|\\.)*)')|(?P<name>[\w.$@%]+)"
+    r"|(?P<sign>.)",
+    re.DOTALL)
 _VARIABLE = re.compile(r"\{[^{}]*\}|#\{[^{}]*\}|%[sd]|\$\{?\w+\}?")
 _CLOSING = {"{": "}", "(": ")", "[": "]", "`": "`", "/": "/", "|": "|"}
 
@@ -75,7 +80,8 @@ def _between(text, found):
 
 
 def _arguments(text, start):
-    """The texts of a call or a list: what is no text is not known. And where it ends; without parentheses that is the end of the line."""
+    """The texts of a call or a list: what is no text is not known. And where it ends; without parentheses that is the
+    end of the line."""
     words, current, end = [], None, start
     open_line = text[start - 1] == "("
     for token in _TOKEN.finditer(text, start, min(len(text), start + CALL_LENGTH)):

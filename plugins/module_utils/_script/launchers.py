@@ -45,7 +45,8 @@ def _shell_of_stdin(walker, node, arguments):
     text, span = walker.stdin
     for path in _FILE.findall(text):
         walker.findings.run(node, path, (), "run")
-    offset = next((redirect.body[0] for redirect in node.redirects if walker.findings.here_text(redirect) == text and redirect.body), None)
+    offset = next((redirect.body[0] for redirect in node.redirects
+                   if walker.findings.here_text(redirect) == text and redirect.body), None)
     walker.nested(node, MARKS.sub("", text) if _FILE.search(text) else text, offset, arguments, span)
 
 
@@ -74,7 +75,8 @@ def _xargs(walker, node, arguments):
             if word == "-I":
                 replaced, number = arguments[number + 1] if number + 1 < len(arguments) else "", number + 1
             replaced = replaced or "{}"
-        number += 2 if word in ("-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--delimiter", "--arg-file") else 1
+        number += 2 if word in ("-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--delimiter",
+                                "--arg-file") else 1
     words, text = arguments[number:], walker.stdin[0]
     values = [line for line in (text.split("\n") if replaced else text.split()) if line.strip()] or [NOTHING_KNOWN]
     if not words or values == [OWN_RULES]:
@@ -172,7 +174,10 @@ def _run_parts(walker, node, arguments):
         walker.findings.run(node, arguments[-1], (), "directory")
 
 
-LAUNCHERS = dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "mksh", "lksh", "ksh93", "zsh", "rbash", "yash", "posh"), _shell)
-LAUNCHERS.update({"su": _su, "runuser": _su, "sg": _su, "script": _su, "xargs": _xargs, "find": _find, "at": _at, "batch": _at,
-                  "crontab": _crontab, "run-parts": _run_parts, "parallel": _parallel, "tmux": _tmux, "watch": _watch})
-LAUNCHERS.update(dict.fromkeys(("python", "python2", "python3", "perl", "ruby", "awk", "gawk", "mawk", "nawk"), _other_language))
+LAUNCHERS = dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "mksh", "lksh", "ksh93", "zsh", "rbash", "yash", "posh"),
+                          _shell)
+LAUNCHERS.update({"su": _su, "runuser": _su, "sg": _su, "script": _su, "xargs": _xargs, "find": _find, "at": _at,
+                  "batch": _at, "crontab": _crontab, "run-parts": _run_parts, "parallel": _parallel, "tmux": _tmux,
+                  "watch": _watch})
+LAUNCHERS.update(dict.fromkeys(("python", "python2", "python3", "perl", "ruby", "awk", "gawk", "mawk", "nawk"),
+                               _other_language))

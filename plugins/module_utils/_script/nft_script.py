@@ -9,8 +9,8 @@ Sample:
     table inet site { chain input { type filter hook input priority 0; } }
     delete table ip $t; flush chain ip filter FORWARD
     include "/etc/nftables.d/*.nft"
-Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; what stands in braces is added, never taken
-away. Whoever names no family means ip.
+Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; what stands in braces is
+added, never taken away. Whoever names no family means ip.
 """
 
 import bisect
@@ -41,7 +41,8 @@ def read_nft_includes(text):
     """The files and patterns of `include` lines: `[Run]`."""
     line = _lines(text)
     return [Run(line(start), words[1].strip('"'), (), "source", (start, end))
-            for start, end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT) if words[0] == "include" and len(words) > 1]
+            for start, end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT)
+            if words[0] == "include" and len(words) > 1]
 
 
 def _lines(text):
@@ -86,7 +87,8 @@ def _statements(text):
 
 
 def _judge(verb, sort, words):
-    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None where nobody else loses anything."""
+    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None where nobody else loses
+    anything."""
     if sort == "ruleset":
         family = _FAMILIES.get(words[0]) if words else None
         return "ruleset", (family,) if family else ALL_FAMILIES, EVERY, EVERY, CERTAIN
@@ -105,5 +107,6 @@ def _judge(verb, sort, words):
     if others:
         return "table", (family,), (table,), (chain,), sure
     if sort == "chain" and (chain in BUILT_IN and verb == "flush" or owner_of(chain, table) in KUBERNETES + CNI):
-        return "flush" if verb == "flush" else "delete", (family,), (table,) if sure == CERTAIN else EVERY, (chain,), sure
+        return ("flush" if verb == "flush" else "delete", (family,), (table,) if sure == CERTAIN else EVERY, (chain,),
+                sure)
     return None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A line with nothing but an nft command, as units have it. PRIVATE to the collection.
 
-nftables.service lies on most nodes, disabled; its lines need no grammar of a shell, whose sources a node would compile for them on each run.
+nftables.service lies on most nodes, disabled; its lines need no grammar of a shell, whose sources a node would compile
+for them on each run.
 """
 
 import re

@@ -8,8 +8,10 @@ import re
 from .._rules.others.owners import CNI, KUBERNETES, owner_of
 from .values import DELETES, FEWER_RULES, MARKS, MODULES, NOTHING_KNOWN, OWN_RULES, RULES, SETS, TABLES, unknown
 
-_PASSING = frozenset(("sort", "uniq", "tac", "tr", "tee", "nl", "cat", "zcat", "gzip", "gunzip", "xzcat", "bzcat", "envsubst", "dos2unix"))
-_FILTERS = frozenset(("grep", "egrep", "fgrep", "zgrep", "sed", "awk", "gawk", "mawk", "cut", "head", "tail", "perl", "python3", "xargs", "column"))
+_PASSING = frozenset(("sort", "uniq", "tac", "tr", "tee", "nl", "cat", "zcat", "gzip", "gunzip", "xzcat", "bzcat",
+                      "envsubst", "dos2unix"))
+_FILTERS = frozenset(("grep", "egrep", "fgrep", "zgrep", "sed", "awk", "gawk", "mawk", "cut", "head", "tail", "perl",
+                      "python3", "xargs", "column"))
 _LISTS = re.compile(r"ip6?tables(?:-legacy|-nft)?\Z")
 _SAVES = re.compile(r"ip6?tables(?:-legacy|-nft)?-save\Z")
 _LISTING = re.compile(r"-{1,2}[A-Za-z-]*(?:[SL]|list|list-rules)[a-z-]*\Z")
@@ -22,11 +24,13 @@ _OF_TABLES = re.compile(r"\\\*|\[\*\]|\*filter")
 _DELETING = re.compile(r"-A[^ ]*?[/|,#]((?:\S*ip6?tables\S* [^/|,#]*)?)-D\b")
 _MODULE = re.compile(r"\w*(?:ip6?_?table|nf_|nft_|xt_|ip_set|ip_vs)\w*")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}")
-_OF_LISTINGS = frozenset(("chain", "references", "print", "policy", "accept", "commit", "line", "completed", "generated"))
+_OF_LISTINGS = frozenset(("chain", "references", "print", "policy", "accept", "commit", "line", "completed",
+                          "generated"))
 
 
 def printed(name, arguments, read):
-    """What `name arguments` prints where `read(path)` gives what a file holds; marks of values.py stand for what is not known."""
+    """What `name arguments` prints where `read(path)` gives what a file holds; marks of values.py stand for what is not
+    known."""
     if name == "echo":
         return _echo(arguments)
     if name == "printf":
@@ -44,7 +48,8 @@ def printed(name, arguments, read):
     if name in _PASSING or name in _FILTERS:
         text = _input(name, arguments, read)
         return text if name in _PASSING else _filtered(name, arguments, text)
-    return NOTHING_KNOWN if name not in (":", "true", "false", "cd", "set", "shift", "[", "test", "[[", "sleep", "exit", "return") else ""
+    return NOTHING_KNOWN if name not in (":", "true", "false", "cd", "set", "shift", "[", "test", "[[", "sleep", "exit",
+                                         "return") else ""
 
 
 def _input(name, arguments, read):
@@ -81,7 +86,8 @@ def _filtered(name, arguments, text):
         return deleting.group(1) + DELETES
     names = [word for word in _NAME.findall(pattern) if word.lower() not in _OF_LISTINGS]
     others = any(owner_of(word + end) in KUBERNETES + CNI for word in names for end in ("", "-", "_"))
-    leaves_out = name.endswith("grep") and re.search(r"(?:^| )-[A-Za-z]*v|--invert-match", pattern) or name == "sed" and re.search(r"/I?d\b", pattern)
+    leaves_out = name.endswith("grep") and re.search(r"(?:^| )-[A-Za-z]*v|--invert-match",
+                                                     pattern) or name == "sed" and re.search(r"/I?d\b", pattern)
     if leaves_out:
         return FEWER_RULES if others else RULES
     if _OF_TABLES.search(pattern):

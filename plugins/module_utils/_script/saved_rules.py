@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a saved rule set holds, and what loading it destroys. PRIVATE to the collection.
 
-A snapshot of a node's rules freezes chains of Kubernetes and of the network plugin: replayed at boot it brings back Services and pods
-that are long gone. It is read here and never given to a tool of the node (iptables-legacy-restore --test creates the tables it names).
+A snapshot of a node's rules freezes chains of Kubernetes and of the network plugin: replayed at boot it brings back
+Services and pods that are long gone. It is read here and never given to a tool of the node (iptables-legacy-restore
+--test creates the tables it names).
 """
 
 import collections
@@ -17,12 +18,17 @@ IPTABLES, NFT = "iptables", "nft"
 # Bigger files are told as such and not read.
 SIZE_LIMIT = 16 * 1024 * 1024
 _TABLE = re.compile(r"(?m)^[ \t]*\*(%s)[ \t]*\r?$" % "|".join(NAMES))
-# iptables-restore takes every command of iptables (iptables/iptables-restore.c): people write -F in a file that is loaded with --noflush.
-_LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--flush|-X|--delete-chain)(?:[ \t]+(?P<chain>[\w-]+))?))[ \t]*\r?$")
-_NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6?|inet|arp|bridge|netdev)[ \t]+)?([\w-]+)[ \t]*\{?")
-_NFT_CHAIN = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?chain[ \t]+(?:(?:ip6?|inet)[ \t]+[\w-]+[ \t]+)?([\w-]+)[ \t]*\{?")
+# iptables-restore takes every command of iptables (iptables/iptables-restore.c): people write -F in a file that is
+# loaded with --noflush.
+_LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--flush|-X|--delete-chain)(?:[ "
+                   r"\t]+(?P<chain>[\w-]+))?))[ \t]*\r?$")
+_NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6?|inet|arp|bridge|netdev)[ "
+                        r"\t]+)?([\w-]+)[ \t]*\{?")
+_NFT_CHAIN = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?chain[ \t]+(?:(?:ip6?|inet)[ \t]+[\w-]+[ \t]+)?([\w-]+)[ "
+                        r"\t]*\{?")
 
-# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it is Kubernetes' or the network plugin's.
+# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it is Kubernetes' or the
+# network plugin's.
 Saved = collections.namedtuple("Saved", "format family tables owners rules kubernetes")
 # A command in a saved file that empties or deletes `chain` (None: every one) of `table`.
 Command = collections.namedtuple("Command", "line text sort table chain")
@@ -81,17 +87,20 @@ def _saved(form, family, tables, owners, rules):
 
 
 def flushing_commands(text):
-    """[Command] of a file for iptables-restore that destroy what --noflush would have kept. A chain of its own may be emptied."""
+    """[Command] of a file for iptables-restore that destroy what --noflush would have kept. A chain of its own may be
+    emptied."""
     found, table = [], None
     for match in _LINE.finditer(text):
         if match.group("table"):
             table = match.group("table")
         elif table in NAMES and _is_foreign(match.group("chain"), table):
             sort = "flush" if "f" in match.group("what").lower() else "delete"
-            found.append(Command(text.count("\n", 0, match.start("command")) + 1, match.group("command"), sort, table, match.group("chain")))
+            found.append(Command(text.count("\n", 0, match.start("command")) + 1, match.group("command"), sort, table,
+                                 match.group("chain")))
     return found
 
 
 def _is_foreign(chain, table):
     """Whether emptying `chain` hits Kubernetes: all chains, a built-in one, or one of its own."""
-    return chain is None or chain.isupper() and "-" not in chain and owner_of(chain, table) == OTHER or owner_of(chain, table) in KUBERNETES + CNI
+    return (chain is None or chain.isupper() and "-" not in chain and owner_of(chain, table) == OTHER
+            or owner_of(chain, table) in KUBERNETES + CNI)

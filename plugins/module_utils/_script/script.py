@@ -11,13 +11,14 @@ from .plain_line import read_plain_line
 # Of one text. A file has a megabyte at most; written in full it holds half as many.
 STATEMENTS_LIMIT = 50000
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
-_SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)\Z")
+_SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)"
+                    r"\Z")
 # The functions that openrc-run (sh/openrc-run.sh.in) and Debian's init-d-script call, for each argument.
 _CALLED = {
-    "openrc-run": {"start": ("start_pre", "start", "start_post"), "stop": ("stop_pre", "stop", "stop_post"), "reload": ("reload",),
-                   "status": ("status",)},
-    "init-d-script": {"start": ("do_start_prepare", "do_start", "do_start_override"), "stop": ("do_stop", "do_stop_override"),
-                      "reload": ("do_reload",)}}
+    "openrc-run": {"start": ("start_pre", "start", "start_post"), "stop": ("stop_pre", "stop", "stop_post"),
+                   "reload": ("reload",), "status": ("status",)},
+    "init-d-script": {"start": ("do_start_prepare", "do_start", "do_start_override"),
+                      "stop": ("do_stop", "do_stop_override"), "reload": ("do_reload",)}}
 _RESTART = {"openrc-run": (), "init-d-script": ("do_restart",)}
 _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 
@@ -25,8 +26,9 @@ _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
     """What a script does: a Reading. It never fails.
 
-    `arguments` are those it is started with, None where nobody knows: then every arm of a `case "$1"` counts. `called` names functions
-    that whoever sources this text calls. A text without a shebang is one of a shell. So many statements as `limit` are followed.
+    `arguments` are those it is started with, None where nobody knows: then every arm of a `case "$1"` counts. `called`
+    names functions that whoever sources this text calls. A text without a shebang is one of a shell. So many statements
+    as `limit` are followed.
     """
     plain = read_plain_line(text)
     if plain is not None:
@@ -43,7 +45,8 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
         return Reading([], [], True, None, 0)
     from .values import RULES
     from .walk import Walker
-    walker = Walker(text, arguments, tuple(called) + _called_by("openrc-run" if name == "runscript" else name, arguments), limit)
+    walker = Walker(text, arguments,
+                    tuple(called) + _called_by("openrc-run" if name == "runscript" else name, arguments), limit)
     walker.read(text)
     saved = {path for path, content in walker.files.items() if RULES in content}
     reading = walker.reading()
@@ -51,7 +54,8 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
 
 
 def _called_by(name, arguments):
-    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any where they are not known."""
+    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any where they are
+    not known."""
     phases = _CALLED.get(name)
     if phases is None:
         return ()

@@ -1,25 +1,28 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script does after it took rules away: it saves what is left, adds rules, restarts Kubernetes. PRIVATE to the collection.
+"""What a script does after it took rules away: it saves what is left, adds rules, restarts Kubernetes. PRIVATE to the
+collection.
 
-The order is the one in which the script runs, which is not that of its text: functions stand before their calls. What happens in one arm
-of a condition comes before nothing in another arm.
+The order is the one in which the script runs, which is not that of its text: functions stand before their calls. What
+happens in one arm of a condition comes before nothing in another arm.
 """
 
 import contextlib
 
 SAVED, APPENDED, RESTARTED = "saved", "appended", "restarted"
 PROGRAMS = KUBELET, KUBE_PROXY = "kubelet", "kube-proxy"
-# Programs that contain both are restarted as one (docs.k3s.io, docs.rke2.io, docs.k0sproject.io, canonical.com/microk8s/docs).
+# Programs that contain both are restarted as one (docs.k3s.io, docs.rke2.io, docs.k0sproject.io,
+# canonical.com/microk8s/docs).
 SERVICES = {
-    "kubelet": (KUBELET,), "kube-proxy": (KUBE_PROXY,), "k3s": PROGRAMS, "k3s-agent": PROGRAMS, "rke2-server": PROGRAMS, "rke2-agent": PROGRAMS,
-    "k0scontroller": PROGRAMS, "k0sworker": PROGRAMS, "snap.microk8s.daemon-kubelite": PROGRAMS}
+    "kubelet": (KUBELET,), "kube-proxy": (KUBE_PROXY,), "k3s": PROGRAMS, "k3s-agent": PROGRAMS, "rke2-server": PROGRAMS,
+    "rke2-agent": PROGRAMS, "k0scontroller": PROGRAMS, "k0sworker": PROGRAMS, "snap.microk8s.daemon-kubelite": PROGRAMS}
 
 _KILLERS = ("pkill", "killall")
 # Whatever starts a stopped container or a deleted pod again is not in this script.
-_CONTAINERS = {"kubectl": ("restart", "delete"), "docker": ("restart", "stop", "kill", "rm"), "podman": ("restart", "stop", "kill", "rm"),
-               "nerdctl": ("restart", "stop", "kill", "rm"), "crictl": ("stop", "stopp", "rm", "rmp")}
+_CONTAINERS = {"kubectl": ("restart", "delete"), "docker": ("restart", "stop", "kill", "rm"),
+               "podman": ("restart", "stop", "kill", "rm"), "nerdctl": ("restart", "stop", "kill", "rm"),
+               "crictl": ("stop", "stopp", "rm", "rmp")}
 _PACKAGES = {"snap": ("start", "restart"), "microk8s": ("start",)}
 RESTARTERS = frozenset(_KILLERS) | frozenset(_CONTAINERS) | frozenset(_PACKAGES)
 
@@ -27,14 +30,16 @@ RESTARTERS = frozenset(_KILLERS) | frozenset(_CONTAINERS) | frozenset(_PACKAGES)
 def restarted_by(name, arguments):
     """Programs of Kubernetes that one of RESTARTERS restarts."""
     if name in _PACKAGES:
-        return PROGRAMS if set(_PACKAGES[name]) & set(arguments) and (name == "microk8s" or "microk8s" in arguments) else ()
+        return PROGRAMS if set(_PACKAGES[name]) & set(arguments) and (name == "microk8s"
+                                                                      or "microk8s" in arguments) else ()
     if name in _CONTAINERS and not set(_CONTAINERS[name]) & set(arguments):
         return ()
     return tuple(program for program in PROGRAMS if any(program in word for word in arguments))
 
 
 def told(after, families):
-    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of what after() gave."""
+    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of
+    what after() gave."""
     saved = [value for (what, family), value in after if what == SAVED and family in families]
     events = {event for event, _value in after}
     return (saved[0] if saved else None, tuple(program for program in PROGRAMS if (RESTARTED, program) in events),
@@ -42,7 +47,8 @@ def told(after, families):
 
 
 class Sequence:
-    """`followed` is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or (RESTARTED, program)."""
+    """`followed` is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or
+    (RESTARTED, program)."""
 
     def __init__(self):
         self.followed = {}
@@ -53,7 +59,8 @@ class Sequence:
 
     def takes(self, key, families):
         """A command took rules of these families away."""
-        for event in [(what, family) for family in families for what in (SAVED, APPENDED)] + [(RESTARTED, program) for program in PROGRAMS]:
+        for event in [(what, family) for family in families
+                      for what in (SAVED, APPENDED)] + [(RESTARTED, program) for program in PROGRAMS]:
             self._open.setdefault(event, []).append(key)
 
     def prints(self, families):

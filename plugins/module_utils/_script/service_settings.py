@@ -18,8 +18,8 @@ def firewalld_settings(read):
         return None
     settings = settings_of(text)
     return {
-        "backend": settings.get("FirewallBackend", ("nftables", 0))[0].lower(),
-        "flush_all_on_reload": _is_on(settings, "FlushAllOnReload"), "cleanup_on_exit": _is_on(settings, "CleanupOnExit"),
+        "backend": settings.get("FirewallBackend", ("nftables", 0))[0].lower(), "flush_all_on_reload": _is_on(
+            settings, "FlushAllOnReload"), "cleanup_on_exit": _is_on(settings, "CleanupOnExit"),
         "direct_rules": len(re.findall(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")),
     }
 
@@ -35,12 +35,14 @@ def ufw_settings(read):
     settings = {}
     for path in UFW_SETTINGS:
         settings.update(settings_of(read(path)))
-    return {"enabled": value_of(settings, "ENABLED").lower() == "yes", "manage_builtins": value_of(settings, "MANAGE_BUILTINS") == "yes",
+    return {"enabled": value_of(settings, "ENABLED").lower() == "yes",
+            "manage_builtins": value_of(settings, "MANAGE_BUILTINS") == "yes",
             "ipv6": value_of(settings, "IPV6").lower() == "yes"}
 
 
 def savers(read):
-    """[(path of the file that is written, path and line of the setting)]: RHEL's services that save all rules on their own."""
+    """[(path of the file that is written, path and line of the setting)]: RHEL's services that save all rules on their
+    own."""
     found = []
     for name in ("iptables", "ip6tables"):
         path = "/etc/sysconfig/%s-config" % name

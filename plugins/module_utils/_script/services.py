@@ -34,22 +34,26 @@ DAEMONS = ("/firewalld",)
 # Scripts whose own text says it better; what is known of them counts where they cannot be read.
 READ_FIRST = (".init",)
 # What they restore, behind variables of their settings.
-DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables", "/usr/libexec/iptables/ip6tables.init": "/etc/sysconfig/ip6tables"}
+DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables",
+        "/usr/libexec/iptables/ip6tables.init": "/etc/sysconfig/ip6tables"}
 
 
 class Act:
-    """One thing a service does: `effect`, and `path`, `line` and `kind` of the setting or script that makes it do so (None: it always does)."""
+    """One thing a service does: `effect`, and `path`, `line` and `kind` of the setting or script that makes it do so
+    (None: it always does)."""
 
-    def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="", path=None, line=0,
-                 kind="service_config"):
+    def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="",
+                 path=None, line=0, kind="service_config"):
         self.path = path
         self.line = line
         self.kind = kind
-        self.effect = Effect(line, (0, 0), command, sort, tuple(families), tuple(tables), tuple(chains), None, None, file, comes_back, confidence)
+        self.effect = Effect(line, (0, 0), command, sort, tuple(families), tuple(tables), tuple(chains), None, None,
+                             file, comes_back, confidence)
 
 
 def settings_of(text):
-    """{name: (value, line)} of a file of assignments; the last one counts. Comments begin with a hash at the start of a line."""
+    """{name: (value, line)} of a file of assignments; the last one counts. Comments begin with a hash at the start of a
+    line."""
     found = {}
     for number, line in enumerate((text or "").split("\n"), 1):
         match = _ASSIGNMENT.match(line)
@@ -67,7 +71,8 @@ def known_program(path):
 
 
 def asked(unit, verb, read):
-    """[Act] of a command of a firewall's own that is no start or stop of its unit (`ufw reload`), None where it is one of those."""
+    """[Act] of a command of a firewall's own that is no start or stop of its unit (`ufw reload`), None where it is one
+    of those."""
     word = _ASKED.get((unit, verb))
     if word is None:
         return None
@@ -85,8 +90,10 @@ def _iptables_init(name, family):
         if argument in ("stop", "restart", "condrestart", "try-restart", "force-reload"):
             found.append(Act("flush", (family,), _RHEL_TABLES, command="%s -t TABLE -F, -X" % name))
         if argument == "panic":
-            found.append(Act("policy", (family,), _RHEL_TABLES, ("INPUT", "FORWARD", "OUTPUT"), command="%s -P CHAIN DROP" % name))
-        return found + (_restored(data, family, read) if argument in ("restart", "condrestart", "try-restart", "force-reload") else [])
+            found.append(Act("policy", (family,), _RHEL_TABLES, ("INPUT", "FORWARD", "OUTPUT"),
+                             command="%s -P CHAIN DROP" % name))
+        return found + (_restored(data, family, read)
+                        if argument in ("restart", "condrestart", "try-restart", "force-reload") else [])
     return acts
 
 
@@ -95,7 +102,8 @@ def _restored(path, family, read):
     saved = read_saved(read(path) or "", family)
     if saved is None or not saved.tables:
         return []
-    return [Act("restore", (family,), saved.tables, comes_back="replaced", file=path, command="%s-restore < %s" % (_tool(family), path))]
+    return [Act("restore", (family,), saved.tables, comes_back="replaced", file=path,
+                command="%s-restore < %s" % (_tool(family), path))]
 
 
 def _tool(family):
@@ -113,7 +121,8 @@ def _netfilter_persistent(argument, read, environment=None):
             found.append(Act("flush", (family,), EVERY, command="%s -t TABLE -F, -X" % _tool(family)))
         elif argument == "stop" and re.match(r"0*[1-9]", value_of(settings, "FLUSH_ON_STOP")):
             value, line = settings["FLUSH_ON_STOP"]
-            found.append(Act("flush", (family,), EVERY, command="FLUSH_ON_STOP=%s" % value, path=_PERSISTENT, line=line))
+            found.append(Act("flush", (family,), EVERY, command="FLUSH_ON_STOP=%s" % value, path=_PERSISTENT,
+                             line=line))
         elif argument in ("start", "restart", "reload"):
             found += _loaded(path, family, read) if value_of(settings, switch) == "yes" else [
                 _standing(act, plugin, read(plugin)) for act in _restored(path, family, read)]
@@ -144,12 +153,13 @@ def _loaded(path, family, read):
 
 def _flushed_by(path, family, read):
     """Commands in such a file."""
-    return [Act(found.sort, (family,), (found.table,), (found.chain,) if found.chain else EVERY, command=found.text, path=path, line=found.line)
-            for found in flushing_commands(read(path) or "")]
+    return [Act(found.sort, (family,), (found.table,), (found.chain,) if found.chain else EVERY, command=found.text,
+                path=path, line=found.line) for found in flushing_commands(read(path) or "")]
 
 
 def _ufw_init(argument, read, _environment=None):
-    """ufw 0.36: its own chains alone, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table of IPv6 at its start."""
+    """ufw 0.36: its own chains alone, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table of IPv6 at
+    its start."""
     settings = {}
     for path in UFW_SETTINGS:
         settings.update((name, (value, line, path)) for name, (value, line) in settings_of(read(path)).items())
@@ -164,7 +174,8 @@ def _ufw_init(argument, read, _environment=None):
     if argument in ("start", "restart", "force-reload"):
         if value_of(settings, "IPV6").lower() != "yes" and "IPV6" in settings:
             _value_, line, path = settings["IPV6"]
-            found.append(Act("restore", (IPV6,), ("filter",), comes_back="replaced", command="IPV6=no", path=path, line=line))
+            found.append(Act("restore", (IPV6,), ("filter",), comes_back="replaced", command="IPV6=no", path=path,
+                             line=line))
         for name in ("before", "after", "user"):
             for path in ("/etc/ufw/%s.rules" % name, "/etc/ufw/%s6.rules" % name):
                 found += _flushed_by(path, family_of(path), read)
@@ -172,7 +183,8 @@ def _ufw_init(argument, read, _environment=None):
 
 
 def _firewalld(argument, read, _environment=None):
-    """firewalld: with the nftables backend its own table alone, unless there are direct rules; else every table of iptables."""
+    """firewalld: with the nftables backend its own table alone, unless there are direct rules; else every table of
+    iptables."""
     settings = settings_of(read(FIREWALLD))
     direct = re.search(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")
     if argument == STOP and settings.get("CleanupOnExit", ("yes", 0))[0].lower() in ("no", "false"):
@@ -199,11 +211,13 @@ _PROGRAMS = (
     ("/init.d/ipvsadm", _ipvsadm_init),
 )
 _ASKED_PROGRAMS = {
-    "iptables.service": "/usr/libexec/iptables/iptables.init", "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
+    "iptables.service": "/usr/libexec/iptables/iptables.init",
+    "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
     "netfilter-persistent.service": "/usr/sbin/netfilter-persistent", "ufw.service": "/usr/lib/ufw/ufw-init"}
 # What a firewall's own command is asked for -> the argument of its program.
 _ASKED = {
-    ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic", ("netfilter-persistent.service", "flush"): "flush",
-    ("netfilter-persistent.service", "reload"): "reload", ("ufw.service", "reload"): "restart", ("ufw.service", "enable"): "start",
-    ("ufw.service", "disable"): "stop", ("ufw.service", "reset"): "stop",
+    ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic",
+    ("netfilter-persistent.service", "flush"): "flush", ("netfilter-persistent.service", "reload"): "reload",
+    ("ufw.service", "reload"): "restart", ("ufw.service", "enable"): "start", ("ufw.service", "disable"): "stop",
+    ("ufw.service", "reset"): "stop",
 }

@@ -13,14 +13,17 @@ _SYSCTL = re.compile(r"/(?:(?:etc|run|usr/local/lib|usr/lib|lib)/sysctl\.d/[^/]+
 # Instead of loading the module nothing is run.
 _NOTHING = re.compile(r"(?:(?:/usr)?/s?bin/(?:true|false)|true|false|:|exit\b.*)\s*\Z")
 # Without these no packet of a pod leaves its node, or bridged ones pass by the rules.
-_NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables")
+_NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables",
+           "net/bridge/bridge-nf-call-ip6tables")
 
 
 def harmful_settings(path, text):
-    """The lines that block a module of netfilter or turn off what Services need, in few words; none where the file is none of these."""
+    """The lines that block a module of netfilter or turn off what Services need, in few words; none where the file is
+    none of these."""
     if _MODPROBE.match(path):
         from .._parse.kernel.modprobe_conf import parse_modprobe_conf
-        return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0] if MODULE.match(each.name) and _blocks(each))
+        return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]
+                     if MODULE.match(each.name) and _blocks(each))
     if _SYSCTL.match(path):
         from .._parse.sysctl_conf import parse_sysctl_conf
         # The last line for a key counts.

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What commands of a script read and print: pipes, redirections, files that the script itself writes. PRIVATE to the collection."""
+"""What commands of a script read and print: pipes, redirections, files that the script itself writes. PRIVATE to the
+collection."""
 
 from .launchers import run_crontab
 from .printed import of_file
@@ -14,9 +15,11 @@ _WRITES = (">", ">>", ">|", "&>", "&>>")
 
 
 class Streams:
-    """`stdin`: what a command reads, and the span of the pipeline it comes through, if it does. `capture`: what is printed, or None.
+    """`stdin`: what a command reads, and the span of the pipeline it comes through, if it does. `capture`: what is
+    printed, or None.
 
-    `files`: what the script itself wrote: {path: text}. `budget`: how many characters may still be printed, written or read as scripts.
+    `files`: what the script itself wrote: {path: text}. `budget`: how many characters may still be printed, written or
+    read as scripts.
     """
 
     def __init__(self, findings, values, budget):

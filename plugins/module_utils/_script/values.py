@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values that words of a script stand for, as far as the text tells. PRIVATE to the collection.
 
-What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds: `\\0IPTABLES\\0` is a variable
-nobody has set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a file holds. A variable may have several values.
+What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds:
+`\\0IPTABLES\\0` is a variable nobody has set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a
+file holds. A variable may have several values.
 """
 
 import itertools
@@ -32,9 +33,11 @@ def unknown(name):
 
 
 class Values:
-    """`substitute(substitution)` gives what a command substitution prints. `guessed`: a default stood in for a value since it was reset.
+    """`substitute(substitution)` gives what a command substitution prints. `guessed`: a default stood in for a value
+    since it was reset.
 
-    `arguments`: what `$1` and so on are, None where that is not known. `constants`: variables that can have only one value.
+    `arguments`: what `$1` and so on are, None where that is not known. `constants`: variables that can have only one
+    value.
     """
 
     def __init__(self, substitute, budget, arguments):
@@ -151,7 +154,8 @@ class Values:
         texts = [_named(text, name) for text in texts]
         if appends:
             texts = [old + new for old in before or ("",) for new in texts]
-        self.values[name] = tuple(dict.fromkeys((before if maybe else ()) + tuple(map(self._bounded, texts))))[:VALUES_LIMIT]
+        self.values[name] = tuple(dict.fromkeys((before
+                                                 if maybe else ()) + tuple(map(self._bounded, texts))))[:VALUES_LIMIT]
         self.arrays.pop(name, None)
         self.constants.pop(name, None)
         if constant and not maybe and len(self.values[name]) == 1 and MARK not in self.values[name][0]:
@@ -186,7 +190,8 @@ class Values:
     def _argument(self, name):
         if self.arguments is None or any(MARK in argument for argument in self.arguments):
             return None
-        return str(len(self.arguments)) if name == "#" else self.arguments[int(name) - 1] if int(name) <= len(self.arguments) else ""
+        return (str(len(self.arguments)) if name == "#" else self.arguments[int(name) - 1]
+                if int(name) <= len(self.arguments) else "")
 
 
 def _named(text, name):
@@ -206,5 +211,6 @@ def braces_expanded(text):
         if found is None or len(done) + len(waiting) > VALUES_LIMIT or len(text) > 1000:
             done.append(one)
         else:
-            waiting += [one[:found.start()] + choice + one[found.end():] for choice in reversed(found.group(1).split(","))]
+            waiting += [one[:found.start()] + choice + one[found.end():]
+                        for choice in reversed(found.group(1).split(","))]
     return [one for one in done if one]

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A script followed as its shell would, without running anything: which commands can be reached, and with what. PRIVATE to the collection.
+"""A script followed as its shell would, without running anything: which commands can be reached, and with what. PRIVATE
+to the collection.
 
-What a condition says is known only where it compares what cannot vary; everything else may happen. Functions count where they are called.
-Bounded by steps, not by time, so that the same text always gives the same answer.
+What a condition says is known only where it compares what cannot vary; everything else may happen. Functions count
+where they are called. Bounded by steps, not by time, so that the same text always gives the same answer.
 """
 
 import fnmatch
@@ -24,7 +25,8 @@ CALLS_LIMIT = 12        # functions that call each other
 STEPS_LIMIT = 10000     # commands in functions and in scripts inside of scripts, or as many as the text may hold
 SAME_CALLS_LIMIT = 6    # of a function with the same arguments: one for each table
 TRAPS_LIMIT = 1000
-_TOO_MANY, _TOO_DEEP = "was not followed further than %d statements", "was not followed into commands nested deeper than %d levels"
+_TOO_MANY, _TOO_DEEP = ("was not followed further than %d statements",
+                        "was not followed into commands nested deeper than %d levels")
 _TOO_LONG = "was not followed into all nested scripts: together they are too long"
 ENDS = ("break", "return", "exit")
 _GLOBS = frozenset("*?[")
@@ -65,7 +67,8 @@ class Walker(Streams):
         """What was found: a Reading."""
         found = self.findings
         called = {name for name, _arguments in self._calls}
-        return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit), tuple(sorted(set(self.functions) - called)))
+        return Reading(found.effects(), found.runs(), found.declared, found.cut, min(self._walked, self._limit),
+                       tuple(sorted(set(self.functions) - called)))
 
     def nested(self, node, text, offset=None, arguments=None, span=None):
         """Walk a script inside of this one: at `offset`, else somewhere in `node` or `span`."""
@@ -149,7 +152,8 @@ class Walker(Streams):
         for number, (_nothing, nodes) in enumerate(node.clauses):
             if number:
                 piped = isinstance(nodes[0], Simple)
-                self.stdin = ("".join(captured) if captured else NOTHING_KNOWN, self.findings.span(node) if piped else None)
+                self.stdin = ("".join(captured) if captured else NOTHING_KNOWN,
+                              self.findings.span(node) if piped else None)
             captured = self.capture = [] if number + 1 < len(node.clauses) else kept[1]
             self.walk(nodes)
         self.stdin, self.capture = kept
@@ -207,7 +211,8 @@ class Walker(Streams):
         if node.words is None:
             fields = self.values.arguments
         else:
-            fields = [field for binding in self.values.alternatives(node.words) for field in self.values.fields(node.words, binding)]
+            fields = [field for binding in self.values.alternatives(node.words)
+                      for field in self.values.fields(node.words, binding)]
         certain = bool(fields) and not any(MARK in field for field in fields)
         self.values.assign(node.name, fields or [NOTHING_KNOWN])
         return self._loop(node.clauses[0][1], certain)
@@ -265,7 +270,8 @@ class Walker(Streams):
 
     def _simple(self, node):
         values = self.values
-        declares = node.assignments and (not node.words or node.words[0].text in ("local", "declare", "typeset", "export", "readonly"))
+        declares = node.assignments and (not node.words
+                                         or node.words[0].text in ("local", "declare", "typeset", "export", "readonly"))
         for assignment in node.assignments:
             self._assign(assignment, declares, node.words and node.words[0].text in ("local", "declare", "typeset"))
         ended = None
@@ -323,7 +329,8 @@ class Walker(Streams):
         return next((self.findings.offset_of(word) for word in node.words if word.text is text), None)
 
     def effect(self, node, sort, piped=False, confidence=CERTAIN, **fields):
-        """Tell an effect; `piped`: what comes through the pipeline is what makes it one, so the whole pipeline would have to go."""
+        """Tell an effect; `piped`: what comes through the pipeline is what makes it one, so the whole pipeline would
+        have to go."""
         piped = piped or self.piped
         if self.values.guessed and confidence == CERTAIN:
             confidence = LIKELY

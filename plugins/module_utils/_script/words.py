@@ -3,16 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which files are worth reading. PRIVATE to the collection.
 
-A file without one of these words holds no command that changes the firewall, so it is never parsed. A few searches for plain words take
-a third of what one search for a pattern of all of them takes; a pattern is asked only where the word was found.
+A file without one of these words holds no command that changes the firewall, so it is never parsed. A few searches for
+plain words take a third of what one search for a pattern of all of them takes; a pattern is asked only where the word
+was found.
 """
 
 import re
 
-# tables is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; IPT begins the names people give to variables.
-WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe", b"--cleanup")
-# What must be there as well where everyday words hold one of them: tables, executables and tablespaces, SCRIPT and DESCRIPTION, what loads a
-# module and does not remove one, udevadm info --cleanup-db. In front of tables stands the rest of the name, or what a shell puts there.
+# tables is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; IPT begins the names people
+# give to variables.
+WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe",
+         b"--cleanup")
+# What must be there as well where everyday words hold one of them: tables, executables and tablespaces, SCRIPT and
+# DESCRIPTION, what loads a module and does not remove one, udevadm info --cleanup-db. In front of tables stands the
+# rest of the name, or what a shell puts there.
 _MEANT = {
     b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z\s]))tables(?!pace)",
     b"IPT": rb"(?<!SCR)IPT",
@@ -21,9 +25,11 @@ _MEANT = {
 }
 # Modules of netfilter.
 MODULE = re.compile(
-    r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|br_netfilter)\Z")
+    r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|"
+    r"br_netfilter)\Z")
 # A script writes settings of modprobe.d or sysctl.d that matter here, as far as one word tells.
-_SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")), (b"sysctl.", (b"ip_forward", b"forwarding", b"bridge-nf-call")))
+_SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")),
+             (b"sysctl.", (b"ip_forward", b"forwarding", b"bridge-nf-call")))
 # What starts the programs of a folder, and the whole of it where the folder is written out.
 _STARTER = b"run-parts"
 _STARTED = rb"run-parts(?:[ \t]+--?[\w-]*(?:=[^\s;|&()`]*)?)*[ \t]+(/[\w.+@/-]+)(?=[\s;|&)\"'`]|\Z)"

@@ -1,34 +1,40 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that run what stands behind their own options, and whether that touches this node. PRIVATE to the collection."""
+"""Programs that run what stands behind their own options, and whether that touches this node. PRIVATE to the
+collection."""
 
 import re
 
 # Name: (short options with a value, operands before the command), after the manual of each.
 _WRAPPERS = {
-    "sudo": ("ugpCDhRTUcrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nice": ("n", 0), "ionice": ("cnpPu", 0), "nohup": ("", 0), "setsid": ("", 0),
-    "stdbuf": ("ioe", 0), "timeout": ("ks", 1), "chrt": ("TPD", 1), "taskset": ("", 1), "time": ("fo", 0), "exec": ("a", 0),
-    "command": ("", 0), "builtin": ("", 0), "chroot": ("", 1), "busybox": ("", 0), "toybox": ("", 0), "chronic": ("", 0),
-    "systemd-run": ("pueECd", 0), "systemd-inhibit": ("", 0), "cgexec": ("g", 0), "prlimit": ("", 0), "numactl": ("CNmip", 0),
-    "strace": ("eops", 0), "setpriv": ("", 0), "choom": ("np", 0), "unshare": ("SGwR", 0), "nsenter": ("tSGw", 0), "action": ("", 1),
-    "daemon": ("", 0), "unbuffer": ("", 0), "logsave": ("", 1), "with-contenv": ("", 0), "s6-setuidgid": ("", 1),
+    "sudo": ("ugpCDhRTUcrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nice": ("n", 0), "ionice": ("cnpPu", 0),
+    "nohup": ("", 0), "setsid": ("", 0), "stdbuf": ("ioe", 0), "timeout": ("ks", 1), "chrt": ("TPD", 1),
+    "taskset": ("", 1), "time": ("fo", 0), "exec": ("a", 0), "command": ("", 0), "builtin": ("", 0), "chroot": ("", 1),
+    "busybox": ("", 0), "toybox": ("", 0), "chronic": ("", 0), "systemd-run": ("pueECd", 0), "systemd-inhibit": ("", 0),
+    "cgexec": ("g", 0), "prlimit": ("", 0), "numactl": ("CNmip", 0), "strace": ("eops", 0), "setpriv": ("", 0),
+    "choom": ("np", 0), "unshare": ("SGwR", 0), "nsenter": ("tSGw", 0), "action": ("", 1), "daemon": ("", 0),
+    "unbuffer": ("", 0), "logsave": ("", 1), "with-contenv": ("", 0), "s6-setuidgid": ("", 1),
     "chpst": ("uUbemdopfcrt", 0), "eatmydata": ("", 0), "linux32": ("", 0), "linux64": ("", 0), "pkexec": ("", 0),
-    "screen": ("STtcehp", 0), "retry": ("", 0), "runcon": ("tulr", 1), "start-stop-daemon": ("", 0), "xtables-multi": ("", 0),
-    "xtables-nft-multi": ("", 0), "xtables-legacy-multi": ("", 0), "flock": ("wE", 1), "systemd-cat": ("tp", 0), "dbus-run-session": ("", 0),
-    "gosu": ("", 1), "su-exec": ("", 1), "setuidgid": ("", 1), "ltrace": ("eops", 0),
+    "screen": ("STtcehp", 0), "retry": ("", 0), "runcon": ("tulr", 1), "start-stop-daemon": ("", 0),
+    "xtables-multi": ("", 0), "xtables-nft-multi": ("", 0), "xtables-legacy-multi": ("", 0), "flock": ("wE", 1),
+    "systemd-cat": ("tp", 0), "dbus-run-session": ("", 0), "gosu": ("", 1), "su-exec": ("", 1), "setuidgid": ("", 1),
+    "ltrace": ("eops", 0),
 }
 _LONG_WITH_VALUE = frozenset(
-    "--user --group --chdir --chroot --prompt --host --role --type --adjustment --class --classdata --signal --kill-after --timeout --wait --unset "
-    "--conflict-exit-code --unit --property --on-active --on-boot --on-startup --on-unit-active --on-calendar --slice --uid --gid --description "
-    "--setenv --working-directory --interval --what --who --why --mode --target --setuid --setgid --nice --service-type --exec --pidfile --name "
-    "--close-from --input --output --error --reuid --regid --inh-caps --ambient-caps --bounding-set --machine".split())
+    "--user --group --chdir --chroot --prompt --host --role --type --adjustment --class --classdata --signal "
+    "--kill-after --timeout --wait --unset --conflict-exit-code --unit --property --on-active --on-boot --on-startup "
+    "--on-unit-active --on-calendar --slice --uid --gid --description --setenv --working-directory --interval --what "
+    "--who --why --mode --target --setuid --setgid --nice --service-type --exec --pidfile --name --close-from --input "
+    "--output --error --reuid --regid --inh-caps --ambient-caps --bounding-set --machine".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# What runs containers: options of theirs that take no value (of the groups of letters those that end in another take one).
+# What runs containers: options of theirs that take no value (of the groups of letters those that end in another take
+# one).
 CONTAINERS = frozenset(("docker", "podman", "nerdctl", "ctr"))
 _FLAGS = frozenset(
-    "--detach --interactive --tty --rm --privileged --init --read-only --no-healthcheck --oom-kill-disable --publish-all --quiet --replace --rmi "
-    "--disable-content-trust --no-hosts --systemd --tls-verify --net-host --null-io --with-ns".split())
+    "--detach --interactive --tty --rm --privileged --init --read-only --no-healthcheck --oom-kill-disable "
+    "--publish-all --quiet --replace --rmi --disable-content-trust --no-hosts --systemd --tls-verify --net-host "
+    "--null-io --with-ns".split())
 _FLAG_LETTERS = "ditPq"
 _MAY_CHANGE = re.compile(r"--privileged(?:=true)?\Z|(?:--cap-add=)?(?:CAP_)?(?:NET_ADMIN|ALL)\Z", re.I)
 
@@ -82,7 +88,8 @@ def _ip(arguments):
 
 
 def _container(name, arguments):
-    """The command of a container that has the network of the node, and the right to change its rules: a container is a process of the node."""
+    """The command of a container that has the network of the node, and the right to change its rules: a container is a
+    process of the node."""
     run = next((number for number, word in enumerate(arguments) if word == "run"), None)
     if run is None or any(word in ("exec", "build", "compose") for word in arguments[:run]):
         return []
@@ -92,7 +99,8 @@ def _container(name, arguments):
         takes = not equal and word not in _FLAGS and (word.startswith("--") or word[-1] not in _FLAG_LETTERS)
         value = value if equal else arguments[number + 1] if takes and number + 1 < len(arguments) else ""
         host = host or word == "--net-host" or (word in ("--net", "--network") and value == "host")
-        may = may or _MAY_CHANGE.match(arguments[number]) is not None or (word == "--cap-add" and _MAY_CHANGE.match(value) is not None)
+        may = may or _MAY_CHANGE.match(arguments[number]) is not None or (word == "--cap-add"
+                                                                          and _MAY_CHANGE.match(value) is not None)
         entry = [value] if word == "--entrypoint" and value else entry
         number += 2 if takes else 1
     return entry + arguments[number + (2 if name == "ctr" else 1):] if host and may else []
@@ -101,7 +109,8 @@ def _container(name, arguments):
 def _daemon(arguments):
     """start-stop-daemon runs what `--exec` or `--startas` name, with what stands behind `--`."""
     program = [word for option, word in zip(arguments, arguments[1:]) if option in ("--exec", "-x", "--startas", "-a")]
-    return program[-1:] + (arguments[arguments.index("--") + 1:] if "--" in arguments else []) if "--start" in arguments or "-S" in arguments else []
+    return program[-1:] + (arguments[arguments.index("--") + 1:]
+                           if "--" in arguments else []) if "--start" in arguments or "-S" in arguments else []
 
 
 def _same_network(name, arguments):

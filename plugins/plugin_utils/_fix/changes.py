@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a result of a changing module changed, or in check mode would change, in a few words each. PRIVATE to the collection."""
+"""What a result of a changing module changed, or in check mode would change, in a few words each. PRIVATE to the
+collection."""
 
 # Records and backups are how a change is undone, and no change of the node.
 _OURS = "/var/lib/kubenode-netfilter/"
@@ -14,7 +15,8 @@ def of_files(result):
 
 def of_modules(result):
     """The modules that were loaded, and the files."""
-    loaded = [row["name"] for row in result.get("modules") or [] if row["after"] != row["before"] and row["after"] in ("loaded", "builtin")]
+    loaded = [row["name"] for row in result.get("modules") or []
+              if row["after"] != row["before"] and row["after"] in ("loaded", "builtin")]
     return ["load %s" % name for name in loaded] + of_files(result)
 
 

@@ -29,13 +29,15 @@ def work(facts, settings, up_to=None):
     wrong = fixable(findings, fix, ROLE)
     subjects = _by_part(wrong)
     section = _run.section_of(facts, "node_conntrack") or {}
-    wanted = {"max": settings["max"], "buckets": settings["buckets"], "timeouts": dict(settings["timeouts"]), "sysctls": [], "modules": []}
+    wanted = {"max": settings["max"], "buckets": settings["buckets"], "timeouts": dict(settings["timeouts"]),
+              "sysctls": [], "modules": []}
     _add_size(wanted, section, _size(facts, section, settings["peak"]), settings, subjects, findings)
     wanted["sysctls"] = sorted(set(subjects.get("switches", ())))
     rows = {row["key"]: row for row in section.get("sysctls") or []}
     # Modules that have findings of their own are left to the role of kernel modules.
     listed = {row["subject"] for row in fixable(findings, fix, _catalogue.PARTS["modules"])}
-    wanted["modules"] = sorted({rows[key]["module"] for key in subjects.get("modules_at_boot", ()) if key in rows} - listed)
+    wanted["modules"] = sorted({rows[key]["module"] for key in subjects.get("modules_at_boot", ())
+                                if key in rows} - listed)
     for key in subjects.get("conflicts", ()):
         _add_conflict(wanted, key, rows.get(key, {}).get("assigned"))
     options = {name: wanted[name] for name in _WANTED if wanted[name]}
@@ -54,7 +56,8 @@ def _by_part(findings):
 
 
 def _size(facts, section, peak):
-    """What the formula says with the role's peak beside that of the policy; None where memory and processors are not known."""
+    """What the formula says with the role's peak beside that of the policy; None where memory and processors are not
+    known."""
     known = _run.part_of(facts, "node_assess_conntrack") or {}
     if not section or known.get("run") != _run.ID or not known.get("options"):
         return None
@@ -67,8 +70,10 @@ def _size(facts, section, peak):
 def _add_size(wanted, section, size, settings, subjects, findings):
     if size is None:
         return
-    failing = _by_part([row for row in findings if row["status"] == _finding.FAIL and row["check"] in _catalogue.catalogue()])
-    needed = "limit" in subjects or (settings["lower"] and "lower_limit" in failing) or (settings["peak"] and size["enough"] is False)
+    failing = _by_part([row for row in findings
+                        if row["status"] == _finding.FAIL and row["check"] in _catalogue.catalogue()])
+    needed = "limit" in subjects or (settings["lower"]
+                                     and "lower_limit" in failing) or (settings["peak"] and size["enough"] is False)
     if not (needed or settings["max"] or settings["buckets"]):
         return
     if not settings["max"] and needed:
@@ -96,10 +101,12 @@ def undo(settings):
 
 
 def refusals(result, _findings):
-    """The Refusals in a result of the module: by key, and for the limit and the buckets by what findings call the table."""
+    """The Refusals in a result of the module: by key, and for the limit and the buckets by what findings call the
+    table."""
     rows = result.get("settings")
     if rows is None:
         return of_message(result, _OF_TABLE + _conntrack_need.SWITCHES)
     failed = {(row["key"], row["msg"]) for row in rows if row["failed"]}
-    failed |= {(subject, text) for key, text in failed if key in (dotted(MAX), dotted(BUCKETS)) for subject in _OF_TABLE}
+    failed |= {(subject, text) for key, text in failed if key in (dotted(MAX), dotted(BUCKETS))
+               for subject in _OF_TABLE}
     return [Refusal(subject, FAILED, text) for subject, text in sorted(failed)]

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about hooks that flush the firewall to the options of the module flush_hooks. PRIVATE to the collection."""
+"""From findings about hooks that flush the firewall to the options of the module flush_hooks. PRIVATE to the
+collection."""
 
 from .. import _catalogue, _finding, _run
 from .._options import checked
@@ -35,7 +36,8 @@ def _subjects(facts, findings):
 
 
 def _is_narrowed(facts):
-    """True where some of what the role would fix is waived, or was not judged because its check was left out or disabled."""
+    """True where some of what the role would fix is waived, or was not judged because its check was left out or
+    disabled."""
     summary = _run.summary_of(facts)
     spared = set(summary.get("left_out", ())) | {row["check"] for row in summary.get("disabled", ())}
     spared |= {row["check"] for row in _run.findings_of(facts) if row["status"] == _finding.WAIVED}
@@ -52,5 +54,6 @@ def refusals(result, findings):
     if result.get("hooks") is None:
         return of_message(result, {row["subject"] for row in findings})
     left = [row for row in result["hooks"] if row["msg"] and not row["action"]]
-    found = {(name, FAILED if row["failed"] else REFUSED, row["msg"]) for row in left for name in (row["path"], row["unit"]) if name}
+    found = {(name, FAILED if row["failed"] else REFUSED, row["msg"]) for row in left
+             for name in (row["path"], row["unit"]) if name}
     return [Refusal(*row) for row in sorted(found)]

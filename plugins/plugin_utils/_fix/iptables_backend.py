@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about the backends of iptables to the options of the module iptables_backend. PRIVATE to the collection."""
+"""From findings about the backends of iptables to the options of the module iptables_backend. PRIVATE to the
+collection."""
 
 from .. import _run
 from .._select import fixable
@@ -14,7 +15,8 @@ _SUBJECT = "iptables"
 
 
 def work(facts, settings, up_to=None):
-    """The Work on a host with `facts`: the programs are switched where a finding asks for it, or are not those of the `target`."""
+    """The Work on a host with `facts`: the programs are switched where a finding asks for it, or are not those of the
+    `target`."""
     place = (_run.summary_of(facts) or {}).get("place")
     findings = fixable(_run.findings_of(facts) or [], up_to or "disruptive", ROLE, place)
     target = settings["target"]
@@ -29,7 +31,8 @@ def undo(_settings):
 
 
 def refusals(result, findings):
-    """The Refusals in a result of the module: it switches all programs or none, so its reason is that of every finding."""
+    """The Refusals in a result of the module: it switches all programs or none, so its reason is that of every
+    finding."""
     subjects = sorted({row["subject"] for row in findings} | {_SUBJECT})
     if result.get("refused"):
         return [Refusal(subject, REFUSED, result["refused"]) for subject in subjects]

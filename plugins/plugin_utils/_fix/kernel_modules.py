@@ -15,22 +15,26 @@ STALE = ("KMOD", "CTRACK")
 
 
 def work(facts, settings, up_to=None):
-    """The Work on a host with `facts`. The file is written as a whole, so the names include those it holds already and the node still needs."""
-    extra = _names.checked(checked("harden_kernel_modules_names", settings["names"], {"type": "list", "elements": "str"}))
+    """The Work on a host with `facts`. The file is written as a whole, so the names include those it holds already and
+    the node still needs."""
+    extra = _names.checked(checked("harden_kernel_modules_names", settings["names"],
+                                   {"type": "list", "elements": "str"}))
     unblock = settings["unblock"] or up_to in ("guarded", "disruptive")
     findings = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", ROLE)
     rows = [row for row in _run.part_of(facts, "node_assess_required_modules") or [] if row["name"]]
     names = extra + _lacking(findings, rows, unblock)
     if not names:
         return NOTHING
-    kept = [row["name"] for row in rows if any((place["file"] or "").endswith("/" + settings["file"]) for place in row["persisted_by"])]
+    kept = [row["name"] for row in rows
+            if any((place["file"] or "").endswith("/" + settings["file"]) for place in row["persisted_by"])]
     options = {"name": sorted({_names.normalise(name) for name in names + kept}), "unblock": unblock}
     return Work(findings, dict(options, **{name: settings[name] for name in ("load", "persist", "file")}))
 
 
 def _lacking(findings, rows, unblock):
     subjects = {row["subject"] for row in findings}
-    # A finding that speaks of loading on demand as such names no module; the modules that it concerns have findings of their own.
+    # A finding that speaks of loading on demand as such names no module; the modules that it concerns have findings of
+    # their own.
     lacking = [row["name"] for row in rows if row["subject"] in subjects]
     if any(subject.startswith("and ") for subject in subjects):
         # More than findings name one by one: then all that is needed and can be loaded.

@@ -12,12 +12,14 @@ _MARKS = ("hint", "kubelet_canary", "proxy_canary")
 
 
 def families_elsewhere(section, target):
-    """The families with chains of kubelet and kube-proxy in another backend than `target`, or than the one that `auto` stands for."""
+    """The families with chains of kubelet and kube-proxy in another backend than `target`, or than the one that `auto`
+    stands for."""
     found = []
     for family in FAMILIES:
         used = part_of(section, "kubelet_backend").get(family)
         here = target if target in BACKENDS else used if used in BACKENDS else section.get("backend")
-        if here in BACKENDS and any(row["family"] == family and row["backend"] != here and holds(row) for row in rows_of(section)):
+        if here in BACKENDS and any(row["family"] == family and row["backend"] != here and holds(row)
+                                    for row in rows_of(section)):
             found.append(family)
     return found
 

@@ -15,8 +15,9 @@ _PART = "migrated"
 def missing(facts, target, before):
     """Sentences: what is missing, after a boot, for the migration to `target` to be done.
 
-    `before` is the section node_iptables_backend from before the boot: a program that had chains then must have chains in the target now. Without a
-    `target`, as where several groups of programs went back to what they were, the node must be reached and its rules must be whole.
+    `before` is the section node_iptables_backend from before the boot: a program that had chains then must have chains
+    in the target now. Without a `target`, as where several groups of programs went back to what they were, the node
+    must be reached and its rules must be whole.
     """
     summary = _run.summary_of(facts)
     if not summary or not summary["reached"]:
@@ -24,11 +25,13 @@ def missing(facts, target, before):
     if target is None:
         return _checks(facts)
     section = _run.section_of(facts, "node_iptables_backend") or {}
-    return _programs(section, target) + _chains(section, target, before if isinstance(before, Mapping) else {}) + _rules(section, target) + _checks(facts)
+    return _programs(section, target) + _chains(section, target, before if isinstance(before, Mapping)
+                                                else {}) + _rules(section, target) + _checks(facts)
 
 
 def _programs(section, target):
-    return [] if section.get("backend") == target else ["the iptables programs of the node use %s" % _where(section.get("backend"))]
+    return [] if section.get("backend") == target else ["the iptables programs of the node use %s"
+                                                        % _where(section.get("backend"))]
 
 
 def _chains(section, target, before):
@@ -49,9 +52,10 @@ def _rules(section, target):
 
 def _checks(facts):
     checks = _catalogue.catalogue()
-    return ["%s is %s: %s" % (row["check"], row["status"], " ".join(part for part in (row["subject"], row["observed"], row["reason"]) if part))
-            for row in _run.findings_of(facts) or []
-            if row["status"] in (_finding.FAIL, _finding.UNKNOWN) and row["check"] in checks and checks[row["check"]].fix.get("part") == _PART]
+    return ["%s is %s: %s" % (row["check"], row["status"],
+                              " ".join(part for part in (row["subject"], row["observed"], row["reason"]) if part))
+            for row in _run.findings_of(facts) or [] if row["status"] in (_finding.FAIL, _finding.UNKNOWN)
+            and row["check"] in checks and checks[row["check"]].fix.get("part") == _PART]
 
 
 def _title(family):
@@ -59,5 +63,6 @@ def _title(family):
 
 
 def _where(backend):
-    return {None: "a backend that is not known", "none": "no backend", "both": "both backends", "mixed": "different backends"}.get(
-        backend, "the %s backend" % backend)
+    return {None: "a backend that is not known", "none": "no backend", "both": "both backends",
+            "mixed": "different backends"}.get(
+                backend, "the %s backend" % backend)

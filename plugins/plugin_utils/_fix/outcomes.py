@@ -13,7 +13,8 @@ _UNCHANGED = "nothing was found to change"
 
 
 def recorded(tried, findings, refusals, check_mode=False, changed=True):
-    """The `findings` after a fix with its outcome: `tried` are the findings it worked on, `changed` says whether it changed anything.
+    """The `findings` after a fix with its outcome: `tried` are the findings it worked on, `changed` says whether it
+    changed anything.
 
     A finding that is gone stays as one that passes, so that a report shows what was fixed.
     """
@@ -23,7 +24,8 @@ def recorded(tried, findings, refusals, check_mode=False, changed=True):
         return rows
     gone = _gone(tried, rows, refusals)
     replaced = {row["check"] for row in gone}
-    kept = [row for row in rows if not (row["check"] in replaced and row["status"] == _finding.PASS and not row["subject"])]
+    kept = [row for row in rows
+            if not (row["check"] in replaced and row["status"] == _finding.PASS and not row["subject"])]
     return sorted(kept + gone, key=_key)
 
 
@@ -31,7 +33,8 @@ def kept(before, findings):
     """The `findings` of a later look, with those of `before` that were fixed and still pass."""
     fixed = [row for row in before or [] if row["outcome"] == FIXED]
     keys = {_key(row) for row in fixed}
-    return [dict(row, outcome=FIXED) if row["status"] == _finding.PASS and _key(row) in keys else row for row in findings] + _gone(fixed, findings)
+    return [dict(row, outcome=FIXED) if row["status"] == _finding.PASS and _key(row) in keys else row
+            for row in findings] + _gone(fixed, findings)
 
 
 def failed(row, reasons):
@@ -71,19 +74,23 @@ def _judged(row, refusals, check_mode, changed):
 def _with_outcome(row, outcome, reasons):
     sentence = _SENTENCES[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
     reason = row["reason"] if not row["reason"] or row["reason"].endswith((".", "!", "?")) else row["reason"] + "."
-    return dict(row, outcome=outcome, reason=row["reason"] if sentence in row["reason"] else ("%s %s" % (reason, sentence)).strip())
+    return dict(row, outcome=outcome,
+                reason=row["reason"] if sentence in row["reason"] else ("%s %s" % (reason, sentence)).strip())
 
 
 def _gone(tried, findings, refusals=()):
     """The findings that no longer fail, of checks that were judged again.
 
-    A subject is not fixed where its check is unknown, where its module has a reason why it stays, or where it fails in another check of its section.
+    A subject is not fixed where its check is unknown, where its module has a reason why it stays, or where it fails in
+    another check of its section.
     """
     present = {_key(row) for row in findings}
     judged = {row["check"] for row in findings if row["status"] in (_finding.PASS, _finding.FAIL, _finding.WAIVED)}
     judged -= {row["check"] for row in findings if row["status"] == _finding.UNKNOWN}
     wrong = {(_section(row), row["subject"]) for row in findings if row["status"] in (_finding.FAIL, _finding.UNKNOWN)}
     refused_subjects = {refusal.subject for refusal in refusals}
-    tried = [row for row in tried if (_section(row), row["subject"]) not in wrong and not refused_subjects & set(row["subject"].split(" or "))]
-    return [dict(row, status=_finding.PASS, problem=None, observed="", reason="", remediation="", waiver=None, outcome=FIXED)
-            for row in tried if _key(row) not in present and row["check"] in judged and not row["subject"].startswith("and ")]
+    tried = [row for row in tried if (_section(row), row["subject"]) not in wrong
+             and not refused_subjects & set(row["subject"].split(" or "))]
+    return [dict(row, status=_finding.PASS, problem=None, observed="", reason="", remediation="", waiver=None,
+                 outcome=FIXED) for row in tried
+            if _key(row) not in present and row["check"] in judged and not row["subject"].startswith("and ")]

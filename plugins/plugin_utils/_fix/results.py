@@ -9,7 +9,8 @@ from .. import _finding
 from .._render.text import escaped
 from .work import FAILED, Refusal
 
-IMMUTABLE = "Nothing is changed on this immutable host (%s); build what the findings ask for into its image or its configuration."
+IMMUTABLE = ("Nothing is changed on this immutable host (%s); build what the findings ask for into its image or its "
+             "configuration.")
 _BACKEND = "iptables_backend"
 
 
@@ -34,34 +35,41 @@ def touched(done):
 
 def is_stale_by_others(subject, done):
     """Whether a change of another subject lets the sections of this one be judged anew."""
-    return any(each.subject is not subject and each.result["changed"] and set(subject.judged) & set(each.subject.stale) for each in done)
+    return any(each.subject is not subject and each.result["changed"] and set(subject.judged) & set(each.subject.stale)
+               for each in done)
 
 
 def with_findings(facts, findings):
     """The facts with other findings and the counts of these."""
-    return {"node_assess_findings": findings, "node_assess_summary": dict(facts["node_assess_summary"], **_finding.summarise(findings))}
+    return {"node_assess_findings": findings,
+            "node_assess_summary": dict(facts["node_assess_summary"], **_finding.summarise(findings))}
 
 
 def of_task(done, due, facts):
     """The result, a dict: one row for each module that was called, and the turns that are due."""
-    result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done], "turns": due, "failures": []}
+    result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done],
+              "turns": due, "failures": []}
     diffs = [diff for each in done for diff in each.result.get("diff") or []]
     warnings = [warning for each in done for warning in each.result.get("warnings") or []]
-    result.update({name: value for name, value in (("diff", diffs), ("warnings", warnings), ("ansible_facts", facts)) if value})
+    result.update({name: value for name, value in (("diff", diffs), ("warnings", warnings), ("ansible_facts", facts))
+                   if value})
     return result
 
 
 def _row(done):
     reasons = list(dict.fromkeys(refusal.reason for refusal in done.refusals))
     return {"subject": done.subject.name, "changed": done.result["changed"], "failed": bool(done.result.get("failed")),
-            "changes": [escaped(change) for change in done.subject.changes(done.result)] if done.result["changed"] else [],
-            "reasons": [escaped(reason) for reason in reasons]}
+            "changes": [escaped(change) for change in done.subject.changes(done.result)]
+            if done.result["changed"] else [], "reasons": [escaped(reason) for reason in reasons]}
 
 
 def reasons_to_fail(done, summary, host):
-    """Why a host is not as the task was to leave it: a change failed, programs could not be switched, or the host was lost."""
-    reasons = [refusal.reason for each in done for refusal in each.refusals if refusal.outcome == FAILED or each.subject.name == _BACKEND]
-    reasons += [each.result.get("msg") or "the change failed" for each in done if each.result.get("failed") or each.result.get("unreachable")]
+    """Why a host is not as the task was to leave it: a change failed, programs could not be switched, or the host was
+    lost."""
+    reasons = [refusal.reason for each in done for refusal in each.refusals if refusal.outcome == FAILED
+               or each.subject.name == _BACKEND]
+    reasons += [each.result.get("msg") or "the change failed" for each in done if each.result.get("failed")
+                or each.result.get("unreachable")]
     if summary and not summary["reached"]:
         reasons.append("nothing is known of %s: %s" % (host, summary["reason"]))
     return list(dict.fromkeys(reasons))

@@ -11,7 +11,8 @@ from . import changes, conntrack, flush_hooks, iptables_backend, kernel_modules
 class Subject(NamedTuple):
     """One subject is one module of the same name and one role.
 
-    `judged` are the sections that must have been judged before anything is decided, `stale` those whose findings a change makes stale.
+    `judged` are the sections that must have been judged before anything is decided, `stale` those whose findings a
+    change makes stale.
     """
 
     name: str
@@ -28,8 +29,8 @@ def _subject(name, file, judged, changes_of):
     return Subject(name, file.ROLE, judged, file.STALE, file.work, file.undo, file.refusals, changes_of)
 
 
-# Sysctls of connection tracking exist when its modules are loaded. Hooks are removed before anything restarts or reboots, and the programs are
-# switched before kubelet restarts, which writes with the programs it finds.
+# Sysctls of connection tracking exist when its modules are loaded. Hooks are removed before anything restarts or
+# reboots, and the programs are switched before kubelet restarts, which writes with the programs it finds.
 SUBJECTS = (
     _subject("kernel_modules", kernel_modules, ("KMOD",), changes.of_modules),
     _subject("conntrack", conntrack, ("CTRACK",), changes.of_settings),

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes that hosts make one after the other, since each needs a restart, a reboot or a proof. PRIVATE to the collection."""
+"""Changes that hosts make one after the other, since each needs a restart, a reboot or a proof. PRIVATE to the
+collection."""
 
 from .. import _catalogue, _run
 from .._select import fixable
@@ -12,7 +13,8 @@ _RESTART_PART = "kubelet_restart"
 
 
 def of_backend(facts, settings, result):
-    """The turn that the backends of a host need, in a list: to clean, or else to migrate; `result` is that of the module iptables_backend, or None."""
+    """The turn that the backends of a host need, in a list: to clean, or else to migrate; `result` is that of the
+    module iptables_backend, or None."""
     if _run.summary_of(facts)["place"] != "live":
         return []
     section = _run.section_of(facts, "node_iptables_backend") or {}

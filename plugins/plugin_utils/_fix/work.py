@@ -9,7 +9,8 @@ FIXED, WOULD_FIX, REFUSED, FAILED = "fixed", "would fix", "refused", "failed"
 
 
 class Work(NamedTuple):
-    """The failing findings that a module is to mend, and the options it is given; without options there is nothing to do."""
+    """The failing findings that a module is to mend, and the options it is given; without options there is nothing to
+    do."""
 
     findings: list[dict]
     options: dict

@@ -8,7 +8,8 @@ import io
 
 from .text import escaped
 
-HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", "problem", "observed", "expected", "reason", "remediation", "waiver", "run")
+HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", "problem", "observed", "expected",
+          "reason", "remediation", "waiver", "run")
 # A spreadsheet takes a cell that begins so for a formula (OWASP, CSV injection).
 _FORMULAS = ("=", "+", "-", "@")
 

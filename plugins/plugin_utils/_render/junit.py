@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports as JUnit XML, for pipelines. PRIVATE to the collection.
 
-GitLab drops cases with the same suite, class and name and shows the text of an element as the reason; Jenkins splits the class at its last
-dot and takes the attribute `message` (documentation of both). So each reason stands in both places, and a class has no dot.
+GitLab drops cases with the same suite, class and name and shows the text of an element as the reason; Jenkins splits
+the class at its last dot and takes the attribute `message` (documentation of both). So each reason stands in both
+places, and a class has no dot.
 """
 
 from xml.etree import ElementTree
@@ -12,7 +13,8 @@ from xml.etree import ElementTree
 from .. import _finding
 from .text import escaped
 
-# A check that could not be judged is an error; a pipeline that reads JUnit counts it beside the failures and never as a pass.
+# A check that could not be judged is an error; a pipeline that reads JUnit counts it beside the failures and never as a
+# pass.
 _ELEMENTS = {_finding.FAIL: "failure", _finding.UNKNOWN: "error", _finding.SKIP: "skipped", _finding.WAIVED: "skipped"}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
@@ -22,7 +24,8 @@ def render_junit(reports: dict, fleet: dict) -> str:
     root = ElementTree.Element("testsuites", name="kubenode.netfilter")
     for row in fleet["hosts"]:
         host = row["host"]
-        suite = ElementTree.SubElement(root, "testsuite", name=escaped(host), hostname=escaped(host), timestamp=fleet["started"])
+        suite = ElementTree.SubElement(root, "testsuite", name=escaped(host), hostname=escaped(host),
+                                       timestamp=fleet["started"])
         findings = reports[host]["findings"] if host in reports else [_unreported(row)]
         for finding in sorted(findings, key=lambda each: (each["check"], each["subject"])):
             _add_case(suite, host, finding)
@@ -33,10 +36,12 @@ def render_junit(reports: dict, fleet: dict) -> str:
 
 
 def _unreported(row):
-    """A host that the run did not assess, as a finding: unknown, or skipped where its turn is to come or does not come any more."""
+    """A host that the run did not assess, as a finding: unknown, or skipped where its turn is to come or does not come
+    any more."""
     status = _finding.UNKNOWN if row["status"] == "not_reached" else _finding.SKIP
-    return {"check": row["status"], "subject": "", "severity": "high", "status": status, "reason": row["reason"] or row["status"],
-            "problem": None, "title": row["status"], "observed": "", "expected": "", "remediation": "", "waiver": None}
+    return {"check": row["status"], "subject": "", "severity": "high", "status": status,
+            "reason": row["reason"] or row["status"], "problem": None, "title": row["status"], "observed": "",
+            "expected": "", "remediation": "", "waiver": None}
 
 
 def _add_case(suite, host, finding):
@@ -60,7 +65,8 @@ def _message(finding):
 def _details(finding):
     if finding["status"] != _finding.FAIL:
         return ()
-    return [text and "%s: %s" % (word, text) for word, text in (("why", finding["reason"]), ("fix", finding["remediation"]))]
+    return [text and "%s: %s" % (word, text)
+            for word, text in (("why", finding["reason"]), ("fix", finding["remediation"]))]
 
 
 def _count(element, suites):

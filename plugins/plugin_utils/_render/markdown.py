@@ -14,36 +14,43 @@ from .text import escaped, some
 # Bytes, well below GitHub's 1 MiB for a step.
 LIMIT = 900 * 1024
 _NAMED = 10
-# What Markdown, HTML or a mention would make of a text; a backslash before it leaves it as it is (CommonMark, backslash escapes).
+# What Markdown, HTML or a mention would make of a text; a backslash before it leaves it as it is (CommonMark, backslash
+# escapes).
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-])")
 
 
 def render_markdown(reports: dict, fleet: dict) -> str:
     """Counts, then what fails, is unknown or waived with its hosts, then hosts that were not reached."""
     totals = fleet["totals"]
-    counts = ", ".join("%d %s" % (totals[key], key.replace("_", " ")) for key in (
-        "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
+    counts = ", ".join("%d %s" % (totals[key], key.replace("_", " "))
+                       for key in (
+                           "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
+                       if totals[key] or key in ("hosts", "healthy", "failing"))
     head = ["# kubenode.netfilter", "", counts + ".", ""]
-    rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]), [row["host"]]) for row in fleet["hosts"]
-                                 if row["host"] not in reports]
-    lines = ["| %s | %s | %s | %s |" % (status, check, text, _text(some(hosts, _NAMED))) for status, check, text, hosts in rows]
+    rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]),
+                                  [row["host"]]) for row in fleet["hosts"] if row["host"] not in reports]
+    lines = ["| %s | %s | %s | %s |" % (status, check, text, _text(some(hosts, _NAMED)))
+             for status, check, text, hosts in rows]
     if not lines:
         return "\n".join(head)
     head += ["| status | check | finding | hosts |", "| --- | --- | --- | --- |"]
     kept = _fitting(lines, LIMIT - len("\n".join(head).encode()))
-    more = [] if len(kept) == len(lines) else ["", "%d more rows do not fit; fleet.json lists every check with its hosts." % (len(lines) - len(kept))]
+    more = [] if len(kept) == len(lines) else ["", "%d more rows do not fit; fleet.json lists every check with its "
+                                                   "hosts." % (len(lines) - len(kept))]
     return "\n".join(head + kept + more) + "\n"
 
 
 def _findings(reports):
-    """[(status and severity, check, text, hosts)] of what neither passes nor is skipped, the worst first; equal findings share a row."""
+    """[(status and severity, check, text, hosts)] of what neither passes nor is skipped, the worst first; equal
+    findings share a row."""
     found = {}
     for host, report in sorted(reports.items()):
         for row in _finding.by_urgency(report["findings"]):
             if row["status"] in (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED):
                 text = _finding.problem_of(row) if row["status"] == _finding.FAIL else row["waiver"] or row["reason"]
                 found.setdefault((row["status"], row["severity"], row["check"], text), []).append(host)
-    order = sorted(found, key=lambda key: (-_finding.STATUSES.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2], key[3]))
+    order = sorted(found, key=lambda key: (-_finding.STATUSES.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2],
+                                           key[3]))
     return [("%s %s" % key[:2], key[2], _text(key[3]), list(dict.fromkeys(found[key]))) for key in order]
 
 

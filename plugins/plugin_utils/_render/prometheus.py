@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Findings as metrics for the textfile collector of node_exporter. PRIVATE to the collection.
 
-Texts and subjects are no labels: their number has no bound. One timestamp or parse error would make node_exporter drop the whole file.
+Texts and subjects are no labels: their number has no bound. One timestamp or parse error would make node_exporter drop
+the whole file.
 """
 
 import datetime
@@ -17,7 +18,8 @@ _PREFIX = "kubenode_netfilter_"
 
 
 def render_prometheus(reports: dict, fleet: dict) -> str:
-    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, and the status of each check."""
+    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, and the
+    status of each check."""
     started = datetime.datetime.fromisoformat(fleet["started"]).timestamp()
     nodes = [(row["host"], reports.get(row["host"])) for row in fleet["hosts"]]
     judged = [(host, report) for host, report in nodes if report]
@@ -25,11 +27,13 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
     lines += _metric("node_reached", "1 where the node was assessed, 0 where it was not.",
                      [({"node": host}, int(bool(report and report["summary"]["reached"]))) for host, report in nodes])
     lines += _metric("findings", "Findings of a node by status.",
-                     [({"node": host, "status": status}, report["summary"][status]) for host, report in judged for status in _VALUES])
+                     [({"node": host, "status": status}, report["summary"][status]) for host, report in judged
+                      for status in _VALUES])
     lines += _metric("check_status", "Worst finding of a check on a node: 0 pass, 1 skip, 2 waived, 3 unknown, 4 fail.",
                      [({"node": host, "check": check, "severity": severity}, value)
                       for host, report in judged for (check, severity), value in sorted(_checks(report).items())])
-    lines += _metric("conntrack_peak_entries", "Highest number of conntrack entries that this run or an earlier report knows of.",
+    lines += _metric("conntrack_peak_entries",
+                     "Highest number of conntrack entries that this run or an earlier report knows of.",
                      [({"node": host}, report["conntrack_peak"]) for host, report in judged])
     return "".join(line + "\n" for line in lines)
 
@@ -48,5 +52,6 @@ def _metric(name, text, samples):
 
 
 def _labels(labels):
-    pairs = ['%s="%s"' % (name, escaped(value).replace("\\", "\\\\").replace('"', '\\"')) for name, value in labels.items()]
+    pairs = ['%s="%s"' % (name, escaped(value).replace("\\", "\\\\").replace('"', '\\"'))
+             for name, value in labels.items()]
     return "{%s}" % ",".join(pairs) if pairs else ""

@@ -22,7 +22,8 @@ _ID_WIDTH = 10
 
 
 class Block(NamedTuple):
-    """The lines about one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same finding."""
+    """The lines about one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same
+    finding."""
 
     status: str
     severity: str
@@ -40,11 +41,13 @@ def render_node(report, width, color, elsewhere=()):
     summary = report["summary"]
     lines = _title(report, width, paint)
     if not summary["reached"]:
-        return "\n".join(lines + _notes(["nothing is known of it: %s" % (summary["reason"] or "")], width, paint, "unknown"))
+        return "\n".join(lines + _notes(["nothing is known of it: %s" % (summary["reason"] or "")], width, paint,
+                                        "unknown"))
     for block in blocks_of(report):
         if block not in elsewhere:
             lines += _rendered(block, width, paint)
-    notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
+    notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
+                                             for row in summary.get("disabled", ())]
     notes += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
     return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
 
@@ -57,7 +60,8 @@ def blocks_of(report):
             checks[row["status"]].setdefault(row["check"], []).append(row)
     unknown = [_cause(rows[0], sentence) if sentence else _block(rows)
                for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"])]
-    failing, waived = ([_block(rows) for rows in checks[status].values()] for status in (_finding.FAIL, _finding.WAIVED))
+    failing, waived = ([_block(rows) for rows in checks[status].values()]
+                       for status in (_finding.FAIL, _finding.WAIVED))
     return failing + unknown + waived
 
 
@@ -67,7 +71,8 @@ def _cause(worst, sentence):
 
 
 def _outcomes(findings):
-    """What this run fixed, and what a run without check mode would fix, a line each; the reason of a finding tells of other outcomes."""
+    """What this run fixed, and what a run without check mode would fix, a line each; the reason of a finding tells of
+    other outcomes."""
     texts = []
     for outcome in (FIXED, WOULD_FIX):
         named = [("%s %s" % (row["check"], row["subject"])).strip() for row in findings if row["outcome"] == outcome]
@@ -86,7 +91,8 @@ def _notes(texts, width, paint, tone="dim"):
 
 def _title(report, width, paint):
     summary = report["summary"]
-    parts = [escaped(str(part)) for part in (summary.get("os"), summary.get("kernel"), _place(summary), summary.get("needs")) if part]
+    parts = [escaped(str(part))
+             for part in (summary.get("os"), summary.get("kernel"), _place(summary), summary.get("needs")) if part]
     name = escaped(report["host"])
     if not parts:
         return [paint("bold", name)]
@@ -96,7 +102,8 @@ def _title(report, width, paint):
 
 
 def _block(rows):
-    """All findings of one check that share a status: subjects with the same observation share a line, the fix stands once."""
+    """All findings of one check that share a status: subjects with the same observation share a line, the fix stands
+    once."""
     first = rows[0]
     texts = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
@@ -115,7 +122,8 @@ def _place(summary):
     if kubelet == "running":
         return "%s node" % place
     if kubelet == "installed":
-        return "%s, %s" % (place, "kubelet does not run here: judged as a future node" if place == "live" else "kubelet is installed")
+        return "%s, %s" % (place, "kubelet does not run here: judged as a future node"
+                           if place == "live" else "kubelet is installed")
     return "%s, no kubelet here: judged as a future node" % place
 
 
@@ -130,7 +138,8 @@ def _rendered(block, width, paint, where=()):
 def _beside(tone, head, texts, width, paint):
     """The texts beside the head, or below it where that leaves too little room for them."""
     if width - len(head) < _ROOM_BESIDE:
-        return ["  " + paint(tone, " ".join(head.split()))] + ["    " + line for text in texts for line in wrapped(escaped(text), width - 4)]
+        return ["  " + paint(tone, " ".join(head.split()))] + ["    " + line for text in texts
+                                                               for line in wrapped(escaped(text), width - 4)]
     lines = [line for text in texts for line in wrapped(escaped(text), width - len(head))]
     return [paint(tone, head) + lines[0]] + [" " * len(head) + line for line in lines[1:]]
 
@@ -140,7 +149,8 @@ def _titled(rows):
     observed = {}
     for row in rows:
         observed.setdefault(row["observed"], []).append(row["subject"])
-    return [rows[0]["title"]] + [": ".join(filter(None, (", ".join(filter(None, subjects)), text))) for text, subjects in observed.items()]
+    return [rows[0]["title"]] + [": ".join(filter(None, (", ".join(filter(None, subjects)), text)))
+                                 for text, subjects in observed.items()]
 
 
 def _problems(rows):
@@ -149,7 +159,8 @@ def _problems(rows):
     for row in rows:
         text = _finding.problem_of(dict(row, expected=""))
         alike.setdefault(text.replace(row["subject"], "\0", 1), []).append((text, row["subject"]))
-    texts = [same[0][0] + ("; the same for %s" % ", ".join(subject for _text, subject in same[1:]) if same[1:] else "") for same in alike.values()]
+    texts = [same[0][0] + ("; the same for %s" % ", ".join(subject for _text, subject in same[1:]) if same[1:] else "")
+             for same in alike.values()]
     return texts + _of_subjects("wanted", [row for row in rows if "wanted" in dict(_finding.unsaid(row))], "expected")
 
 
@@ -161,7 +172,8 @@ def _of_subjects(word, rows, key):
             subjects.setdefault(row[key], []).append(row["subject"])
     if len(subjects) == 1:
         return ["%s: %s" % (word, text) for text in subjects]
-    return _few(["%s, for %s%s: %s" % (word, of[0], " and %d more" % (len(of) - 1) if len(of) > 1 else "", text) for text, of in subjects.items()])
+    return _few(["%s, for %s%s: %s" % (word, of[0], " and %d more" % (len(of) - 1) if len(of) > 1 else "", text)
+                 for text, of in subjects.items()])
 
 
 def _few(texts, limit=3):
@@ -171,32 +183,40 @@ def _few(texts, limit=3):
 
 def _counts(summary, width, paint):
     text = ", ".join("%d %s" % (summary[status], status) for status in ("pass", "fail", "unknown", "waived", "skip"))
-    return _notes([text], width, paint, "good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown")
+    return _notes([text], width, paint,
+                  "good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown")
 
 
 def render_fleet(fleet, width, color, shared=None):
-    """The play: what fails where, hosts that were not reached, and the totals. `shared` are Blocks with the hosts that share them, shown in full."""
+    """The play: what fails where, hosts that were not reached, and the totals. `shared` are Blocks with the hosts that
+    share them, shown in full."""
     paint, width = _painter(color), max(width, _NARROWEST)
     lines = [line for block, hosts in (shared or {}).items() for line in _rendered(block, width, paint, hosts)]
     for entry in _without_shared(_with_causes(fleet), shared or {}):
-        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in _LISTED if entry[status]]
+        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in _LISTED
+                 if entry[status]]
         head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
-        lines += _beside(entry["severity"] if entry["fail"] else "dim", head, ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
+        lines += _beside(entry["severity"] if entry["fail"] else "dim", head,
+                         ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
             lines += _notes(["not reached %s: %s" % (row["host"], row["reason"] or "")], width, paint, "unknown")
     for part, compared in sorted(fleet["compared"].items()):
         if compared and (compared["differs"] or compared["moving"]):
-            text = "%s: the same on %d %s%s%s" % (part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
-                ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word == "moving" else "")
-                for word in ("differs", "moving") if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
+            text = "%s: the same on %d %s%s%s" % (
+                part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
+                    ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word
+                                                               == "moving" else "") for word in ("differs", "moving")
+                    if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
             lines += _notes([text], width, paint, "medium")
     notes = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
     notes += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
     lines += _notes(notes, width, paint)
     totals = fleet["totals"]
-    text = ", ".join("%d %s" % (totals[key], "host" if key == "hosts" and totals[key] == 1 else key.replace("_", " ")) for key in (
-        "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key] or key in ("hosts", "healthy", "failing"))
+    text = ", ".join("%d %s" % (totals[key], "host" if key == "hosts" and totals[key] == 1 else key.replace("_", " "))
+                     for key in (
+                         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key]
+                     or key in ("hosts", "healthy", "failing"))
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
 
 
@@ -204,17 +224,20 @@ def _without_shared(entries, shared):
     """The entries of the roll-up without the hosts that a shared block names."""
     spoken = {(block.status, block.check, block.title, host) for block, hosts in shared.items() for host in hosts}
     for entry in entries:
-        left = {status: [host for host in entry[status] if (status, entry["check"], entry["title"], host) not in spoken] for status in _LISTED}
+        left = {status: [host for host in entry[status] if (status, entry["check"], entry["title"], host) not in spoken]
+                for status in _LISTED}
         if any(left.values()):
             yield dict(entry, **left)
 
 
 def _with_causes(fleet):
-    """What the roll-up lists: each cause that several checks are unknown for is one line, and its checks do not list its hosts once more."""
+    """What the roll-up lists: each cause that several checks are unknown for is one line, and its checks do not list
+    its hosts once more."""
     spoken = {(check, host) for cause in fleet["unknown"] for check in cause["checks"] for host in cause["hosts"]}
-    entries = [dict(entry, unknown=[host for host in entry["unknown"] if (entry["check"], host) not in spoken]) for entry in fleet["checks"]]
-    causes = [{"severity": cause["severity"], "check": "", "title": cause["cause"], "fail": [], "unknown": cause["hosts"], "waived": []}
-              for cause in fleet["unknown"]]
+    entries = [dict(entry, unknown=[host for host in entry["unknown"] if (entry["check"], host) not in spoken])
+               for entry in fleet["checks"]]
+    causes = [{"severity": cause["severity"], "check": "", "title": cause["cause"], "fail": [],
+               "unknown": cause["hosts"], "waived": []} for cause in fleet["unknown"]]
     return causes + [entry for entry in entries if entry["fail"] or entry["unknown"] or entry["waived"]]
 
 

@@ -7,13 +7,15 @@ import unicodedata
 
 
 def escaped(text):
-    """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at all."""
+    """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at
+    all."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
 def escaped_lines(text):
     """`text` with its lines and tabs, and everything else written out as escaped() does."""
-    return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char) for char in text)
+    return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char)
+                                                   for char in text)
 
 
 def _written(char):
@@ -30,7 +32,8 @@ def width_of(text):
     """Columns a terminal needs for `text`."""
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+               for char in text)
 
 
 def padded(text, width):
@@ -52,7 +55,8 @@ def wrapped(text, width):
 
 
 def _pieces(word, width):
-    """A word cut into as many pieces of at most `width` columns as it takes, in one pass: a node decides how long it is."""
+    """A word cut into as many pieces of at most `width` columns as it takes, in one pass: a node decides how long it
+    is."""
     if width_of(word) <= width:
         return [word]
     pieces, start, used = [], 0, 0

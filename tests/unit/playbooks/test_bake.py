@@ -21,7 +21,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 TOP = pathlib.Path(__file__).resolve().parents[3]
 OWN = "etc/modules-load.d/kubenode-netfilter.conf"
 CRON = "MAILTO=root\n0 3 * * * root iptables -t nat -F\n5 4 * * * root /usr/bin/true\n"
-KEYS = ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables", "bridge.bridge-nf-call-ip6tables")
+KEYS = ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables",
+        "bridge.bridge-nf-call-ip6tables")
 SYSCTLS = "".join("net.%s = 1\n" % key for key in KEYS)
 BLOCK = "# hardening\ninstall nf_conntrack /bin/true\noptions loop max_loop=8\n"
 # A Debian that runs cron, without the links of a merged /usr.
@@ -30,18 +31,21 @@ IMAGE = merged(
     node("6.1.0-49-amd64", modules=[name for name in _policy.default_policy().module_names if name != "ip_tables"]),
     {"etc/cron.d/firewall": CRON, "etc/modprobe.d/site.conf": BLOCK, "etc/sysctl.d/90-site.conf": SYSCTLS,
      "usr/sbin/xtables-nft-multi": node_tree.executable()},
-    {"usr/sbin/%s%s" % (name, what): node_tree.link("xtables-nft-multi") for name in ("iptables", "ip6tables") for what in ("", "-save", "-restore")})
+    {"usr/sbin/%s%s" % (name, what): node_tree.link("xtables-nft-multi") for name in ("iptables", "ip6tables")
+     for what in ("", "-save", "-restore")})
 BUILDER = ("/" + OWN, "/etc/cron.d/firewall", "/var/lib/kubenode-netfilter")
 
 
 def bake(tmp_path, *arguments, **variables):
     """(exit status, output, what node_report wrote) of one run."""
     given = dict({"node_report_folder": str(tmp_path / "report"), "ansible_python_interpreter": sys.executable,
-                  "node_policy_proxy_mode": "iptables", "node_policy_kubernetes_version": "1.33", "node_policy_cni": "none"}, **variables)
+                  "node_policy_proxy_mode": "iptables", "node_policy_kubernetes_version": "1.33",
+                  "node_policy_cni": "none"}, **variables)
     done = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bake.yml"), "-i", str(TOP / "tests/tools/localhost.yml"),
-         "--extra-vars", json.dumps(given)] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        universal_newlines=True, check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bake.yml"), "-i",
+         str(TOP / "tests/tools/localhost.yml"), "--extra-vars", json.dumps(given)] + list(arguments),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+        check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
     report = tmp_path / "report" / "nodes" / "localhost.json"
     return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
 
@@ -80,10 +84,13 @@ def test_the_tree_of_an_image(tree, tmp_path):
     code, said, report = bake(tmp_path, node_assess_root=tree)
     assert (code, failing(report)) == (0, set()), said
     after = files(tree)
-    assert {path for path in after if after[path] != before.get(path)} == {OWN, "etc/cron.d/firewall", "etc/modprobe.d/site.conf"}
+    assert {path for path in after
+            if after[path] != before.get(path)} == {OWN, "etc/cron.d/firewall", "etc/modprobe.d/site.conf"}
     assert "nf_conntrack" in after[OWN].decode().split()
-    assert b"-F" not in re.sub(b"#.*", b"", after["etc/cron.d/firewall"]) and b"/usr/bin/true" in after["etc/cron.d/firewall"]
-    assert not re.search(b"^install", after["etc/modprobe.d/site.conf"], re.M) and b"max_loop=8" in after["etc/modprobe.d/site.conf"]
+    assert b"-F" not in re.sub(b"#.*", b"",
+                               after["etc/cron.d/firewall"]) and b"/usr/bin/true" in after["etc/cron.d/firewall"]
+    assert not re.search(b"^install", after["etc/modprobe.d/site.conf"],
+                         re.M) and b"max_loop=8" in after["etc/modprobe.d/site.conf"]
 
     code, said, report = bake(tmp_path, node_assess_root=tree)
     assert (code, changed(said), failing(report), files(tree)) == (0, 0, set(), after), said
@@ -93,7 +100,8 @@ def test_the_tree_of_an_image(tree, tmp_path):
 def test_only_what_is_safe_where_that_is_asked_for(tree, tmp_path):
     code, said, report = bake(tmp_path, node_assess_root=tree, bake_fix="safe")
     assert code == 2 and {("KMOD002", "nf_conntrack"), ("HOOK001", "/etc/cron.d/firewall")} <= failing(report), said
-    assert (pathlib.Path(tree) / OWN).exists() and (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON
+    assert ((pathlib.Path(tree) / OWN).exists()
+            and (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON)
 
 
 def test_what_is_not_to_be_judged_is_not_fixed(tree, tmp_path):
@@ -107,7 +115,8 @@ def test_what_is_not_to_be_judged_is_not_fixed(tree, tmp_path):
 
 def test_checks_that_are_not_chosen_are_not_fixed(tree, tmp_path):
     before = files(tree)
-    code, said, report = bake(tmp_path, node_assess_root=tree, node_assess_checks=["HOOK*", "KMOD00?"], node_assess_skip=["KMOD*"])
+    code, said, report = bake(tmp_path, node_assess_root=tree, node_assess_checks=["HOOK*", "KMOD00?"],
+                              node_assess_skip=["KMOD*"])
     assert (code, {row["check"][:4] for row in report["findings"]}) == (0, {"HOOK"}), said
     after = files(tree)
     assert {path for path in after if after[path] != before.get(path)} == {"etc/cron.d/firewall"}
@@ -115,10 +124,12 @@ def test_checks_that_are_not_chosen_are_not_fixed(tree, tmp_path):
 
 def test_a_disabled_check_is_shown_and_not_fixed(tree, tmp_path):
     waiver = {"check": "KMOD002", "subject": "xt_*", "reason": "r", "owner": "o", "expires": "2099-01-01"}
-    code, said, report = bake(tmp_path, node_assess_root=tree, node_policy_disabled_checks=[{"check": "HOOK001", "reason": "ours"}],
+    code, said, report = bake(tmp_path, node_assess_root=tree,
+                              node_policy_disabled_checks=[{"check": "HOOK001", "reason": "ours"}],
                               node_policy_severities={"KMOD002": "low"}, node_policy_waivers=[waiver])
     assert (code, failing(report)) == (0, set()), said
-    assert (pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON and (pathlib.Path(tree) / OWN).exists()
+    assert ((pathlib.Path(tree) / "etc/cron.d/firewall").read_text(encoding="utf-8") == CRON
+            and (pathlib.Path(tree) / OWN).exists())
     assert "  disabled: HOOK001 (ours)\n  waiver for KMOD002 'xt_*' matched nothing\n" in said
     rows = {row["check"]: (row["status"], row["severity"]) for row in report["findings"]}
     assert (rows["HOOK001"], rows["KMOD002"]) == (("skip", "high"), ("pass", "low"))
@@ -126,7 +137,8 @@ def test_a_disabled_check_is_shown_and_not_fixed(tree, tmp_path):
 
 def test_a_wrong_value_of_a_later_role_is_refused_before_the_node_is_looked_at(tree, tmp_path):
     code, said, report = bake(tmp_path, node_assess_root=tree, harden_conntrack_timeouts={"tcp_established_timeout": 1})
-    assert (code, report) == (2, {}) and "the timeout tcp_established_timeout is not known; did you mean tcp_timeout_established?" in said, said
+    assert ((code, report) == (2, {})
+            and "the timeout tcp_established_timeout is not known; did you mean tcp_timeout_established?" in said), said
     code, said, report = bake(tmp_path, node_assess_root=os.path.relpath(tree))
     assert (code, report) == (2, {}) and "give the whole path on the node, such as /mnt/image" in said, said
 
@@ -149,11 +161,13 @@ def test_an_image_whose_families_differ_is_aligned_and_can_be_put_back(tmp_path)
     before = links(tree)
     code, said, report = bake(tmp_path, "--check", node_assess_root=tree)
     assert code == 2 and ("BACKEND002", "iptables and ip6tables") in failing(report), said
-    assert "(guarded)" in next(row["remediation"] for row in report["findings"] if row["check"] == "BACKEND002" and row["status"] == "fail")
+    assert "(guarded)" in next(row["remediation"] for row in report["findings"]
+                               if row["check"] == "BACKEND002" and row["status"] == "fail")
 
     code, said, report = bake(tmp_path, node_assess_root=tree)
     assert (code, failing(report)) == (0, set()), said
-    assert {name for name in before if before[name] != links(tree)[name]} == {"ip6tables", "ip6tables-restore", "ip6tables-save"}
+    assert {name for name in before
+            if before[name] != links(tree)[name]} == {"ip6tables", "ip6tables-restore", "ip6tables-save"}
     assert links(tree)["ip6tables-save"] == "/usr/sbin/ip6tables-nft-save"
     aligned = files(tree)
 
@@ -164,7 +178,8 @@ def test_an_image_whose_families_differ_is_aligned_and_can_be_put_back(tmp_path)
 def test_an_image_is_not_switched_to_what_its_kernel_lacks(tmp_path):
     tree = node_tree.unpack(merged(IMAGE, backend_trees.debian()), tmp_path / "image")
     before = links(tree)
-    code, said, report = bake(tmp_path, node_assess_root=tree, node_policy_iptables_backend="legacy", node_gate_mode="warn")
+    code, said, report = bake(tmp_path, node_assess_root=tree, node_policy_iptables_backend="legacy",
+                              node_gate_mode="warn")
     row = next(row for row in report["findings"] if row["check"] == "BACKEND010")
     assert (code, row["status"], links(tree)) == (0, "fail", before), said
     assert "lacks ip_tables" in row["reason"], said

@@ -22,10 +22,11 @@ def run(tmp_path, *arguments):
     """(exit status, output, what node_report wrote) of one run."""
     (tmp_path / "tmp").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bundle.yml"), "-e", "node_report_folder=%s" % (tmp_path / "report"),
-         *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=tmp_path,
-        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1", TMPDIR=str(tmp_path / "tmp")))
+        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bundle.yml"), "-e",
+         "node_report_folder=%s" % (tmp_path / "report"), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=tmp_path,
+        env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1",
+                 TMPDIR=str(tmp_path / "tmp")))
     report = tmp_path / "report" / "nodes" / "localhost.json"
     return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
 
@@ -50,16 +51,20 @@ def test_a_healthy_dump_opens_it(tmp_path):
 
 
 def test_dumps_of_two_moments_are_not_taken_for_one(tmp_path):
-    bundle = bundles.archive(tmp_path / "n1.tar.gz", {"n1/1-before": SAVE, "n1/2-after": SAVE.replace(JUMP, ""), "n1/3-the-same": SAVE})
+    bundle = bundles.archive(tmp_path / "n1.tar.gz",
+                             {"n1/1-before": SAVE, "n1/2-after": SAVE.replace(JUMP, ""), "n1/3-the-same": SAVE})
     status, output, report = run(tmp_path, "-e", "bundle=%s" % bundle)
     unknown = {row["check"]: row for row in report["findings"] if row["status"] == "unknown"}
     assert status == 0, output
-    assert "2-after holds table nat of another moment" in unknown["BUNDLE001"]["reason"] and "3-the-same" not in unknown["BUNDLE001"]["reason"]
+    assert ("2-after holds table nat of another moment" in unknown["BUNDLE001"]["reason"]
+            and "3-the-same" not in unknown["BUNDLE001"]["reason"])
     assert not [row for row in report["findings"] if row["check"] == "CHAIN001" and row["status"] == "pass"]
 
 
-@pytest.mark.parametrize("arguments, sentence", [
-    ((), "no bundle is given; add -e bundle=PATH"), (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
+@pytest.mark.parametrize("arguments, sentence",
+                         [
+                             ((), "no bundle is given; add -e bundle=PATH"),
+                             (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
 def test_a_wrong_bundle_is_one_sentence(tmp_path, arguments, sentence):
     status, output, report = run(tmp_path, *arguments)
     assert status != 0 and sentence in output and "Traceback" not in output and not report

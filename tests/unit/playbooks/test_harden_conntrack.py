@@ -36,13 +36,16 @@ class Node:
         (folder / "play.yml").write_text(PLAY)
 
     def run(self, *arguments, code=0, playbook=None, **variables):
-        """(tasks that changed something, output, {check: finding that fails}) of a run that ends with the status `code`."""
-        given = dict({"node_report_folder": str(self.folder / "report"), "ansible_python_interpreter": sys.executable, "node_assess_place": "live",
-                      "node_assess_root": str(self.tree), "node_policy_proxy_mode": "iptables", "node_policy_cni": "none"}, **variables)
+        """(tasks that changed something, output, {check: finding that fails}) of a run that ends with the status
+        `code`."""
+        given = dict({"node_report_folder": str(self.folder / "report"), "ansible_python_interpreter": sys.executable,
+                      "node_assess_place": "live", "node_assess_root": str(self.tree),
+                      "node_policy_proxy_mode": "iptables", "node_policy_cni": "none"}, **variables)
         done = subprocess.run(
-            [sys.executable, "-m", "ansible", "playbook", str(playbook or self.folder / "play.yml"), "-i", str(TOP / "tests/tools/localhost.yml"),
-             "--extra-vars", json.dumps(given)] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            universal_newlines=True, check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+            [sys.executable, "-m", "ansible", "playbook", str(playbook or self.folder / "play.yml"), "-i",
+             str(TOP / "tests/tools/localhost.yml"), "--extra-vars", json.dumps(given)] + list(arguments),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+            check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
         assert done.returncode == code, done.stdout
         report = self.folder / "report" / "nodes" / "localhost.json"
         self.report = json.loads(report.read_text()) if report.exists() else {}
@@ -57,7 +60,8 @@ def test_from_a_full_table_to_one_with_room_and_back(tmp_path):
     assert changed == 1 and {"CTRACK001", "CTRACK003", "CTRACK004"} <= set(failing) and settled(node.tree) == before
     changed, said, failing = node.run()
     assert (changed, failing, value(node.tree, LIMIT)) == (1, {}, 262144), said
-    assert lines(node.tree, SYSCTL)[0] == MAX + " = 262144" and (node.tree / OPTIONS).exists() and node.report["conntrack_peak"] == 131072
+    assert (lines(node.tree, SYSCTL)[0] == MAX + " = 262144" and (node.tree / OPTIONS).exists()
+            and node.report["conntrack_peak"] == 131072)
     assert node.run()[0] == 0
     node.run(harden_conntrack_state="absent", harden_conntrack_lower=True)
     assert settled(node.tree) == before
@@ -76,7 +80,8 @@ def test_checks_that_were_left_out_are_not_fixed_by_the_role_alone(tmp_path):
 
 def test_a_misspelt_variable_is_refused_where_the_role_only_undoes(tmp_path):
     node = Node(tmp_path, table(count=125000))
-    with pytest.raises(AssertionError, match="The variable harden_conntrack_lowr is not known; did you mean harden_conntrack_lower"):
+    with pytest.raises(AssertionError,
+                       match="The variable harden_conntrack_lowr is not known; did you mean harden_conntrack_lower"):
         node.run(harden_conntrack_state="absent", harden_conntrack_lowr=True)
 
 
@@ -96,7 +101,8 @@ def test_what_would_be_undone_at_boot_is_said_until_the_file_may_yield(tmp_path)
     changed, said, _failing = node.run(code=2)
     assert value(node.tree, LIMIT) == 131072 and changed == 1, "the running value was set, and only then the host fails"
     assert "comment_out_conflicts: true" in said and "Report |" not in said
-    changed, said, failing = node.run(code=2, playbook=TOP / "playbooks" / "preflight.yml", node_assess_sections=["CTRACK"])
+    changed, said, failing = node.run(code=2, playbook=TOP / "playbooks" / "preflight.yml",
+                                      node_assess_sections=["CTRACK"])
     assert "Gate | Stop" in said and "failed=1" in said
     reason = failing["CTRACK006"]["reason"]
     assert "The fix was tried and failed: it is 65536 after a boot (set by /etc/sysctl.d/zzz.conf:1)" in reason
@@ -109,9 +115,11 @@ def test_what_the_user_asks_for_is_set_whatever_was_found(tmp_path):
     node = Node(tmp_path)
     assert node.run(harden_conntrack_peak=200000, harden_conntrack_persist=False)[0] == 1
     assert value(node.tree, LIMIT) == 524288 and not (node.tree / SYSCTL).exists()
-    asked = {"harden_conntrack_max": 600000, "harden_conntrack_buckets": 4096, "harden_conntrack_timeouts": {"udp_timeout": 20}}
+    asked = {"harden_conntrack_max": 600000, "harden_conntrack_buckets": 4096,
+             "harden_conntrack_timeouts": {"udp_timeout": 20}}
     assert node.run(**asked)[0] == 1 and node.run(**asked)[0] == 0
-    assert lines(node.tree, SYSCTL) == [MAX + " = 600000", "net.netfilter.nf_conntrack_buckets = 65536", "net.netfilter.nf_conntrack_udp_timeout = 20"]
+    assert lines(node.tree, SYSCTL) == [MAX + " = 600000", "net.netfilter.nf_conntrack_buckets = 65536",
+                                        "net.netfilter.nf_conntrack_udp_timeout = 20"]
 
 
 def test_an_immutable_host_is_told_and_stays(tmp_path):
@@ -125,4 +133,5 @@ def test_an_immutable_host_is_told_and_stays(tmp_path):
 def test_an_image(tmp_path):
     node = Node(tmp_path, {"etc/sysctl.d/20.conf": FORWARD + " = 0\n"})
     changed, _said, failing = node.run(node_assess_place="image")
-    assert (changed, failing, lines(node.tree, SYSCTL)) == (1, {}, [FORWARD + " = 1"]) and value(node.tree, LIMIT) == 131072
+    assert (changed, failing,
+            lines(node.tree, SYSCTL)) == (1, {}, [FORWARD + " = 1"]) and value(node.tree, LIMIT) == 131072

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks and roles as a pipeline calls them, really run: strategies, batches, lost hosts, tags, callbacks, wrong values."""
+"""The playbooks and roles as a pipeline calls them, really run: strategies, batches, lost hosts, tags, callbacks, wrong
+values."""
 
 import json
 import re
@@ -58,14 +59,15 @@ def test_a_rollout_ends_with_the_batch_that_has_a_blocked_host_whatever_the_stra
     fleet = fleets.Fleet(tmp_path, "good1", "bad1", "good2", "gone", "good3", "good4")
     done = fleet.run("preflight", environment=FREE, preflight_serial=[1, 2])
     assert done.returncode == 2, done.stdout + done.stderr
-    assert fleet.states() == {"good1": "assessed", "bad1": "assessed", "good2": "assessed", "gone": "not_rolled_out", "good3": "not_rolled_out",
-                              "good4": "not_rolled_out"}
+    assert fleet.states() == {"good1": "assessed", "bad1": "assessed", "good2": "assessed", "gone": "not_rolled_out",
+                              "good3": "not_rolled_out", "good4": "not_rolled_out"}
     assert recap(done, "bad1")["failed"] == 1 and recap(done, "good2")["failed"] == 0, done.stdout
     assert recap(done, "gone") is None and recap(done, "good3") is None
     assert "Not reached by the rollout: gone, good3, good4." in done.stdout
 
 
-@pytest.mark.parametrize("wanted", [{}, {"node_assess_evidence": True}, {"node_report_evidence": True}], ids=["default", "assess", "report"])
+@pytest.mark.parametrize("wanted", [{}, {"node_assess_evidence": True}, {"node_report_evidence": True}],
+                         ids=["default", "assess", "report"])
 def test_facts_hold_the_evidence_that_is_asked_for(tmp_path, wanted):
     """Sections that no fix rests on stay out of the facts, and a report with evidence has them, after a fix too."""
     fleet = fleets.Fleet(tmp_path, "bad1")
@@ -82,17 +84,20 @@ def test_facts_hold_the_evidence_that_is_asked_for(tmp_path, wanted):
 def test_a_batch_that_may_lose_half_and_one_that_is_lost_as_a_whole(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "good1", "gone", "good2")
     done = fleet.run("preflight", preflight_serial=[2, 1], preflight_max_fail_percentage=50)
-    assert fleet.states() == {"bad1": "assessed", "good1": "assessed", "gone": "not_reached", "good2": "not_rolled_out"}, done.stdout + done.stderr
-    assert (done.returncode, recap(done, "bad1")["failed"], recap(done, "gone")["failed"], recap(done, "good2")) == (2, 1, 1, None)
+    assert fleet.states() == {"bad1": "assessed", "good1": "assessed", "gone": "not_reached",
+                              "good2": "not_rolled_out"}, done.stdout + done.stderr
+    assert (done.returncode, recap(done, "bad1")["failed"], recap(done, "gone")["failed"],
+            recap(done, "good2")) == (2, 1, 1, None)
 
 
 def test_check_mode_ends_no_rollout_and_a_callback_of_a_program_stays_parseable(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "good1")
     (tmp_path / "machine.py").write_text(CALLBACK, encoding="utf-8")
-    done = fleet.run("preflight", "--check", environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path), "ANSIBLE_STDOUT_CALLBACK": "machine"},
-                     preflight_serial=[1])
+    done = fleet.run("preflight", "--check", environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path),
+                                                          "ANSIBLE_STDOUT_CALLBACK": "machine"}, preflight_serial=[1])
     shown = json.loads(done.stdout)
-    assert (done.returncode, shown["hosts"], fleet.states()) == (2, ["bad1", "good1"], {"bad1": "assessed", "good1": "assessed"})
+    assert (done.returncode, shown["hosts"],
+            fleet.states()) == (2, ["bad1", "good1"], {"bad1": "assessed", "good1": "assessed"})
     assert ["HOOK001" in text and "good1" in text for text in shown["texts"] if text] == [True]
 
 
@@ -114,11 +119,13 @@ def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
   tasks:
     - kubenode.netfilter.lockstep:
 """)
-    assert fleet.states() == {"bad1": "assessed", "bad2": "assessed", "good1": "assessed", "gone": "not_reached"}, done.stdout + done.stderr
+    assert fleet.states() == {"bad1": "assessed", "bad2": "assessed", "good1": "assessed",
+                              "gone": "not_reached"}, done.stdout + done.stderr
     totals = json.loads((tmp_path / "report/fleet.json").read_text())["totals"]
     assert (totals["healthy"], totals["pending"]) == (3, 0) and len(list((tmp_path / "report/nodes").iterdir())) == 4
     assert done.stdout.count("All nodes") == 1 and "nothing is known of the node" in done.stdout
-    assert recap(done, "gone")["failed"] == 1 and done.stdout.count("which strategy free does not do; set strategy: linear") >= 2, done.stdout
+    assert (recap(done, "gone")["failed"] == 1
+            and done.stdout.count("which strategy free does not do; set strategy: linear") >= 2), done.stdout
 
 
 def test_a_lost_host_of_a_role_alone_is_shown_and_fails_where_that_is_asked_for(tmp_path):
@@ -145,29 +152,36 @@ def test_tags_of_a_role_and_of_the_report(tmp_path):
     listed = fleet.run("preflight", "--list-tasks", "--tags", "report").stdout
     assert re.findall(r"node_(\w+) :", listed) == ["assess", "report"], listed
     done = fleet.run("preflight", "--tags", "harden_flush_hooks", preflight_fix="guarded")
-    assert done.returncode == 0 and recap(done, "bad1")["changed"] == 1 and {"Assess", "Fix", "Report", "Gate"} <= ran(done), done.stdout
+    assert done.returncode == 0 and recap(done, "bad1")["changed"] == 1 and {"Assess", "Fix", "Report",
+                                                                             "Gate"} <= ran(done), done.stdout
     assert (tmp_path / "bad1/etc/cron.d/firewall").read_text() != fleets.CRON
     done = fleet.run("\n- hosts: all\n  gather_facts: false\n  roles: [kubenode.netfilter.harden_flush_hooks]\n",
                      "--tags", "harden_flush_hooks", harden_flush_hooks_state="absent")
     assert done.returncode == 0 and (tmp_path / "bad1/etc/cron.d/firewall").read_text() == fleets.CRON, done.stdout
 
 
-@pytest.mark.parametrize("arguments, variables, words", [
-    ((), {"preflight_hosts": "wrokers"}, "preflight_hosts: wrokers matches no host; did you mean workers?"),
-    ((), {"preflight_serial": "banana"}, "preflight_serial: 'banana' is not a batch size; give a whole number from 1 on"),
-    (("--tags", "reprot"), {"preflight_max_fail_percentage": 5}, "--tags: the tag reprot is not known; did you mean report?"),
-])
+@pytest.mark.parametrize(
+    "arguments, variables, words", [
+        ((), {"preflight_hosts": "wrokers"}, "preflight_hosts: wrokers matches no host; did you mean workers?"),
+        ((), {"preflight_serial": "banana"},
+         "preflight_serial: 'banana' is not a batch size; give a whole number from 1 on"),
+        (("--tags", "reprot"), {"preflight_max_fail_percentage": 5},
+         "--tags: the tag reprot is not known; did you mean report?"),
+    ])
 def test_wrong_values_are_refused_before_any_node_is_contacted(tmp_path, arguments, variables, words):
     done = fleets.Fleet(tmp_path, "good1").run("preflight", *arguments, **variables)
-    assert done.returncode != 0 and words in " ".join(done.stderr.split()) and "TASK" not in done.stdout, done.stdout + done.stderr
+    assert (done.returncode != 0 and words in " ".join(done.stderr.split())
+            and "TASK" not in done.stdout), done.stdout + done.stderr
 
 
 def test_files_of_a_run_name_every_host_and_are_written_anew_where_a_rollout_ends(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "good1", "gone")
     done = fleet.run("preflight", preflight_serial=[1], node_report_formats=["csv", "junit", "markdown", "prometheus"])
-    assert done.returncode == 2 and fleet.states() == {"bad1": "assessed", "good1": "not_rolled_out", "gone": "not_rolled_out"}, done.stdout + done.stderr
+    assert done.returncode == 2 and fleet.states() == {"bad1": "assessed", "good1": "not_rolled_out",
+                                                       "gone": "not_rolled_out"}, done.stdout + done.stderr
     texts = {path.name: path.read_text() for path in (tmp_path / "report").iterdir() if path.is_file()}
     assert sorted(texts) == ["findings.csv", "fleet.json", "junit.xml", "kubenode_netfilter.prom", "summary.md"]
     assert '"good1","","","not_rolled_out"' in texts["findings.csv"] and texts["junit.xml"].count("<testsuite ") == 3
-    assert 'kubenode_netfilter_node_reached{node="good1"} 0' in texts["kubenode_netfilter.prom"] and "1 failing, 2 not rolled out" in texts["summary.md"]
+    assert ('kubenode_netfilter_node_reached{node="good1"} 0' in texts["kubenode_netfilter.prom"]
+            and "1 failing, 2 not rolled out" in texts["summary.md"])
     assert not list((tmp_path / "report/nodes").iterdir())

@@ -42,10 +42,12 @@ def test_the_gate_fails_with_its_own_sentence_and_passes_as_ok(tmp_path):
     assert "Gate" in name and "\nok: [good1]\n" in "\n" + gate, done.stdout
     sentence = "Not fit for traffic: 1 finding blocks (HOOK001). Report: %s/report/nodes/bad1.json" % tmp_path
     assert '"msg": "%s"' % sentence in gate and gate.count('"HOOK001 (') == 1
-    assert re.search(r"^good1 +: ok=\d+ +changed=0 +unreachable=0 +failed=0 +skipped=0 ", done.stdout, re.M), done.stdout
+    assert re.search(r"^good1 +: ok=\d+ +changed=0 +unreachable=0 +failed=0 +skipped=0 ", done.stdout,
+                     re.M), done.stdout
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv") or not os.path.exists(PYTHON), reason="takes another user to be")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv") or not os.path.exists(PYTHON),
+                    reason="takes another user to be")
 def test_what_another_user_may_not_see_is_one_line(users_folder):
     fleet = fleets.Fleet(users_folder, "good1", "bad1")
     python = users_folder / "python"
@@ -55,7 +57,8 @@ def test_what_another_user_may_not_see_is_one_line(users_folder):
     done = fleet.run("audit", ansible_python_interpreter=str(python), ansible_pipelining=True)
     line = r"not run as root: \d+ checks unknown, use --become"
     report, gate = (text for _name, text in tasks(done)[-2:])
-    assert len(re.findall(r"^  \?  .*$", report, re.M)) == 1 and re.search(r"^  \?      \w+ +%s$" % line, report, re.M), done.stdout
+    assert len(re.findall(r"^  \?  .*$", report,
+                          re.M)) == 1 and re.search(r"^  \?      \w+ +%s$" % line, report, re.M), done.stdout
     assert re.search(line + ": on bad1$", report, re.M), done.stdout
     assert re.search(r"bad1: " + line, " ".join((gate + done.stderr).split())), done.stdout + done.stderr
 
@@ -76,7 +79,8 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
     fleet = fleets.Fleet(tmp_path, "good1", *names)
     (tmp_path / "bad3/etc/cron.d/other").write_text("0 4 * * * root iptables -t mangle -F\n")
     report = tasks(fleet.run("audit", node_gate_mode="never"))[1][1]
-    assert re.search(r"^All nodes\n  FAIL   \w+ +HOOK001 (?:.*\n +)+?on bad1, bad2, bad4, bad5, bad6$", report, re.M), report
+    assert re.search(r"^All nodes\n  FAIL   \w+ +HOOK001 (?:.*\n +)+?on bad1, bad2, bad4, bad5, bad6$", report,
+                     re.M), report
     assert re.findall(r"^(\w+\d) ", report, re.M) == ["bad3"], report
     assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 2 and "fail on bad3" in report, report
     done = fleet.run("audit", node_gate_mode="never", node_report_details="all")
@@ -86,7 +90,8 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
 def test_a_wrong_value_of_details_is_refused_in_one_sentence(tmp_path):
     done = fleets.Fleet(tmp_path, "good1").run("audit", node_report_details="some")
     assert done.returncode != 0 and "ok: [good1]" not in done.stdout
-    assert "node_report_details is 'some', but must be one of: auto, all, failing, none" in " ".join((done.stdout + done.stderr).split()), done.stdout
+    assert "node_report_details is 'some', but must be one of: auto, all, failing, none" in " ".join(
+        (done.stdout + done.stderr).split()), done.stdout
 
 
 @pytest.mark.parametrize("columns", [40, 300])

@@ -21,11 +21,13 @@ def test_a_fix_is_listed_in_check_mode_and_put_back_in_a_run(tmp_path):
     assert fixed.returncode == 0 and (tmp_path / "bad1" / CRON).read_text() != fleets.CRON, fixed.stdout + fixed.stderr
     listed = fleet.run("undo", "--check", "--diff")
     assert listed.returncode == 0 and "  bad1: would change: /%s" % CRON in listed.stdout, listed.stdout + listed.stderr
-    assert "+0 3 * * * root iptables -t nat -F" in listed.stdout and (tmp_path / "bad1" / CRON).read_text() != fleets.CRON
+    assert ("+0 3 * * * root iptables -t nat -F" in listed.stdout
+            and (tmp_path / "bad1" / CRON).read_text() != fleets.CRON)
     assert (changed(listed, "bad1"), changed(listed, "good1")) == (1, 0)
     done = fleet.run("undo")
     assert done.returncode == 0 and "  bad1: changed: /%s" % CRON in done.stdout, done.stdout + done.stderr
-    assert (tmp_path / "bad1" / CRON).read_text() == fleets.CRON and not (tmp_path / "bad1/var/lib/kubenode-netfilter").exists()
+    assert ((tmp_path / "bad1" / CRON).read_text() == fleets.CRON
+            and not (tmp_path / "bad1/var/lib/kubenode-netfilter").exists())
     again = fleet.run("undo")
     assert again.returncode == 0 and changed(again, "bad1") == 0, again.stdout
 
@@ -38,9 +40,11 @@ def test_what_others_changed_since_is_named_and_left_and_the_rest_is_put_back(tm
     edited = site.read_text() + "# mine\n"
     site.write_text(edited)
     done = fleet.run("undo")
-    assert done.returncode == 2 and "/%s is not put back: it was changed since" % OTHER in done.stdout, done.stdout + done.stderr
+    assert (done.returncode == 2
+            and "/%s is not put back: it was changed since" % OTHER in done.stdout), done.stdout + done.stderr
     assert site.read_text() == edited and (tmp_path / "bad1" / CRON).read_text() == fleets.CRON
-    assert (tmp_path / "bad2" / CRON).read_text() != fleets.CRON, "a host where something is left ends the run before the next batch"
+    assert (tmp_path / "bad2"
+            / CRON).read_text() != fleets.CRON, "a host where something is left ends the run before the next batch"
 
 
 def test_subjects_narrow_it_and_a_wrong_one_is_refused_before_anything_is_touched(tmp_path):
@@ -54,4 +58,5 @@ def test_subjects_narrow_it_and_a_wrong_one_is_refused_before_anything_is_touche
     assert wrong.returncode == 2 and "did you mean flush_hooks?" in wrong.stdout + wrong.stderr
     assert (tmp_path / "bad1" / CRON).read_text() == neutral
     nobody = fleet.run("undo", undo_hosts="wrokers")
-    assert "undo_hosts: wrokers matches no host; did you mean workers?" in " ".join(nobody.stderr.split()) and "TASK" not in nobody.stdout
+    assert ("undo_hosts: wrokers matches no host; did you mean workers?" in " ".join(nobody.stderr.split())
+            and "TASK" not in nobody.stdout)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A full table drops connections, which is told; after the fix none is dropped, and at the next boot every value is the one that was told."""
+"""A full table drops connections, which is told; after the fix none is dropped, and at the next boot every value is the
+one that was told."""
 
 import re
 
@@ -14,7 +15,8 @@ UDP = "net.netfilter.nf_conntrack_udp_timeout"
 
 # (check, subject) of what prepare set up on each node. With 732 MB, 65536 is the most that the policy allows.
 BROKEN = {
-    "node61": {("CTRACK001", "the table"), ("CTRACK003", "the table"), ("CTRACK004", "nf_conntrack_max"), ("CTRACK011", MAX), ("CTRACK016", FORWARD)},
+    "node61": {("CTRACK001", "the table"), ("CTRACK003", "the table"), ("CTRACK004", "nf_conntrack_max"),
+               ("CTRACK011", MAX), ("CTRACK016", FORWARD)},
     "node612": {("CTRACK004", "nf_conntrack_max"), ("CTRACK011", MAX), ("CTRACK011", UDP)},
     "node72": {("CTRACK004", "nf_conntrack_max"), ("CTRACK013", "/etc/modprobe.d/site.conf:2"), ("CTRACK015", FORWARD)},
 }
@@ -24,7 +26,8 @@ LIMIT = 65536
 KUBE_PROXY = {"node61": "1.30.4", "node612": "1.34.1", "node72": "1.38.2"}
 OWN = "etc/%s/zz-kubenode-netfilter.conf"
 OWN_FILES = {OWN % "sysctl.d", OWN % "modules-load.d", OWN % "modprobe.d", "etc/modules-load.d/kubenode-netfilter.conf"}
-YIELDING = {"etc/sysctl.d/zz-site.conf": "net.netfilter.nf_conntrack_max = 8192", "etc/ufw/sysctl.conf": "net/netfilter/nf_conntrack_max=4096"}
+YIELDING = {"etc/sysctl.d/zz-site.conf": "net.netfilter.nf_conntrack_max = 8192",
+            "etc/ufw/sysctl.conf": "net/netfilter/nf_conntrack_max=4096"}
 
 
 def of_connections(rows):
@@ -45,7 +48,8 @@ def test_the_look_changed_nothing(snapshot, part):
 def test_findings_name_exactly_what_is_wrong(findings, node):
     found = set(of_connections(findings("broken", "fail")))
     # Whether a packet is dropped just during the look at the full table is up to the packets.
-    assert found - ({("CTRACK019", "the table")} if node == "node61" else set()) == BROKEN[node] | {("CTRACK014", key) for key in UNLOADED[node]}
+    assert found - ({("CTRACK019", "the table")}
+                    if node == "node61" else set()) == BROKEN[node] | {("CTRACK014", key) for key in UNLOADED[node]}
 
 
 def test_a_full_table_makes_nothing_unknown_that_does_not_rest_on_the_version(findings):
@@ -69,7 +73,8 @@ def test_what_is_safe_touches_no_file_of_others(snapshot):
 
 def test_a_limit_that_others_undo_is_still_reported_then(findings, node):
     failed = set(of_connections(findings("safe", "fail")))
-    assert failed == {"node61": {("CTRACK007", MAX)}, "node612": {("CTRACK006", MAX), ("CTRACK012", MAX)}, "node72": set()}[node]
+    assert failed == {"node61": {("CTRACK007", MAX)}, "node612": {("CTRACK006", MAX), ("CTRACK012", MAX)},
+                      "node72": set()}[node]
 
 
 def test_where_others_have_to_yield_one_line_of_each_does(host, node, snapshot):
@@ -99,7 +104,8 @@ def test_no_connection_was_dropped_any_more(host, findings, node):
 
 
 def test_sysctl_d_brought_every_value_right_after_the_boot(host, seen):
-    wanted = dict(line.split(" = ") for line in host.file("/" + OWN % "sysctl.d").content_string.splitlines() if " = " in line)
+    wanted = dict(line.split(" = ") for line in host.file("/" + OWN % "sysctl.d").content_string.splitlines()
+                  if " = " in line)
     wanted = {key: int(value) for key, value in wanted.items()}
     assert wanted[MAX] == LIMIT
     early = seen("early-sysctls")
@@ -121,6 +127,7 @@ def test_the_boot_brought_what_was_told(node, seen, told, stage):
 
 
 def test_kube_proxy_put_the_limit_back_and_the_report_had_said_so(findings, node, seen, told):
-    assert seen("after-" + KUBE_PROXY[node])[MAX] == told[MAX]["after_kube_proxy"] == (16384 if node == "node61" else LIMIT)
+    assert seen("after-"
+                + KUBE_PROXY[node])[MAX] == told[MAX]["after_kube_proxy"] == (16384 if node == "node61" else LIMIT)
     failed = set(of_connections(findings("rebooted", "fail")))
     assert failed == ({("CTRACK007", MAX)} if node == "node61" else set())

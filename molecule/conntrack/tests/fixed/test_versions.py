@@ -10,8 +10,8 @@ ESTABLISHED = "net.netfilter.nf_conntrack_tcp_timeout_established"
 LIMIT = 65536
 # Version -> limit afterwards. Those with .1 want 1200000 for their only processor, the others 8192.
 LEFT = {
-    "1.22.17": 8192, "1.28.15": LIMIT, "1.30.14": 8192, "1.35.0": 8192, "1.35.1": 1200000, "1.36.0": 8192, "1.36.1": 1048576, "1.38.0": LIMIT,
-    "1.38.1": 1048576,
+    "1.22.17": 8192, "1.28.15": LIMIT, "1.30.14": 8192, "1.35.0": 8192, "1.35.1": 1200000, "1.36.0": 8192,
+    "1.36.1": 1048576, "1.38.0": LIMIT, "1.38.1": 1048576,
 }
 
 

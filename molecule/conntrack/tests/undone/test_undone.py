@@ -7,7 +7,8 @@ MAX = "net/netfilter/nf_conntrack_max"
 
 
 def test_all_files_are_byte_for_byte_as_before(snapshot):
-    broken, undone = ({path: row[:4] for path, row in snapshot(label)["files"].items()} for label in ("broken", "undone"))
+    broken, undone = ({path: row[:4] for path, row in snapshot(label)["files"].items()}
+                      for label in ("broken", "undone"))
     assert undone == broken
 
 

@@ -13,7 +13,8 @@ BROKEN = {
     "node72": {("KMOD016", "xt_REDIRECT")},
 }
 
-# Checks about modules that are there and only not loaded or not listed for the boot yet, and about sysctls that nobody set yet.
+# Checks about modules that are there and only not loaded or not listed for the boot yet, and about sysctls that nobody
+# set yet.
 NOT_YET = {"KMOD003", "KMOD004", "KMOD005", "KMOD006", "CTRACK004", "CTRACK014", "CTRACK015", "CTRACK016"}
 
 

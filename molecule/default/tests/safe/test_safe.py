@@ -7,14 +7,15 @@ OWN = "etc/modules-load.d/kubenode-netfilter.conf"
 FOLDERS = {"etc/modules-load.d", "etc/sysctl.d", "etc/modprobe.d"}
 CONNTRACK = {folder + "/zz-kubenode-netfilter.conf" for folder in FOLDERS}
 CANNOT = {"node61": {"xt_comment", "xt_statistic"}, "node612": {"xt_MASQUERADE"}, "node72": set()}
-NEEDED = {"br_netfilter", "nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_compat", "xt_comment", "xt_MASQUERADE",
-          "xt_statistic"}
+NEEDED = {"br_netfilter", "nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_compat", "xt_comment",
+          "xt_MASQUERADE", "xt_statistic"}
 
 
 def test_only_their_own_files_are_written(snapshot):
     before, after = snapshot("broken")["files"], snapshot("safe")["files"]
     # The folders that hold the files have a new time.
-    assert {path for path in set(before) | set(after) if before.get(path) != after.get(path)} == {OWN} | CONNTRACK | FOLDERS
+    assert {path for path in set(before) | set(after)
+            if before.get(path) != after.get(path)} == {OWN} | CONNTRACK | FOLDERS
 
 
 def test_the_node_forwards_and_its_table_is_large_enough(findings, snapshot):

@@ -12,7 +12,8 @@ def configuration(snapshot):
 
     def read(label):
         files = snapshot(label)["files"]
-        return {path: entry[:4] for path, entry in files.items() if path.startswith(("etc", "run", "usr/local", "usr/lib/mod"))
+        return {path: entry[:4] for path, entry in files.items()
+                if path.startswith(("etc", "run", "usr/local", "usr/lib/mod"))
                 and not path.startswith("usr/lib/modules/")}
 
     return read

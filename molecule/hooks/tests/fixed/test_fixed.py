@@ -64,7 +64,8 @@ def test_the_script_lost_one_line_and_nothing_else(host, snapshot):
     assert "    iptables-save > /etc/systemd/scripts/ip4save" in lines
     before, after = (snapshot(label)["files"] for label in ("hit", "fixed"))
     # Mode, owner and group; a script below /usr is not in the snapshot, the saved rules are.
-    assert {path: row[1:4] for path, row in before.items()} == {path: row[1:4] for path, row in after.items() if path in before}
+    assert {path: row[1:4]
+            for path, row in before.items()} == {path: row[1:4] for path, row in after.items() if path in before}
     assert host.file(SCRIPT).mode == 0o750
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switching groups of alternatives and links, all of them or none. PRIVATE to the collection.
 
-On a live node the distribution's own tool does it, and what it did is read again. In an image nothing is run: the state file and the
-links that the tool would leave are written here.
+On a live node the distribution's own tool does it, and what it did is read again. In an image nothing is run: the state
+file and the links that the tool would leave are written here.
 """
 
 from ... import _errors
@@ -17,9 +17,11 @@ _TOOLS = {UPDATE: ("update-alternatives",), RED_HAT: ("alternatives", "update-al
 
 
 class GroupChange:
-    """One group: `before` and `after` are its states, `{"mode": auto, manual or None, "links": {path: target or None}}`.
+    """One group: `before` and `after` are its states, `{"mode": auto, manual or None, "links": {path: target or
+    None}}`.
 
-    `mode_first` is false for what goes back. So a killed run never leaves the former mode with the new links, which only somebody else chooses.
+    `mode_first` is false for what goes back. So a killed run never leaves the former mode with the new links, which
+    only somebody else chooses.
     """
 
     def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
@@ -45,16 +47,20 @@ class GroupChange:
             self._by_hand(host, state, mode_first)
         now = self.state_now(host)
         if now != state:
-            raise _errors.ChangeFailed("%s was switched, and then its state is %s" % (self.name, _shown(self.name, now).strip().replace("\n", ", ")))
+            raise _errors.ChangeFailed("%s was switched, and then its state is %s"
+                                       % (self.name, _shown(self.name, now).strip().replace("\n", ", ")))
 
     def _by_tool(self, host, state):
         tool = next((name for name in _TOOLS[self.mechanism] if host.find_binary(name)), None)
         if tool is None:
             raise _errors.ChangeFailed("%s cannot be switched: there is no %s" % (self.name, _TOOLS[self.mechanism][0]))
         path = state["links"]["/etc/alternatives/" + self.name]
-        done = host.run([tool, "--auto", self.name] if state["mode"] == "auto" else [tool, "--set", self.name, path], TOOL_SECONDS)
+        done = host.run([tool, "--auto", self.name] if state["mode"] == "auto" else [tool, "--set", self.name, path],
+                        TOOL_SECONDS)
         if not done.ok:
-            raise _errors.ChangeFailed("%s could not switch %s: %s" % (tool, self.name, " ".join((done.err or done.out).split())[:200] or done.status))
+            raise _errors.ChangeFailed("%s could not switch %s: %s"
+                                       % (tool, self.name,
+                                          " ".join((done.err or done.out).split())[:200] or done.status))
 
     def _by_hand(self, host, state, mode_first):
         if mode_first:
@@ -84,7 +90,8 @@ class GroupChange:
 
     def paths(self):
         """What is written, on this node or by the tool."""
-        links = [path for path in sorted(self.after["links"]) if self.before["links"].get(path) != self.after["links"][path]]
+        links = [path for path in sorted(self.after["links"])
+                 if self.before["links"].get(path) != self.after["links"][path]]
         return ([self.state_file] if self.before["mode"] != self.after["mode"] else []) + links
 
     def differing(self, host):
@@ -94,25 +101,30 @@ class GroupChange:
         return ([self.state_file] if now["mode"] != self.before["mode"] else []) + links
 
     def diff(self):
-        return {"before_header": "%s (%s)" % (self.name, self.mechanism), "after_header": "%s (%s)" % (self.name, self.mechanism),
-                "before": _shown(self.name, self.before), "after": _shown(self.name, self.after)}
+        return {"before_header": "%s (%s)" % (self.name, self.mechanism),
+                "after_header": "%s (%s)" % (self.name, self.mechanism), "before": _shown(self.name, self.before),
+                "after": _shown(self.name, self.after)}
 
     def entry(self, former):
         """What the record says of it; of a group that was switched before, what it was before that."""
-        return {"mechanism": self.mechanism, "state_file": self.state_file, "before": former["before"] if former else self.before, "after": self.after}
+        return {"mechanism": self.mechanism, "state_file": self.state_file,
+                "before": former["before"] if former else self.before, "after": self.after}
 
 
 def _shown(name, state):
     lines = ["%s is %s" % (name, state["mode"])] if state["mode"] else []
-    return "".join(line + "\n" for line in lines + ["%s -> %s" % (path, target or "nothing") for path, target in sorted(state["links"].items())])
+    return "".join(line + "\n" for line in lines + ["%s -> %s" % (path, target or "nothing")
+                                                    for path, target in sorted(state["links"].items())])
 
 
 def undoing(host, name, entry):
     """(GroupChange or None, problem or None) that puts a group back as the record has it.
 
-    A killed run may have left some of its links as they were before and some as they were to be; anything else is somebody's choice.
+    A killed run may have left some of its links as they were before and some as they were to be; anything else is
+    somebody's choice.
     """
-    change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"], mode_first=False)
+    change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"],
+                         mode_first=False)
     now = change.state_now(host)
     if now == entry["before"]:
         return None, None
@@ -120,25 +132,30 @@ def undoing(host, name, entry):
     for path in sorted(now["links"]):
         if now["links"][path] not in [state["links"].get(path) for state in known]:
             return None, "%s was changed since: %s leads to %s now" % (name, path, now["links"][path] or "nothing")
-    if now["mode"] not in [state["mode"] for state in known] or (now["mode"] != entry["after"]["mode"] and now["links"] == entry["after"]["links"]):
+    if now["mode"] not in [state["mode"] for state in known] or (now["mode"] != entry["after"]["mode"]
+                                                                 and now["links"] == entry["after"]["links"]):
         return None, "%s was changed since: it is %s now" % (name, now["mode"] or "gone")
     change.before = now
     return change, None
 
 
 def switch_all(host, changes):
-    """Make all changes, or none: what was switched is put back where one fails. Raises ChangeFailed, whose `files` are links that stay changed."""
+    """Make all changes, or none: what was switched is put back where one fails. Raises ChangeFailed, whose `files` are
+    links that stay changed."""
     for number, change in enumerate(changes):
         try:
             change.make(host)
         except _errors.ChangeFailed as error:
             left = each_of(reversed(changes[:number + 1]), lambda made: made.undo(host))
             if left:
-                raise _errors.ChangeFailed("%s. What had been switched before was not put back: %s. state: absent does that" % (
-                    error, "; ".join(str(problem) for _made, problem in left)), [path for made, _problem in left for path in made.differing(host)]) from error
+                raise _errors.ChangeFailed(
+                    "%s. What had been switched before was not put back: %s. state: absent does that" % (
+                        error, "; ".join(str(problem) for _made, problem in left)),
+                    [path for made, _problem in left for path in made.differing(host)]) from error
             raise _errors.ChangeFailed("%s. Every group was put back as it was" % error) from error
 
 
 def unwritable(host, changes):
     """[why a change could not be made], asked before the first is."""
-    return [problem for problem in (write.may_write(host, path) for change in changes for path in change.paths()) if problem]
+    return [problem for problem in (write.may_write(host, path) for change in changes for path in change.paths())
+            if problem]

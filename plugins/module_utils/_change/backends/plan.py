@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What aligning the backends of iptables changes on a node: the plan and its execution. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. A refusal is no failure: nothing was changed, and the
-sentence says what would have to be done first.
+A plan is made by looking only, so check mode shows exactly what a run does. A refusal is no failure: nothing was
+changed, and the sentence says what would have to be done first.
 """
 
 from ... import _errors
@@ -23,7 +23,8 @@ from .wanted import BACKENDS, wanted_backend
 
 
 class Plan:
-    """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and what is `told`."""
+    """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and what is
+    `told`."""
 
     def __init__(self, host, node):
         self.host = host
@@ -52,7 +53,8 @@ class Plan:
 
     def changed(self):
         contents = self.contents()
-        return bool(self.changes or self.saves or self.record.file_change(contents) or self.record.leftovers(contents, self.changes))
+        return bool(self.changes or self.saves or self.record.file_change(contents)
+                    or self.record.leftovers(contents, self.changes))
 
 
 def plan_present(plan, params):
@@ -68,12 +70,14 @@ def plan_present(plan, params):
         raise Refused(because)
     plan.told["conflicts"] = conflicts_of(evidence, backend)
     plan.told["left"] = left_in(plan.rules, [other for other in BACKENDS if other != backend])
-    problem = next((_problem(group, backend) for group in plan.found if group.name in NEEDED and _problem(group, backend)), None)
+    problem = next((_problem(group, backend) for group in plan.found
+                    if group.name in NEEDED and _problem(group, backend)), None)
     if problem:
         raise Refused(problem)
     for group in plan.found:
         if group.backend != backend and backend in group.choices and not group.problem:
-            plan.changes.append(GroupChange(group.name, group.mechanism, group.state_file, group.state(), group.wanted(backend)))
+            plan.changes.append(GroupChange(group.name, group.mechanism, group.state_file, group.state(),
+                                            group.wanted(backend)))
     _tell_groups(plan, plan.changes, backend)
     if plan.changes:
         _must_be_changeable(plan)
@@ -81,7 +85,8 @@ def plan_present(plan, params):
         if lacks:
             raise Refused("the %s backend cannot be used: %s" % (backend, lacks))
     plan.groups.update((change.name, change.entry(plan.record.entries.get(change.name))) for change in plan.changes)
-    _see_to_live_rules(plan, params, [(other, family) for other in BACKENDS if other != backend for family in ("ipv4", "ipv6")], backend)
+    _see_to_live_rules(plan, params, [(other, family) for other in BACKENDS if other != backend
+                                      for family in ("ipv4", "ipv6")], backend)
 
 
 def plan_absent(plan, params):
@@ -89,7 +94,8 @@ def plan_absent(plan, params):
     plan.undo = True
     _tell_groups(plan, [])
     if plan.record.waits and not plan.record.entries and plan.record.pending["backend"] is None:
-        plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))  # An undo on a live node, which waits for the reboot.
+        # An undo on a live node, which waits for the reboot.
+        plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))
         return
     problems = []
     for name, entry in sorted(plan.record.entries.items()):
@@ -98,20 +104,23 @@ def plan_absent(plan, params):
         plan.changes += [change] if change else []
     plan.groups, plan.pending = {}, None
     if problems:
-        raise Refused("; ".join(problems) + ". Nothing was put back: switch it by hand, and remove %s" % backends_record.RECORD)
+        raise Refused("; ".join(problems) + ". Nothing was put back: switch it by hand, and remove %s"
+                      % backends_record.RECORD)
     _tell_groups(plan, plan.changes)
     if plan.changes:
         _must_be_changeable(plan)
     groups = {group.name: group for group in plan.found}
-    leaving = [(backend, family) for change in plan.changes if change.name in groups for family in family_of(groups[change.name])
-               for backend in BACKENDS if backend != _backend_after(groups[change.name], change)]
+    leaving = [(backend, family) for change in plan.changes if change.name in groups
+               for family in family_of(groups[change.name]) for backend in BACKENDS
+               if backend != _backend_after(groups[change.name], change)]
     plan.told["left"] = left_in(plan.rules, sorted({backend for backend, _family in leaving}))
     if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
         _see_to_live_rules(plan, params, leaving, None)
 
 
 def _see_to_live_rules(plan, params, leaving, backend):
-    """Rules of Kubernetes in what is left stay live until the boot: refuse, or save everything and tell that a reboot is needed."""
+    """Rules of Kubernetes in what is left stay live until the boot: refuse, or save everything and tell that a reboot
+    is needed."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
         raise Refused("whether rules of Kubernetes would be left behind is not known: %s" % unread[0])
@@ -119,8 +128,10 @@ def _see_to_live_rules(plan, params, leaving, backend):
     if not held or not (plan.changes or params["live"]):
         return
     if not params["live"]:
-        raise Refused("%s: what writes them keeps doing so until the node is rebooted. Cordon the node and migrate it with a reboot" % (
-            " and ".join("%d chains of Kubernetes are in the %s backend (%s)" % (row["chains"], row["backend"], row["family"]) for row in held)), live=True)
+        raise Refused("%s: what writes them keeps doing so until the node is rebooted. Cordon the node and migrate it "
+                      "with a reboot" % (
+                          " and ".join("%d chains of Kubernetes are in the %s backend (%s)"
+                                       % (row["chains"], row["backend"], row["family"]) for row in held)), live=True)
     plan.told["reboot_needed"] = True
     waits = plan.record.waits and plan.record.pending["backend"] == backend
     if waits and not plan.changes:
@@ -156,7 +167,8 @@ def _users(plan, evidence):
     """Who uses which backend; in an image nobody does."""
     if plan.rules.source is None:
         return []
-    return [(who, family, evidence[key][family]) for who, key in (("kubelet", "kubelet_backend"), ("kube-proxy", "kube_proxy_backend"))
+    return [(who, family, evidence[key][family])
+            for who, key in (("kubelet", "kubelet_backend"), ("kube-proxy", "kube_proxy_backend"))
             for family in sorted(evidence[key])]
 
 
@@ -180,7 +192,8 @@ def _problem(group, backend):
 def _must_be_changeable(plan):
     seen = collect_host(plan.host, plan.node)
     if seen["immutable"]:
-        raise Refused("this system is replaced as a whole (%s), so nothing is switched on it: build the backend into its image" % seen["immutable_by"])
+        raise Refused("this system is replaced as a whole (%s), so nothing is switched on it: build the backend into "
+                      "its image" % seen["immutable_by"])
     if not plan.host.is_root():
         raise _errors.ChangeFailed("switching alternatives needs root; become root. Nothing was changed")
 
@@ -203,7 +216,8 @@ def _backend_after(group, change):
 
 
 def carry_out(plan):
-    """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where what stays is recorded."""
+    """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where
+    what stays is recorded."""
     former, contents = plan.record.held, plan.contents()
     try:
         backends_record.save(plan.host, plan.saves)
@@ -222,7 +236,8 @@ def carry_out(plan):
 
 
 def _refuse_unwritable(plan):
-    """Nothing is begun that could not be finished: everything is asked after before the first is written; check mode asks too."""
+    """Nothing is begun that could not be finished: everything is asked after before the first is written; check mode
+    asks too."""
     problems = unwritable(plan.host, plan.changes)
     problem = write.may_write(plan.host, backends_record.RECORD) if plan.changed() else None
     problems += [problem] if problem else []
@@ -231,7 +246,8 @@ def _refuse_unwritable(plan):
 
 
 def run(params, check_mode):
-    """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.iptables_backend."""
+    """Plan and, unless `check_mode`, carry out; returns the result of the module
+    kubenode.netfilter.iptables_backend."""
     plan = Plan(*open_asked(params))
     try:
         (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
@@ -252,8 +268,10 @@ def finish(plan, check_mode):
             record = record if plan.record.text != text else []
     files = [path for change in plan.changes for path in change.paths()]
     diff = [change.diff() for change in plan.changes]
-    diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"} for path in sorted(plan.saves)]
-    result = dict(plan.told, changed=changed, diff=diff, files=sorted(plan.saves) + (files + record if plan.undo else record + files))
+    diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"}
+             for path in sorted(plan.saves)]
+    result = dict(plan.told, changed=changed, diff=diff,
+                  files=sorted(plan.saves) + (files + record if plan.undo else record + files))
     if plan.problems:
         result.update(failed=True, msg="; ".join(plan.problems))
     return result

@@ -25,7 +25,8 @@ def boot_id_of(host):
 
 
 class Record(record.Record):
-    """Entries are {name of a group: what was switched}; `pending` is None, or what waits for a reboot: `{"boot_id", "backend", "saved"}`."""
+    """Entries are {name of a group: what was switched}; `pending` is None, or what waits for a reboot: `{"boot_id",
+    "backend", "saved"}`."""
 
     folder = FOLDER
 
@@ -44,12 +45,14 @@ class Record(record.Record):
 
     def is_sound(self, _name, entry):
         states = [entry["before"], entry["after"]]
-        return (isinstance(entry["mechanism"], str) and isinstance(entry["state_file"], (str, type(None))) and
-                all(state["mode"] in (None, "auto", "manual") and all(path.startswith("/") for path in state["links"]) for state in states))
+        return (isinstance(entry["mechanism"], str) and isinstance(entry["state_file"], (str, type(None)))
+                and all(state["mode"] in (None, "auto", "manual")
+                        and all(path.startswith("/") for path in state["links"]) for state in states))
 
     def read_more(self, held):
         pending = held["pending"]
-        if pending is not None and not (isinstance(pending["boot_id"], str) and all(path.startswith(SAVED + "/") for path in pending["saved"])):
+        if pending is not None and not (isinstance(pending["boot_id"], str)
+                                        and all(path.startswith(SAVED + "/") for path in pending["saved"])):
             raise ValueError(pending)
         return {"pending": pending}
 
@@ -63,7 +66,8 @@ class Record(record.Record):
 
     def unnamed(self, contents):
         keep = contents.more["pending"]["saved"] if contents.more.get("pending") else ()
-        paths = ["%s/%s" % (folder, name) for folder in self._boots() for name in record.settled_names(self._host, folder)]
+        paths = ["%s/%s" % (folder, name) for folder in self._boots()
+                 for name in record.settled_names(self._host, folder)]
         return [path for path in paths if path not in keep]
 
     def own_folders(self):
@@ -73,7 +77,8 @@ class Record(record.Record):
         return ["%s/%s" % (SAVED, name) for name in record.settled_names(self._host, SAVED)]
 
     def worked_in(self, changes):
-        links = [path for entry in self.entries.values() for path in list(entry["after"]["links"]) + [entry["state_file"]] if path]
+        links = [path for entry in self.entries.values()
+                 for path in list(entry["after"]["links"]) + [entry["state_file"]] if path]
         links += [path for change in changes for path in change.paths()]
         # A link itself is replaced, not what it leads to.
         return set([FOLDER, SAVED, ROLLBACK] + self._boots() + [path.rpartition("/")[0] for path in links])
@@ -81,7 +86,8 @@ class Record(record.Record):
 
 def saves_of(rules, boot_id):
     """{path: argv}: what would be saved of both backends, both families, under the name of this boot."""
-    return {"%s/%s/%s.rules" % (SAVED, boot_id or "unknown", source.replace("_", "-")): argv + ["-c"] for source, argv in rules.commands.items()}
+    return {"%s/%s/%s.rules" % (SAVED, boot_id or "unknown", source.replace("_", "-")): argv + ["-c"]
+            for source, argv in rules.commands.items()}
 
 
 def save(host, saves):

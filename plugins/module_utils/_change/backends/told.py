@@ -9,12 +9,13 @@ from .wanted import BACKENDS
 def nothing_told():
     """What the module returns of itself where there is nothing to say."""
     return {
-        "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [], "reboot_needed": False, "saved": [],
-        "conflicts": []}
+        "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
+        "reboot_needed": False, "saved": [], "conflicts": []}
 
 
 class Refused(Exception):
-    """Nothing is done; the text is one sentence. `live`: because rules of Kubernetes would be left behind, which `live=true` allows."""
+    """Nothing is done; the text is one sentence. `live`: because rules of Kubernetes would be left behind, which
+    `live=true` allows."""
 
     def __init__(self, sentence, live=False):
         super(Refused, self).__init__(sentence)
@@ -25,20 +26,22 @@ def left_in(rules, backends):
     """Chains whose names begin with KUBE- in these backends: rows by backend and family, none where there are none."""
     rows = []
     for found in sorted(rules.rule_sets, key=lambda each: (each.backend or "", each.family or "")):
-        held = [table.rule_counts()[chain] for table in found.tables.values() for chain in table.chains if chain.startswith("KUBE-")]
+        held = [table.rule_counts()[chain] for table in found.tables.values() for chain in table.chains
+                if chain.startswith("KUBE-")]
         if found.backend in backends and held:
             rows.append({"backend": found.backend, "family": found.family, "chains": len(held), "rules": sum(held)})
     return rows
 
 
 def conflicts_of(evidence, backend):
-    """Builds in containers that do not go with the backend: of the other one for good, or older so that matches are lost."""
+    """Builds in containers that do not go with the backend: of the other one for good, or older so that matches are
+    lost."""
     rows = []
     for row in evidence["containers"]:
         because = row["because"] if row["strips"] else ""
         if row["backend"] in BACKENDS and row["backend"] != backend:
             because = "its iptables is of the %s backend, whatever the node's own is" % row["backend"]
         if because:
-            rows.append({"name": row["container"] or row["comm"], "pod": row["pod"], "namespace": row["namespace"], "path": row["path"],
-                         "version": row["version"], "backend": row["backend"], "because": because})
+            rows.append({"name": row["container"] or row["comm"], "pod": row["pod"], "namespace": row["namespace"],
+                         "path": row["path"], "version": row["version"], "backend": row["backend"], "because": because})
     return rows

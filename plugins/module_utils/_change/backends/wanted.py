@@ -10,18 +10,20 @@ AUTO = "auto"
 def wanted_backend(asked, users, programs, able):
     """(nft, legacy or None, one sentence why).
 
-    `users`: [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; `programs`: nft, legacy or mixed, what
-    the node's own programs are; `able(backend)`: whether this system has it.
+    `users`: [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; `programs`: nft,
+    legacy or mixed, what the node's own programs are; `able(backend)`: whether this system has it.
     """
     if asked != AUTO:
         return asked, "it was asked for"
-    using = {backend: ["%s (%s)" % (who, family) for who, family, used in users if used == backend] for backend in BACKENDS + ("both", None)}
+    using = {backend: ["%s (%s)" % (who, family) for who, family, used in users if used == backend]
+             for backend in BACKENDS + ("both", None)}
     certain = [backend for backend in BACKENDS if using[backend]]
     if len(certain) > 1:
         return None, "%s in the nft backend and %s in the legacy backend: say which one is meant" % (
             " and ".join(using["nft"]), " and ".join(using["legacy"]))
     if certain:
-        return certain[0], "%s in it" % (" and ".join(using[certain[0]]) + (" have chains" if len(using[certain[0]]) > 1 else " has chains"))
+        return certain[0], "%s in it" % (" and ".join(using[certain[0]])
+                                         + (" have chains" if len(using[certain[0]]) > 1 else " has chains"))
     if using["both"]:
         return None, "%s in both backends, so the rules do not tell which one is in use: say which one is meant" % (
             " and ".join(using["both"]) + (" have chains" if len(using["both"]) > 1 else " has chains"))

@@ -12,7 +12,8 @@ from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES, LEAST, MOST
 from ..._conntrack.timeouts import NAMES, SECONDS_MOST, sysctl_of, timeout_name
 
 # Sysctls that may be asked to be 1.
-SWITCHES = tuple(sorted(dotted(key) for key in (BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, "net/netfilter/nf_conntrack_tcp_be_liberal")))
+SWITCHES = tuple(sorted(dotted(key)
+                        for key in (BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, "net/netfilter/nf_conntrack_tcp_be_liberal")))
 # A table that takes more of the memory than this when it is full leaves nothing to run pods with.
 MEMORY_PERCENT_MOST = 50
 
@@ -46,13 +47,15 @@ def _between(name, value, least, most, what):
 
 
 def check_memory(asked, section):
-    """Refuse what would take half of the memory and more; asked of numbers the user gave, not of those that are there. Raises BadInput."""
+    """Refuse what would take half of the memory and more; asked of numbers the user gave, not of those that are there.
+    Raises BadInput."""
     memory = section["memory_bytes"]
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
         most = memory * MEMORY_PERCENT_MOST // 100 // size if memory else None
         if most is not None and asked.get(key, 0) > most:
-            raise _errors.BadInput("%s is %d, which is more than %d %% of the memory when it is full; give at most %d" % (
-                "max" if key == MAX else "buckets", asked[key], MEMORY_PERCENT_MOST, most))
+            raise _errors.BadInput("%s is %d, which is more than %d %% of the memory when it is full; give at most %d"
+                                   % (
+                                       "max" if key == MAX else "buckets", asked[key], MEMORY_PERCENT_MOST, most))
 
 
 def targets(asked, section, kept, lower):
@@ -69,8 +72,9 @@ def targets(asked, section, kept, lower):
         elif lower:
             wanted[key] = value
             if key == MAX and section["count"] is not None and value < section["count"]:
-                raise _errors.ChangeFailed("max is %d and there are %d connections; new connections would be dropped. Nothing was changed" % (
-                    value, section["count"]))
+                raise _errors.ChangeFailed("max is %d and there are %d connections; new connections would be dropped. "
+                                           "Nothing was changed" % (
+                                               value, section["count"]))
         elif key == MAX and section["max"] == 0:
             refused[key] = "the table has no limit, so there is nothing to raise; lower: true sets one"
         else:

@@ -13,7 +13,8 @@ from ..._host import write
 from ..._look.conntrack.sysctl_boot import values_of
 
 SYSCTL_DIRECTORY = "/etc/sysctl.d"
-HEADER = "# %s this node's netfilter needs. Written by kubenode.netfilter.conntrack; its state absent takes them back.\n"
+HEADER = ("# %s this node's netfilter needs. Written by kubenode.netfilter.conntrack; its state absent takes them "
+          "back.\n")
 MARK = "# kubenode.netfilter yields: "
 # How a fate names a line of a file that is read before kube-proxy starts: of sysctl.d, or of those that ufw applies.
 _LINE_OF_FILE = re.compile(r"(?:ufw \((?P<ufw>/.+):(?P<ufw_line>\d+)\)|(?P<file>/.+):(?P<line>\d+))\Z")
@@ -37,7 +38,8 @@ class Files:
 
 def kept_values(host, files):
     """What our own file says so far: {key: value}, numbers only."""
-    return {key: int(value) for key, value in values_of(host, files.sysctl).items() if re.match(r"[0-9]{1,10}\Z", value)}
+    return {key: int(value) for key, value in values_of(host, files.sysctl).items()
+            if re.match(r"[0-9]{1,10}\Z", value)}
 
 
 def kept_modules(host, files):
@@ -53,13 +55,15 @@ def in_order(keys):
 def own_texts(files, values, modules, builtin, with_option):
     """{path: text} of our own files for `values` {key: number} and `modules` besides those the keys depend on.
 
-    `builtin` are modules that need no list and take no option; `with_option` whether the buckets are told to the module too, which is
-    right only where the line for the limit is sure to count: the option alone makes the limit eight times as much. So it is written last.
+    `builtin` are modules that need no list and take no option; `with_option` whether the buckets are told to the module
+    too, which is right only where the line for the limit is sure to count: the option alone makes the limit eight times
+    as much. So it is written last.
     """
     needed = sorted((set(modules) | {_MODULE_OF[key] for key in values if _MODULE_OF[key]}) - set(builtin))
     texts = OrderedDict()
     if values:
-        texts[files.sysctl] = HEADER % "Sysctls" + "".join("%s = %d\n" % (dotted(key), values[key]) for key in in_order(values))
+        texts[files.sysctl] = HEADER % "Sysctls" + "".join("%s = %d\n" % (dotted(key), values[key])
+                                                           for key in in_order(values))
     if needed:
         texts[files.modules] = HEADER % "Modules with sysctls that" + "".join(name + "\n" for name in needed)
     if with_option and MAX in values and BUCKETS in values and "nf_conntrack" not in builtin:
@@ -68,17 +72,20 @@ def own_texts(files, values, modules, builtin, with_option):
 
 
 def line_of(by):
-    """(path, line) of what has the last word on a key before kube-proxy starts, or None where that is no line of a file that may yield."""
+    """(path, line) of what has the last word on a key before kube-proxy starts, or None where that is no line of a file
+    that may yield."""
     found = _LINE_OF_FILE.match(by or "")
     if not found:
         return None
-    return (found.group("ufw"), int(found.group("ufw_line"))) if found.group("ufw") else (found.group("file"), int(found.group("line")))
+    return (found.group("ufw"),
+            int(found.group("ufw_line"))) if found.group("ufw") else (found.group("file"), int(found.group("line")))
 
 
 def yielding(host, path, line, texts):
     """(path of the file to write, its text) with that line made a comment; `texts` are files as planned so far.
 
-    A file below /etc is edited. One of a package in sysctl.d is hidden by an edited copy of its name, as sysctl.d(5) has it. Raises ChangeFailed.
+    A file below /etc is edited. One of a package in sysctl.d is hidden by an edited copy of its name, as sysctl.d(5)
+    has it. Raises ChangeFailed.
     """
     real = host.tree_path(path) or path
     target = real
@@ -87,9 +94,11 @@ def yielding(host, path, line, texts):
             raise _errors.ChangeFailed("%s leads out of /etc, so it is left to its owner" % path)
         target = "%s/%s" % (SYSCTL_DIRECTORY, os.path.basename(path))
     text = texts[target] if target in texts else write.read_exactly(host, real)
-    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted as it does only without them.
+    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted as it does only
+    # without them.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
-        raise _errors.ChangeFailed("%s has line ends of another kind, so its line %d is left to its owner" % (path, line))
+        raise _errors.ChangeFailed("%s has line ends of another kind, so its line %d is left to its owner"
+                                   % (path, line))
     lines = text.split("\n")
     if not 1 <= line <= len(lines) or lines[line - 1].startswith("#"):
         raise _errors.ChangeFailed("%s was changed meanwhile" % path)

@@ -16,7 +16,8 @@ _FOLDER = "/proc/sys/"
 
 
 class Live:
-    """`values` {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of loading these."""
+    """`values` {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of
+    loading these."""
 
     def __init__(self):
         self.values = {}
@@ -33,13 +34,15 @@ class Live:
         loads = modules_plan.load_diff(self.loads) if self.loads else []
         if not self.values:
             return loads
-        texts = ["".join("%s = %d\n" % (dotted(key), self.values[key][side]) for key in in_order(self.values) if self.values[key][side] is not None)
-                 for side in (0, 1)]
-        return loads + [{"before_header": "sysctls now", "after_header": "sysctls now", "before": texts[0], "after": texts[1]}]
+        texts = ["".join("%s = %d\n" % (dotted(key), self.values[key][side]) for key in in_order(self.values)
+                         if self.values[key][side] is not None) for side in (0, 1)]
+        return loads + [{"before_header": "sysctls now", "after_header": "sysctls now", "before": texts[0],
+                         "after": texts[1]}]
 
 
 def plan_live(host, node, wanted, rows, limit, options):
-    """The Live of `wanted` {key: value}; `rows` {key: row} are told what is aimed at, or why nothing is. `limit` is that of now."""
+    """The Live of `wanted` {key: value}; `rows` {key: row} are told what is aimed at, or why nothing is. `limit` is
+    that of now."""
     live, lacking = Live(), set()
     for key in in_order(wanted):
         row = rows[key]
@@ -68,20 +71,24 @@ def _is_to_be_set(key, now, wanted, limit, options):
         return value != now
     if options["resize"] == "never" or rounded_buckets(value) == now or (value < now and not options["lower"]):
         return False
-    # The kernel moves all entries at once, with packets waiting (nf_conntrack_hash_resize()), so only long chains are worth it.
+    # The kernel moves all entries at once, with packets waiting (nf_conntrack_hash_resize()), so only long chains are
+    # worth it.
     return options["resize"] == "always" or limit > PER_HASHSIZE * now
 
 
 def _plan_loads(host, node, live, lacking, rows, options):
     failed = dict.fromkeys(lacking, None if options["load"] else "it is not loaded")
     if options["load"]:
-        live.loads = modules_plan.plan_present(host, node, lacking, {"load": True, "persist": False, "unblock": False, "file": ""})
+        live.loads = modules_plan.plan_present(host, node, lacking,
+                                               {"load": True, "persist": False, "unblock": False, "file": ""})
         failed = {row["name"]: row["msg"] or "it is not loaded" for row in live.loads.rows if not row["loaded"]}
     for key in [key for key in live.values if live.values[key][0] is None and _MODULE_OF[key] in failed]:
         del live.values[key]
         # To hold at boot is what was asked then; that needs no module now.
-        rows[key].update(failed=options["load"] or not options["persist"], msg="%s is not in the kernel (%s)%s" % (
-            _MODULE_OF[key], failed[_MODULE_OF[key]], ", so it counts from the next boot on" if options["persist"] else ""))
+        rows[key].update(failed=options["load"] or not options["persist"],
+                         msg="%s is not in the kernel (%s)%s" % (
+                             _MODULE_OF[key], failed[_MODULE_OF[key]],
+                             ", so it counts from the next boot on" if options["persist"] else ""))
 
 
 def set_live(host, live, rows):
@@ -93,19 +100,22 @@ def set_live(host, live, rows):
     for key in in_order(live.values):
         wanted, row = live.values[key][1], rows[key]
         if live.values[key][0] is None and _MODULE_OF[key] in lacking:
-            row.update(failed=True, after=None, msg="%s is not in the kernel (%s)" % (_MODULE_OF[key], lacking[_MODULE_OF[key]]))
+            row.update(failed=True, after=None,
+                       msg="%s is not in the kernel (%s)" % (_MODULE_OF[key], lacking[_MODULE_OF[key]]))
             continue
         try:
             write.set_value(host, _FOLDER + key, wanted)
         except _errors.ChangeFailed as error:
             row.update(failed=True, msg=str(error))
         row["after"] = read_key(host, key)[1]
-        if not row["failed"] and row["after"] != wanted and not (key == BUCKETS and row["after"] == rounded_buckets(wanted)):
+        if not row["failed"] and row["after"] != wanted and not (key == BUCKETS
+                                                                 and row["after"] == rounded_buckets(wanted)):
             row.update(failed=True, msg="it was set to %d and is %s" % (wanted, row["after"]))
 
 
 def lost_so_far(host):
-    """What the record keeps of losses up to a raise: they are no reason to raise again. None where the counters do not tell."""
+    """What the record keeps of losses up to a raise: they are no reason to raise again. None where the counters do not
+    tell."""
     _status, counters = read_counters(host)
     # Of an earlier record nothing is subtracted here: this one replaces it.
     gone = lost(host, counters, since_boot=True)

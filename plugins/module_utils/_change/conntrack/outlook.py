@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of sysctls with files as planned: asked of the collector, on the tree as it will be. PRIVATE to the collection."""
+"""What becomes of sysctls with files as planned: asked of the collector, on the tree as it will be. PRIVATE to the
+collection."""
 
 from collections import OrderedDict
 
@@ -39,7 +40,8 @@ class Outlook:
 
 
 class Persisting:
-    """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and the section `after` they are written.
+    """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and the section `after`
+    they are written.
 
     `rows` {key: row} are told what holds, and what has the last word where they do not.
     """
@@ -77,7 +79,8 @@ class Persisting:
         return (self._row(key)["assigned_by"] or "").startswith(self._files.sysctl + ":")
 
     def _holds(self, key):
-        """Whether a boot brings what is wanted; None where that cannot be told. More of a limit and of buckets is never too much."""
+        """Whether a boot brings what is wanted; None where that cannot be told. More of a limit and of buckets is never
+        too much."""
         value, wanted = self._row(key)["at_boot"], self._wanted[key]
         if not isinstance(value, int):
             return None if value is None else False
@@ -87,7 +90,8 @@ class Persisting:
 
     def _let_others_yield(self):
         for _turn in range(_LINES_LIMIT):
-            places = [line_of(self._row(key)["at_boot_by"]) for key in in_order(self._wanted) if self._holds(key) is False]
+            places = [line_of(self._row(key)["at_boot_by"]) for key in in_order(self._wanted)
+                      if self._holds(key) is False]
             places = [place for place in places if place and place[0] != self._files.sysctl]
             if not places:
                 return

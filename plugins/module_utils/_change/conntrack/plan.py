@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What sizing connection tracking changes on a node: the plan and its execution. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is asked after before the
-first is written, and where a file cannot be written those before it are put back.
+A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is asked
+after before the first is written, and where a file cannot be written those before it are put back.
 """
 
 from collections import OrderedDict
@@ -28,8 +28,8 @@ SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "per
 
 
 class Plan:
-    """`changes` of files, `live` values, `rows` {key: what is told of it}, `problems`, the `record`, and what it holds afterwards: `entries`,
-    `live_before` and `lost`."""
+    """`changes` of files, `live` values, `rows` {key: what is told of it}, `problems`, the `record`, and what it holds
+    afterwards: `entries`, `live_before` and `lost`."""
 
     def __init__(self, host):
         self.record = Record(host)
@@ -40,12 +40,14 @@ class Plan:
     def contents(self, state):
         """What the record holds at the end, but for what only the run itself can count."""
         more = more_of(self.live_before, self.lost, state)
-        return self.record.with_entries(self.entries, more) if self.undo else self.record.with_changes(self.changes, more)
+        return self.record.with_entries(self.entries,
+                                        more) if self.undo else self.record.with_changes(self.changes, more)
 
     @property
     def changed(self):
         done = self.contents(DONE)
-        return bool(self.changes or self.live or self.record.file_change(done) or self.record.leftovers(done, self.changes))
+        return bool(self.changes or self.live or self.record.file_change(done)
+                    or self.record.leftovers(done, self.changes))
 
     def all_changes(self):
         record = [change for change in [self.record.file_change(self.contents(DONE))] if change]
@@ -57,7 +59,8 @@ def plan_present(host, node, options):
     asked = asked_values(options)
     files = Files(checked_file_name(options["file"]))
     if node["place"] == "container":
-        raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. Nothing was changed")
+        raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. "
+                                   "Nothing was changed")
     outlook, plan = Outlook(host, node), Plan(host)
     section = outlook.section(dict.fromkeys(files.all))
     check_memory(asked, section)
@@ -68,8 +71,9 @@ def plan_present(host, node, options):
     for key in in_order(asked):
         fate = fates[dotted(key)]
         plan.rows[key] = {
-            "key": fate["key"], "wanted": wanted.get(key), "before": fate["now"], "after": fate["now"], "missing": fate["missing"], "persisted": False,
-            "at_boot": fate["at_boot"], "after_kube_proxy": fate["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
+            "key": fate["key"], "wanted": wanted.get(key), "before": fate["now"], "after": fate["now"],
+            "missing": fate["missing"], "persisted": False, "at_boot": fate["at_boot"],
+            "after_kube_proxy": fate["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
     if options["persist"]:
         persisting = Persisting(host, outlook, wanted, plan.rows, options)
         plan.changes = [FileChange(*row) for row in file_texts(host, persisting.texts)]
@@ -88,8 +92,9 @@ def _keep_default_route(host, section, wanted, refused):
     names = lost_by_forwarding(host) if now != 1 else []
     if names:
         del wanted[FORWARD_6]
-        refused[FORWARD_6] = "the default route of %s comes from router advertisements, which a node that forwards takes only where " \
-            "net.ipv6.conf.%s.accept_ra is 2; set that first" % (", ".join(names), names[0])
+        refused[FORWARD_6] = ("the default route of %s comes from router advertisements, which a node that forwards "
+                              "takes only where net.ipv6.conf.%s.accept_ra is 2; set that first"
+                              % (", ".join(names), names[0]))
 
 
 def plan_absent(host, node, options):
@@ -118,13 +123,14 @@ def _plan_former_values(host, plan):
         count = read_table(host)["count"] if path == MAX else None
         if now == pair["before"]:
             continue  # A run was interrupted before it was set.
-        row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None, "after_kube_proxy": None, "persisted": False,
-               "missing": now is None, "failed": False, "msg": ""}
+        row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None,
+               "after_kube_proxy": None, "persisted": False, "missing": now is None, "failed": False, "msg": ""}
         plan.rows[path] = row
         if now != pair["after"]:
             row["msg"] = "it was changed since to %s, so it stays" % now
         elif count is not None and 0 < pair["before"] < count:
-            row.update(failed=True, msg="there are %d connections, more than the former limit %d; it stays" % (count, pair["before"]))
+            row.update(failed=True, msg="there are %d connections, more than the former limit %d; it stays"
+                       % (count, pair["before"]))
         else:
             plan.live.values[path] = (now, pair["before"])
             row["after"] = pair["before"]
@@ -163,7 +169,8 @@ def _keep(plan, change, error):
 
 def _still_live(plan):
     """Values that could not be put back."""
-    return {key: pair for key, pair in plan.record.live.items() if plan.rows.get(path_of(key), {"failed": False})["failed"]}
+    return {key: pair for key, pair in plan.record.live.items()
+            if plan.rows.get(path_of(key), {"failed": False})["failed"]}
 
 
 def run(params, check_mode):
@@ -175,8 +182,8 @@ def run(params, check_mode):
         carry_out(host, plan)
         changes = plan.record.made(changes, plan.changes)
     result = {
-        "changed": changed, "files": [change.path for change in changes], "diff": [change.diff() for change in changes] + live,
-        "unfinished": unfinished, "advice": plan.advice,
+        "changed": changed, "files": [change.path for change in changes],
+        "diff": [change.diff() for change in changes] + live, "unfinished": unfinished, "advice": plan.advice,
     }
     result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]

@@ -1,9 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of what was changed for connection tracking: files, and values of the running kernel. PRIVATE to the collection.
+"""The record of what was changed for connection tracking: files, and values of the running kernel. PRIVATE to the
+collection.
 
-It is written as begun before the first file and as done behind the last value, so that a run that was killed is known by its record.
+It is written as begun before the first file and as done behind the last value, so that a run that was killed is known
+by its record.
 """
 
 import json
@@ -23,7 +25,8 @@ class RecordChange(FileChange):
 
 
 class Record(FileRecord):
-    """Besides files `live` {key: {"before", "after"}}, `lost` when the limit was raised last, and `begun`, whether the last run was interrupted."""
+    """Besides files `live` {key: {"before", "after"}}, `lost` when the limit was raised last, and `begun`, whether the
+    last run was interrupted."""
 
     folder = os.path.dirname(RECORD)
 
@@ -69,4 +72,5 @@ def _without_counters(text):
     if text is None:
         return None
     held = json.loads(text)
-    return json.dumps(dict(held, lost="counted when the limit was raised" if held["lost"] else None), indent=1, sort_keys=True) + "\n"
+    return json.dumps(dict(held, lost="counted when the limit was raised" if held["lost"] else None), indent=1,
+                      sort_keys=True) + "\n"

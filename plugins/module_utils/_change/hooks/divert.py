@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts of packages, put aside by the package manager's own means. PRIVATE to the collection.
 
-dpkg keeps what it installs in another place from then on and leaves the edited copy alone (man dpkg-divert). That place is no directory
-whose scripts somebody runs. rpm has nothing of the kind.
+dpkg keeps what it installs in another place from then on and leaves the edited copy alone (man dpkg-divert). That place
+is no directory whose scripts somebody runs. rpm has nothing of the kind.
 """
 
 from ... import _errors
@@ -51,7 +51,8 @@ def diversion(host, path, before, after):
     if not host.commands:
         raise _errors.ChangeFailed("it is a package's, and nothing is diverted where no program may be started")
     if host.find_binary(PROGRAM) is None:
-        raise _errors.ChangeFailed("it is a package's, and this distribution cannot put files of packages aside; replace what starts it")
+        raise _errors.ChangeFailed("it is a package's, and this distribution cannot put files of packages aside; "
+                                   "replace what starts it")
     change = Diversion(path, before, after)
     change.name = _packaged_name(host, path)
     if change.name is None:

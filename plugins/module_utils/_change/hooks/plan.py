@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What taking hooks that flush the firewall out of a node changes: the plan and its execution. PRIVATE to the collection.
+"""What taking hooks that flush the firewall out of a node changes: the plan and its execution. PRIVATE to the
+collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. Nothing is started, stopped, restarted or reloaded;
-systemd is told to read its units again.
+A plan is made by looking only, so check mode shows exactly what a run does. Nothing is started, stopped, restarted or
+reloaded; systemd is told to read its units again.
 """
 
 import re
@@ -24,16 +25,20 @@ _UNIT = re.compile(r"[^/\s]+\.(?:service|socket|timer|path|target|mount)\Z")
 _LEFT = {
     "policy": "a policy takes no rule away, and is for the site to decide: let what pods need through",
     "service_config": "it is a setting of that program and for its owner to decide: change it there",
-    "nft_config": "which tables of it are the site's own is for its owner to say: let it reset those alone instead of the whole ruleset",
-    "teardown": "it is a script of a distribution that takes Kubernetes off the node, and its rules with it: run it for that alone",
+    "nft_config": "which tables of it are the site's own is for its owner to say: let it reset those alone instead of "
+                  "the whole ruleset",
+    "teardown": "it is a script of a distribution that takes Kubernetes off the node, and its rules with it: run it "
+                "for that alone",
     "library": "nothing calls the function it stands in: change what will call it",
     "cloud_init": "it came with the instance's data: take it out where that is made",
 }
-# Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent, FLUSH_ON_STOP).
+# Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent,
+# FLUSH_ON_STOP).
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
 # Of _script/edit/script_edit.py and _change/hooks/divert.py.
 _REMOVES = ("removed", "diverted")
-DUPLICATES = "it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent (iptables -C before -A or -I)"
+DUPLICATES = ("it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent "
+              "(iptables -C before -A or -I)")
 _NOT_EDITED = "nothing changes it by itself; take the command out by hand"
 
 
@@ -67,10 +72,12 @@ def plan_present(host, node, options):
     rows = [row for row in found["hooks"] if wanted(row["path"], row["unit"], row["line"], row["live"] is not False)]
     plan.rows = [_told(row) for row in rows]
     done = {}
-    commands = [row for row in rows if row["fix"] in ("remove_command", "divert") and row["kind"] != "nft_config" and row["sort"] != "policy"]
+    commands = [row for row in rows if row["fix"] in ("remove_command", "divert") and row["kind"] != "nft_config"
+                and row["sort"] != "policy"]
     _plan_scripts(host, plan, [row for row in commands if row["fix"] == "remove_command"], done)
     _plan_diverted(host, plan, [row for row in commands if row["fix"] == "divert"], options["divert"], done)
-    _plan_units(host, node, plan, rows, [row for row in found["unordered"] if wanted(row["path"], row["unit"])], options["start"], done)
+    _plan_units(host, node, plan, rows, [row for row in found["unordered"] if wanted(row["path"], row["unit"])],
+                options["start"], done)
     if options["clean_saved"]:
         _plan_saved(host, plan, [row for row in found["saved_rule_sets"] if wanted(row["path"], None)])
     for row, told in zip(rows, plan.rows):
@@ -86,25 +93,30 @@ def plan_absent(host, options):
     plan = Plan(Record(host))
     plan.undo = True
     wanted = _wanted(options["only"])
-    plan.changes, plan.entries, plan.problems = plan.record.plan_undo(lambda path, entry: wanted(path, entry.get("unit")))
+    plan.changes, plan.entries, plan.problems = plan.record.plan_undo(lambda path, entry: wanted(path,
+                                                                                                 entry.get("unit")))
     _leave_unwritable(host, plan)
     return plan
 
 
 def _wanted(only):
-    """A question: is a path, with its line or without, or the unit among those named; a directory stands for what is below it.
+    """A question: is a path, with its line or without, or the unit among those named; a directory stands for what is
+    below it.
 
     What is not live, such as a file that is not executable, is meant only where it is named itself. Raises BadInput.
     """
     for name in only:
-        # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a word.
+        # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a
+        # word.
         if not name.startswith("/") and not _UNIT.match(name):
-            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; write such as /opt/fw.sh or iptables.service" % name)
+            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; write such as "
+                                   "/opt/fw.sh or iptables.service" % name)
 
     def wanted(path, unit, line=None, live=True):
         if any(name in (path, unit, "%s:%s" % (path, line)) for name in only):
             return True
-        return live and (not only or any(name.startswith("/") and path.startswith(name.rstrip("/") + "/") for name in only))
+        return live and (not only
+                         or any(name.startswith("/") and path.startswith(name.rstrip("/") + "/") for name in only))
     return wanted
 
 
@@ -133,7 +145,8 @@ def _plan_scripts(host, plan, rows, done):
 
 def _plan_diverted(host, plan, rows, divert, done):
     if not divert:
-        done.update((id(row), (None, "it is a package's script; divert: true puts an edited copy in its place")) for row in rows)
+        done.update((id(row), (None, "it is a package's script; divert: true puts an edited copy in its place"))
+                    for row in rows)
         return
     from .divert import DIVERTED, diversion
     from .script import edited_script
@@ -142,7 +155,8 @@ def _plan_diverted(host, plan, rows, divert, done):
             before, after, said = edited_script(host, path, those)
             if after != before:
                 plan.changes.append(diversion(host, path, before, after))
-                said = {identity: (DIVERTED if action else None, message) for identity, (action, message) in said.items()}
+                said = {identity: (DIVERTED if action else None, message)
+                        for identity, (action, message) in said.items()}
             done.update(said)
         except _errors.ChangeFailed as error:
             _fail(plan, those, "%s: %s" % (path, error), done)
@@ -157,7 +171,8 @@ def _by_file(host, rows):
 
 
 def _plan_units(host, node, plan, rows, unordered, start, done):
-    rows = [row for row in rows if row["fix"] == "drop_in" or (row["unit"] and (row["kind"] == "nft_config" or row["path"] in _BY_DROP_IN))]
+    rows = [row for row in rows if row["fix"] == "drop_in"
+            or (row["unit"] and (row["kind"] == "nft_config" or row["path"] in _BY_DROP_IN))]
     if not rows and not unordered:
         return
     from ..._look.units.units import Units
@@ -173,7 +188,8 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
     for row in unordered:
         by_unit.setdefault(row["unit"], [])
         before.setdefault(row["unit"], []).append(row["before"])
-    fixes = [fix_unit(host, units, name, those, sorted(set(before.get(name, ()))), start) for name, those in sorted(by_unit.items())]
+    fixes = [fix_unit(host, units, name, those, sorted(set(before.get(name, ()))), start)
+             for name, those in sorted(by_unit.items())]
     accepted = {}
     for fix in fixes:
         _verify(host, units, plan, fix, accepted)
@@ -185,13 +201,13 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
     known = {row["unit"] for row in plan.rows}
     for fix in fixes:
         if fix.name in before and fix.changes() and fix.name not in known:
-            plan.rows.append({
-                "path": fix.unit.path, "line": None, "command": None, "kind": "unit", "unit": fix.name, "triggers": ["boot"], "action": "ordered",
-                "failed": False, "msg": ""})
+            plan.rows.append({"path": fix.unit.path, "line": None, "command": None, "kind": "unit", "unit": fix.name,
+                              "triggers": ["boot"], "action": "ordered", "failed": False, "msg": ""})
 
 
 def _verify(host, units, plan, fix, accepted):
-    """Keep of a drop-in what systemd takes together with those before it: without the order where that is a cycle, nothing where it is refused."""
+    """Keep of a drop-in what systemd takes together with those before it: without the order where that is a cycle,
+    nothing where it is refused."""
     from .verify import complaints
     if not fix.changes() or fix.masks:
         return
@@ -213,8 +229,8 @@ def _plan_saved(host, plan, rows):
     for row in rows:
         if not row["kubernetes"]:
             continue
-        told = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None, "triggers": ["boot"] if row["at_boot"] else [],
-                "action": None, "failed": False, "msg": ""}
+        told = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None,
+                "triggers": ["boot"] if row["at_boot"] else [], "action": None, "failed": False, "msg": ""}
         plan.rows.append(told)
         if row["format"] != "iptables":
             told["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"
@@ -226,7 +242,8 @@ def _plan_saved(host, plan, rows):
         cleaned = clean_saved(before)
         if cleaned.text != before:
             plan.changes.append(FileChange(path, before, cleaned.text))
-            told["action"], told["msg"] = CLEANED, "%d chains and %d rules of Kubernetes and its network plugin" % (cleaned.chains, cleaned.rules)
+            told["action"], told["msg"] = CLEANED, "%d chains and %d rules of Kubernetes and its network plugin" % (
+                cleaned.chains, cleaned.rules)
 
 
 def _fail(plan, rows, message, done):
@@ -235,7 +252,8 @@ def _fail(plan, rows, message, done):
 
 
 def _leave_unwritable(host, plan):
-    """Every file is asked after before the first is written. One that cannot be changed does not stop the others; without a record nothing is."""
+    """Every file is asked after before the first is written. One that cannot be changed does not stop the others;
+    without a record nothing is."""
     record = write.may_write(host, RECORD) if plan.changes else None
     if record:
         raise _errors.ChangeFailed(record + ". Nothing was changed")
@@ -247,7 +265,8 @@ def _leave_unwritable(host, plan):
 
 
 def _fail_change(plan, change, problem, made=False):
-    """Tell of a change that is not made, or of which it is not certain that it lasts; of an undo its entry stays in the record."""
+    """Tell of a change that is not made, or of which it is not certain that it lasts; of an undo its entry stays in the
+    record."""
     plan.problems.append(problem)
     if plan.undo:
         plan.entries[change.path] = plan.record.entries[change.path]
@@ -267,18 +286,21 @@ def carry_out(host, plan, reload):
     if reload:
         said = host.run(["systemctl", "daemon-reload"], RELOAD_SECONDS)
         if not said.ok:
-            plan.problems.append("systemctl daemon-reload failed: %s" % ((said.err or said.out).strip()[:200] or said.status))
+            plan.problems.append("systemctl daemon-reload failed: %s"
+                                 % ((said.err or said.out).strip()[:200] or said.status))
     plan.problems += plan.record.settle(plan.contents() if plan.undo else plan.record.held, plan.changes)
 
 
 def _must_reload(host, plan):
-    """Whether systemd has to read its units again: they change now, or an earlier run was killed before it could say so."""
+    """Whether systemd has to read its units again: they change now, or an earlier run was killed before it could say
+    so."""
     if not host.commands or not host.is_dir("/run/systemd/system"):
         return False
     if any(change.path.startswith(_UNIT_FOLDER) for change in plan.changes):
         return True
     units = sorted({entry["unit"] for entry in plan.record.entries.values() if entry.get("unit")})
-    return bool(units) and "NeedDaemonReload=yes" in host.run(["systemctl", "show", "--property=NeedDaemonReload", "--"] + units).out
+    return bool(units) and "NeedDaemonReload=yes" in host.run(["systemctl", "show", "--property=NeedDaemonReload",
+                                                               "--"] + units).out
 
 
 def run(params, check_mode):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of what was changed so that nothing flushes the firewall: files, masked units, diverted scripts. PRIVATE to the collection."""
+"""The record of what was changed so that nothing flushes the firewall: files, masked units, diverted scripts. PRIVATE
+to the collection."""
 
 from ... import _errors
 from ..._host import write
@@ -27,7 +28,8 @@ class MaskChange:
 
     def diff(self):
         texts = ("", "link to %s\n" % NULL)
-        return {"before_header": self.path, "after_header": self.path, "before": texts[not self.after], "after": texts[bool(self.after)]}
+        return {"before_header": self.path, "after_header": self.path, "before": texts[not self.after],
+                "after": texts[bool(self.after)]}
 
     def entry(self, _former):
         return {"kind": "mask", "unit": self.unit}

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Taking commands out of scripts, and out of the files of other formats that hold commands. PRIVATE to the collection.
 
-What comes out is proved before it is written: read again it holds the same commands but those, and its own shell still parses it.
+What comes out is proved before it is written: read again it holds the same commands but those, and its own shell still
+parses it.
 """
 
 from ... import _errors
@@ -19,7 +20,8 @@ _PROGRAM = "/bin/true"
 
 
 def edited_script(host, path, rows):
-    """(text before, text after, {id of a row: (action, message)}) of one file. Raises ChangeFailed where it may not be changed at all."""
+    """(text before, text after, {id of a row: (action, message)}) of one file. Raises ChangeFailed where it may not be
+    changed at all."""
     text = write.read_exactly(host, path)
     if text is None:
         raise _errors.ChangeFailed("%s is gone" % path)
@@ -40,7 +42,8 @@ def edited_script(host, path, rows):
 
 
 def _commands(path, text):
-    """([Command], what stands in the place of a command): of a script it is all one, and `None` as every shell knows nothing."""
+    """([Command], what stands in the place of a command): of a script it is all one, and `None` as every shell knows
+    nothing."""
     place = place_of(path)
     found = place.read(text.encode("utf-8", "surrogateescape"), path) if place else []
     if not found or any(len(command.text) == len(text) and command.line == 1 for command in found):

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Drop-ins for units that flush: what of a unit is cleared, replaced, ordered and refused. PRIVATE to the collection.
 
-What a stop or a reload flushes is cleared. What a start flushes becomes a start with --noflush where that is possible. That start must
-not be repeated (a rule in a built-in chain would be there twice), and a stop that does nothing must not make way for the next start: so
-manual starts and stops are refused. A boot still starts the unit, once, before kubelet.
+What a stop or a reload flushes is cleared. What a start flushes becomes a start with --noflush where that is possible.
+That start must not be repeated (a rule in a built-in chain would be there twice), and a stop that does nothing must not
+make way for the next start: so manual starts and stops are refused. A boot still starts the unit, once, before kubelet.
 """
 
 from ..._host import write
@@ -20,9 +20,11 @@ from .record import MaskChange, NULL
 DROP_IN, MASKED, ORDERED = "drop_in", "masked", "ordered"
 _SETTINGS = "/etc/default/netfilter-persistent"
 _PLUGINS = "/usr/share/netfilter-persistent/plugins.d"
-_STAYS = ("its start still flushes, and cannot be made to restore with --noflush by a drop-in; it is left to the boot, before kubelet, and start: mask "
-          "keeps it from starting at all. An nftables configuration better resets its own tables than the whole ruleset")
-_BESIDE = "it flushes in its %s, beside what it is for, so its starts are not refused; take the command out of what that line starts"
+_STAYS = ("its start still flushes, and cannot be made to restore with --noflush by a drop-in; it is left to the boot, "
+          "before kubelet, and start: mask keeps it from starting at all. An nftables configuration better resets its "
+          "own tables than the whole ruleset")
+_BESIDE = ("it flushes in its %s, beside what it is for, so its starts are not refused; take the command out of what "
+           "that line starts")
 _ACTIVATED = "its start still flushes, and %s starts it again and again; start: mask keeps it from starting at all"
 
 
@@ -41,7 +43,8 @@ class UnitFix:
         self.stays = set()
 
     def say(self, action, message="", rows=None):
-        """Tell of rows, all where none are given. Of several commands that lead to a row the one that stays is what counts."""
+        """Tell of rows, all where none are given. Of several commands that lead to a row the one that stays is what
+        counts."""
         for row in self.rows if rows is None else rows:
             if action != DROP_IN or id(row) not in self.stays:
                 self.done[id(row)] = (action, message)
@@ -50,7 +53,8 @@ class UnitFix:
 
     def changes(self):
         text = self.drop_in.text() if self.drop_in else None
-        written = [FileChange(drop_in.path_of(self.name), self.before_text, text, self.name)] if text not in (None, self.before_text) else []
+        written = [FileChange(drop_in.path_of(self.name), self.before_text, text,
+                              self.name)] if text not in (None, self.before_text) else []
         return self.masks + written
 
 
@@ -73,7 +77,8 @@ def units_of(row, units):
 
 
 def fix_unit(host, units, name, rows, before, start):
-    """`UnitFix` for the `rows` of a unit; `before` are units it has to be ordered before, `start` is noflush or mask."""
+    """`UnitFix` for the `rows` of a unit; `before` are units it has to be ordered before, `start` is noflush or
+    mask."""
     unit = units.unit(name)
     fix = UnitFix(name, unit, rows)
     if unit is None or unit.masked:
@@ -84,12 +89,14 @@ def fix_unit(host, units, name, rows, before, start):
     starts = [line for line, those in found if those and line.key in drop_in.START_KEYS]
     fix.is_firewall = any(line.key == "ExecStart" for line in starts)
     if start == "mask" and starts and not unit.path.startswith(drop_in.FOLDER + "/"):
-        fix.masks = [MaskChange("%s/%s" % (drop_in.FOLDER, name), name)] if host.read_link("%s/%s" % (drop_in.FOLDER, name)) != NULL else []
+        fix.masks = [MaskChange("%s/%s" % (drop_in.FOLDER, name),
+                                name)] if host.read_link("%s/%s" % (drop_in.FOLDER, name)) != NULL else []
         fix.say(MASKED)
         return fix
     late = [path for path in unit.drop_ins if drop_in.sorts_behind(path)]
     if late:
-        fix.say(None, "%s is read after any drop-in written here; give it a name that sorts before %s" % (late[0], drop_in.NAME))
+        fix.say(None, "%s is read after any drop-in written here; give it a name that sorts before %s"
+                % (late[0], drop_in.NAME))
         return fix
     fix.before_text = write.read_exactly(host, drop_in.path_of(name))
     fix.drop_in = drop_in.read_drop_in(fix.before_text or "")
@@ -99,7 +106,8 @@ def fix_unit(host, units, name, rows, before, start):
     fix.drop_in.before += [other for other in before if other not in fix.drop_in.before]
     if start == "mask" and starts:
         for identity, (action, message) in list(fix.done.items()):
-            fix.done[identity] = (action, (message + "; " if message else "") + "%s cannot be masked: its own file is in %s" % (name, drop_in.FOLDER))
+            fix.done[identity] = (action, (message + "; " if message else "")
+                                  + "%s cannot be masked: its own file is in %s" % (name, drop_in.FOLDER))
     return fix
 
 
@@ -136,7 +144,8 @@ def _stands_in(line, rows):
 def _started(host, units, fix, line, rows):
     """Commands that take the place of one that flushes at a start."""
     argv = line.argv()
-    program = drop_in.noflush_start(argv, set(settings_of(host.read_text(_SETTINGS).text)), _knows_switch(host), _is_loadable(host), host.find_binary)
+    program = drop_in.noflush_start(argv, set(settings_of(host.read_text(_SETTINGS).text)), _knows_switch(host),
+                                    _is_loadable(host), host.find_binary)
     repeated = [each.name for each in units.activated_by(fix.name)]
     if program is not None and not repeated:
         commands, environment = program
@@ -167,7 +176,8 @@ def _joined(fix, line, commands):
 
 def _knows_switch(host):
     """Whether the plugins of netfilter-persistent know a restore without a flush (since iptables-persistent 1.0.16)."""
-    texts = [host.read_text("%s/%s" % (_PLUGINS, name)).text for name in host.list_dir(_PLUGINS)[1] if "ip" in name and "tables" in name]
+    texts = [host.read_text("%s/%s" % (_PLUGINS, name)).text for name in host.list_dir(_PLUGINS)[1]
+             if "ip" in name and "tables" in name]
     return bool(texts) and all("_RESTORE_NOFLUSH" in text for text in texts)
 
 

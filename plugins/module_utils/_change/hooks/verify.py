@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether systemd takes drop-ins, asked before they are written. PRIVATE to the collection.
 
-systemd-analyze verify loads all units from files, with ours before all others, and works out the jobs of a boot. A cycle of the order
-makes systemd drop a unit from the boot (systemd src/core/transaction.c transaction_verify_order_one()), kubelet maybe.
+systemd-analyze verify loads all units from files, with ours before all others, and works out the jobs of a boot. A
+cycle of the order makes systemd drop a unit from the boot (systemd src/core/transaction.c
+transaction_verify_order_one()), kubelet maybe.
 """
 
 import re
@@ -22,7 +23,8 @@ _LINES_LIMIT = 3
 
 
 def complaints(host, units, texts, unit_path=""):
-    """What speaks against the drop-ins `{unit: text}`: sentences, none where nothing does. `unit_path`: where systemd looks besides ours."""
+    """What speaks against the drop-ins `{unit: text}`: sentences, none where nothing does. `unit_path`: where systemd
+    looks besides ours."""
     if host.commands:
         # Who is ordered is started with it, whether or not a boot starts both.
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
@@ -42,7 +44,8 @@ def _said(host, texts, wanted, unit_path):
     files[_TARGET] = target
     with scratch.scratch(files) as folder:
         # An empty last element stands for systemd's own directories (man systemd.unit, SYSTEMD_UNIT_PATH).
-        argv = ["env", "SYSTEMD_UNIT_PATH=%s:%s" % (folder, unit_path), "systemd-analyze", "verify", "%s/%s" % (folder, _TARGET)]
+        argv = ["env", "SYSTEMD_UNIT_PATH=%s:%s" % (folder, unit_path), "systemd-analyze", "verify",
+                "%s/%s" % (folder, _TARGET)]
         told = host.run(argv, VERIFY_SECONDS) if host.find_binary("systemd-analyze") else None
         if told is None or told.status != OK:
             return None

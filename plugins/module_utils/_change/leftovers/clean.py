@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking what kube-proxy and kubelet left in the backend that is not in use out of it, without a reboot. PRIVATE to the collection.
+"""Taking what kube-proxy and kubelet left in the backend that is not in use out of it, without a reboot. PRIVATE to the
+collection.
 
-Looking comes first and may refuse at every step. Then a process of its own is armed that puts everything back, and only then the tables
-are cleaned, one at a time, each in one transaction.
+Looking comes first and may refuse at every step. Then a process of its own is armed that puts everything back, and only
+then the tables are cleaned, one at a time, each in one transaction.
 """
 
 import time
@@ -114,9 +115,11 @@ def _plan(context, params):
         raise Refused("what was cleaned before still waits to be confirmed (token %s)" % waiting)
     if not anchors.own_chains(context.rules, other):
         return []
-    fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other), None)
+    fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other),
+                 None)
     if fixed:
-        raise Refused("kube-proxy's container %s has iptables of the %s backend, so those rules are in use" % (fixed["container"] or "", other))
+        raise Refused("kube-proxy's container %s has iptables of the %s backend, so those rules are in use"
+                      % (fixed["container"] or "", other))
     missing = anchors.not_carried(host, node, context.rules, backend, params)
     if missing:
         raise Refused(missing)
@@ -126,7 +129,8 @@ def _plan(context, params):
 def _in_use(evidence, asked):
     backend = evidence["backend"]
     if backend not in BACKENDS:
-        raise Refused("iptables and ip6tables use different backends (%s); switch them to one first" % (backend or "a wrapper"))
+        raise Refused("iptables and ip6tables use different backends (%s); switch them to one first"
+                      % (backend or "a wrapper"))
     if asked not in (AUTO, backend):
         raise Refused("the node's programs are of the %s backend, so nothing is cleaned out of it" % backend)
     return backend
@@ -169,8 +173,9 @@ def _of_family(host, backend, family, argv, now):
     for name in sorted(now.tables):
         removal = Removal(name, now.tables[name])
         if removal.foreign:
-            raise Refused("in table %s of the %s backend (%s) a rule of another program jumps to a chain of Kubernetes, so the chain cannot be removed: %s" % (
-                name, backend, family, removal.foreign[0][:200]))
+            raise Refused("in table %s of the %s backend (%s) a rule of another program jumps to a chain of "
+                          "Kubernetes, so the chain cannot be removed: %s" % (
+                              name, backend, family, removal.foreign[0][:200]))
         if removal and restore is None:
             raise Refused("no %s of the %s backend is there" % (_PROGRAMS[family].replace("save", "restore"), backend))
         if removal:

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A dump of iptables-save -c, kept line by line so that it can be given back to iptables-restore. PRIVATE to the collection.
+"""A dump of iptables-save -c, kept line by line so that it can be given back to iptables-restore. PRIVATE to the
+collection.
 
 Sample:
     *nat
@@ -9,8 +10,9 @@ Sample:
     :KUBE-SERVICES - [0:0]
     [7:420] -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
     COMMIT
-iptables-restore reads one rule a line (iptables/xshared.c xtables_restore_parse_line()), so a comment that holds a line end cannot be
-given back, and what stands behind that line end may look like anything. A dump with one is not worked with.
+iptables-restore reads one rule a line (iptables/xshared.c xtables_restore_parse_line()), so a comment that holds a line
+end cannot be given back, and what stands behind that line end may look like anything. A dump with one is not worked
+with.
 """
 
 import re
@@ -38,7 +40,8 @@ class DumpError(Exception):
 
 
 def read_dump(text):
-    """`{table: RawTable}` of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not read as it is meant."""
+    """`{table: RawTable}` of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not
+    read as it is meant."""
     tables, table = {}, None
     for line in text.split("\n"):
         line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
@@ -69,7 +72,8 @@ def _taken(table, line):
 
 
 def changed_between(early, late):
-    """What differs between two readings of the same tables, as a sentence, or None. `early`, `late`: what read_dump() gives.
+    """What differs between two readings of the same tables, as a sentence, or None. `early`, `late`: what read_dump()
+    gives.
 
     Packets still pass rules that nobody maintains any more, so counters may rise. One that fell was written anew.
     """

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Taking the chains of kube-proxy and kubelet out of one table, and putting them back. PRIVATE to the collection.
 
-Both are one transaction of iptables-restore --noflush, which touches the chains it names and nothing else. Built-in chains are never
-declared, so their policies and counters stay. A rule is deleted by what it says and never by its number: who inserted another one in
-the meantime loses nothing. In such a transaction kube-proxy itself removes its stale chains (kubernetes pkg/proxy/iptables/proxier.go).
+Both are one transaction of iptables-restore --noflush, which touches the chains it names and nothing else. Built-in
+chains are never declared, so their policies and counters stay. A rule is deleted by what it says and never by its
+number: who inserted another one in the meantime loses nothing. In such a transaction kube-proxy itself removes its
+stale chains (kubernetes pkg/proxy/iptables/proxier.go).
 """
 
 import re
@@ -19,7 +20,8 @@ _TARGET = re.compile(r" -[jg] (\S+)")
 
 
 class Removal:
-    """`chains` that go, with their rules, and the `jumps` to them: [(built-in chain, number in it, text, packets, bytes)].
+    """`chains` that go, with their rules, and the `jumps` to them: [(built-in chain, number in it, text, packets,
+    bytes)].
 
     `foreign`: rules of somebody else that lead to one of these chains, so that it cannot be deleted.
     """
@@ -56,10 +58,11 @@ class Removal:
         return "\n".join(lines + ["COMMIT", ""])
 
     def back(self, raw):
-        """What iptables-restore --noflush --counters is given so that all of it is there again; None where nothing is missing.
+        """What iptables-restore --noflush --counters is given so that all of it is there again; None where nothing is
+        missing.
 
-        `raw`: the table as it is now, None where there is none. A chain that exists was not removed, or somebody made it anew: it stays
-        as it is.
+        `raw`: the table as it is now, None where there is none. A chain that exists was not removed, or somebody made
+        it anew: it stays as it is.
         """
         there = set(raw.chains) if raw else set()
         gone = [chain for chain in self.chains if chain not in there]
@@ -80,12 +83,14 @@ class Removal:
     def lines(self):
         """The rules that go, as iptables-save prints them."""
         return [text for _chain, _number, text, _packets, _size in self.jumps] + [
-            line for chain in self.chains for line in [":%s -" % chain] + [text for text, _packets, _size in self.rules[chain]]]
+            line for chain in self.chains
+            for line in [":%s -" % chain] + [text for text, _packets, _size in self.rules[chain]]]
 
 
 def _is_anchor(words):
-    """A jump without a match, or one to new connections: nobody but kube-proxy and kubelet writes these. Others narrow them further."""
+    """A jump without a match, or one to new connections: nobody but kube-proxy and kubelet writes these. Others narrow
+    them further."""
     if words.options or words.goto or words.arguments:
         return False
-    return all(len(options) == 1 and (name, options[0][0]) in _NEW_ONLY and options[0][1] == ["NEW"] and not options[0][2]
-               for name, options in words.matches)
+    return all(len(options) == 1 and (name, options[0][0]) in _NEW_ONLY and options[0][1] == ["NEW"]
+               and not options[0][2] for name, options in words.matches)

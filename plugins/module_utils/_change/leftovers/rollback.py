@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cleaning tables under a rollback that waits on the node, and confirming it. PRIVATE to the collection.
 
-What puts rules back is run by a process that outlives the module, so everything it needs is imported here and kept in memory.
+What puts rules back is run by a process that outlives the module, so everything it needs is imported here and kept in
+memory.
 """
 
 import json
@@ -79,8 +80,8 @@ class Rollback:
         self._pid = None
 
     def told(self):
-        return {"token": self._token, "seconds": self._seconds, "pid": self._pid, "state": detached.ARMED if self._token else None,
-                "path": detached.path_of(ROLLBACK, self._token, detached.RESTORED) if self._token else None}
+        return {"token": self._token, "seconds": self._seconds, "pid": self._pid, "state": detached.ARMED if self._token
+                else None, "path": detached.path_of(ROLLBACK, self._token, detached.RESTORED) if self._token else None}
 
     def must_be_writable(self):
         problem = write.may_write(self._host, detached.path_of(ROLLBACK, "0" * 16, detached.ARMED))
@@ -88,17 +89,20 @@ class Rollback:
             raise _errors.ChangeFailed(problem + ". Nothing was changed")
 
     def arm(self):
-        """Dumps first, for whoever has to do it by hand; then the process. Raises ChangeFailed, and nothing has changed."""
+        """Dumps first, for whoever has to do it by hand; then the process. Raises ChangeFailed, and nothing has
+        changed."""
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
             raise _errors.ChangeFailed("another run cleans this node now (token %s). Nothing was changed" % waiting)
         token = detached.new_token()
         told = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
-                "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table} for each in self.work]}
+                "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table}
+                           for each in self.work]}
         try:
             _forget(self._host)
             for each in self.work:
-                write.replace(self._host, "%s/%s.%s-%s.rules" % (ROLLBACK, token, each.backend, each.family), each.text, 0o600)
+                write.replace(self._host, "%s/%s.%s-%s.rules" % (ROLLBACK, token, each.backend, each.family), each.text,
+                              0o600)
             self._pid = detached.arm(self._host, ROLLBACK, token, told, self._seconds, self._restore)
         except _errors.ChangeFailed as error:
             self._disarm()
@@ -124,13 +128,16 @@ class Rollback:
                 break
             if attempt + 1 < _ATTEMPTS:
                 time.sleep(_PAUSE_SECONDS)
-        return {"restored": rows + [_row(each, problem) for each, problem in problems if problem], "failed": bool(waiting), "msg": ""}
+        return {"restored": rows + [_row(each, problem) for each, problem in problems if problem],
+                "failed": bool(waiting), "msg": ""}
 
     def back_now(self):
-        """Put everything back without waiting: (whether something is left, a sentence for the user). The process on the node stays where it is."""
+        """Put everything back without waiting: (whether something is left, a sentence for the user). The process on the
+        node stays where it is."""
         problems = [problem for problem in [each.put_back(self._host) for each in self.work] if problem]
         if problems:
-            return True, "Not everything could be put back yet (%s); the node goes on trying after %d seconds" % (problems[0], self._seconds)
+            return True, "Not everything could be put back yet (%s); the node goes on trying after %d seconds" % (
+                problems[0], self._seconds)
         detached.claim(ROLLBACK, self._token, detached.CONFIRMED)
         return False, "Everything was put back"
 
@@ -146,7 +153,8 @@ def still_armed(host, boot_id):
         if state not in (detached.ARMED, detached.RESTORING):
             continue
         told = _told(host, token, state)
-        if told.get("boot_id") == boot_id and told.get("started") and detached.start_time_of(told.get("pid") or 0) == told["started"]:
+        if (told.get("boot_id") == boot_id and told.get("started")
+                and detached.start_time_of(told.get("pid") or 0) == told["started"]):
             return token
     return None
 
@@ -168,7 +176,8 @@ def _told(host, token, state):
 
 
 def confirm(host, token, check_mode):
-    """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has run already."""
+    """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has run
+    already."""
     if not detached.TOKEN.match(token):
         raise _errors.BadInput("%r is not a rollback token; give rollback.token of the run that removed chains" % token)
     state = _state_of(host, token)
@@ -180,8 +189,9 @@ def confirm(host, token, check_mode):
     if state is None:
         raise _errors.ChangeFailed("there is no rollback with the token %s on this node" % token)
     if state in (detached.RESTORING, detached.RESTORED):
-        raise _errors.ChangeFailed("the node has put back what was removed, since no confirmation came in time; see %s" % (
-            detached.path_of(ROLLBACK, token, state)))
+        raise _errors.ChangeFailed("the node has put back what was removed, since no confirmation came in time; see %s"
+                                   % (
+                                       detached.path_of(ROLLBACK, token, state)))
     told = _told(host, token, state if check_mode or not changed else detached.CONFIRMED)
     rollback = {"token": token, "seconds": told.get("seconds"), "pid": told.get("pid"), "state": detached.CONFIRMED,
                 "path": detached.path_of(ROLLBACK, token, detached.CONFIRMED)}
@@ -189,4 +199,5 @@ def confirm(host, token, check_mode):
 
 
 def _state_of(host, token):
-    return next((state for state in reversed(detached.STATES) if host.exists(detached.path_of(ROLLBACK, token, state))), None)
+    return next((state for state in reversed(detached.STATES) if host.exists(detached.path_of(ROLLBACK, token, state))),
+                None)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What loading and persisting a set of modules changes on a node: the plan and its execution. PRIVATE to the collection.
+"""What loading and persisting a set of modules changes on a node: the plan and its execution. PRIVATE to the
+collection.
 
 A plan is made by looking only, so check mode shows exactly what a run does.
 """
@@ -21,7 +22,8 @@ from .. import record as change_record
 from ..record import FileChange, each_of
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
-HEADER = "# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; changes are overwritten.\n"
+HEADER = ("# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; "
+          "changes are overwritten.\n")
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
 # modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
@@ -42,7 +44,8 @@ class Record(change_record.Record):
 
 
 class Plan:
-    """`files` to write, `to_load` by name, `rows`: what is said of each module asked for, the `look` it rests on, and the `record`."""
+    """`files` to write, `to_load` by name, `rows`: what is said of each module asked for, the `look` it rests on, and
+    the `record`."""
 
     def __init__(self, host, look=None):
         self.look = look
@@ -95,7 +98,8 @@ def plan_present(host, node, names, options):
 
 
 def plan_absent(host, options):
-    """Plan to remove the list of modules and to put back every file that a lifted block changed. Nothing is unloaded."""
+    """Plan to remove the list of modules and to put back every file that a lifted block changed. Nothing is
+    unloaded."""
     plan = Plan(host)
     plan.undo = True
     files, plan.entries, plan.problems = plan.record.plan_undo()
@@ -113,7 +117,8 @@ def _refuse_unwritable(host, plan):
 
 
 def carry_out(host, plan):
-    """Write the files, all or none; then load. An undo puts back what it can. Raises ChangeFailed where none of it stays."""
+    """Write the files, all or none; then load. An undo puts back what it can. Raises ChangeFailed where none of it
+    stays."""
     if plan.undo:
         _put_back(host, plan)
         return
@@ -134,7 +139,8 @@ def _put_back(host, plan):
             plan.files.remove(change)
     contents = plan.contents()
     # Our list is in no entry, and the directory it is still in may be ours.
-    plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents, plan.files)
+    plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents,
+                                        plan.files)
 
 
 def load(host, plan):
@@ -164,9 +170,9 @@ def _row(evidence):
     name = evidence["module"] or evidence["name"]
     return {
         "name": evidence["name"], "module": evidence["module"], "before": evidence["state"], "after": evidence["state"],
-        "loaded": evidence["state"] in (modules_state.LOADED, modules_state.BUILTIN), "persisted": bool(evidence["persisted"]),
-        "blocked": [block for block in evidence["blocks"] if "load" in block["for"]], "failed": False, "msg": "",
-        "load_as": name, "persist_as": name, "evidence": evidence["evidence"],
+        "loaded": evidence["state"] in (modules_state.LOADED, modules_state.BUILTIN), "persisted": bool(
+            evidence["persisted"]), "blocked": [block for block in evidence["blocks"] if "load" in block["for"]],
+        "failed": False, "msg": "", "load_as": name, "persist_as": name, "evidence": evidence["evidence"],
     }
 
 
@@ -183,7 +189,8 @@ def _judge_load(row, plan, may_load):
     elif row["blocked"]:
         block = row["blocked"][0]
         row["failed"] = True
-        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a regular file" % (block["by"], block["file"], block["line"], block["text"])
+        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a regular file" % (
+            block["by"], block["file"], block["line"], block["text"])
     else:
         plan.to_load.append(row["load_as"])
         row["after"], row["loaded"] = modules_state.LOADED, True
@@ -193,7 +200,8 @@ def _persisted_names(look, rows):
     """Names for the list: all but those that every installed kernel has built in; a kernel more may boot one day."""
     names = []
     for row in rows:
-        states = [modules_state.resolve(kernel, row["name"], look.running if kernel.running else None, look.system).state for kernel in look.kernels]
+        states = [modules_state.resolve(kernel, row["name"], look.running if kernel.running else None,
+                                        look.system).state for kernel in look.kernels]
         if not states or any(state != modules_state.BUILTIN for state in states):
             names.append(row["persist_as"])
     return sorted(set(names))
@@ -208,8 +216,8 @@ def _plan_file(host, plan, path, after):
 def _lift(host, node, plan, names):
     """Plan to make comments of the lines that block; returns the look at the tree as it is then.
 
-    A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in /etc/modprobe.d, as
-    modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here.
+    A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in
+    /etc/modprobe.d, as modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here.
     """
     look, texts = plan.look, OrderedDict()
     for _round in range(_ROUNDS_LIMIT):
@@ -218,21 +226,26 @@ def _lift(host, node, plan, names):
             break
         for path in sorted({path for path, _number in lines}):
             target = path if path.startswith("/etc/") else "/etc/modprobe.d/" + os.path.basename(path)
-            texts[target] = _commented(write.read_exactly(look.host, path), [number for found, number in lines if found == path])
+            texts[target] = _commented(write.read_exactly(look.host, path),
+                                       [number for found, number in lines if found == path])
         look = Look(PlannedHost(host, texts), node)
     for path, after in sorted(texts.items()):
         before = write.read_exactly(host, path)
         former = plan.record.entries.get(path)
-        changed_since = former is not None and before is not None and write.digest(before) not in former["after"] + [former["before"]]
-        # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted then in force.
+        changed_since = (former is not None and before is not None
+                         and write.digest(before) not in former["after"] + [former["before"]])
+        # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted
+        # then in force.
         plan.lifts.append(FileChange(path, before, after, original=_MARKED.sub("", before) if changed_since else None))
     return look
 
 
 def _liftable(look, names):
     """{(file, line)} of lines that block one of the modules and may be made comments."""
-    blocks = [block for name in names for block in look.module(name)["blocks"] if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
-    # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the administrator.
+    blocks = [block for name in names for block in look.module(name)["blocks"]
+              if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
+    # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the
+    # administrator.
     return {(block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None}
 
 
@@ -250,7 +263,8 @@ def _commented(text, numbers):
 def checked_file_name(name):
     """The name of the list below /etc/modules-load.d; raises BadInput for one that systemd would not read."""
     if "/" in name or not name.endswith(".conf") or name == ".conf" or name.startswith("."):
-        raise _errors.BadInput("file %r is not a file name that is read from %s; give a bare name that ends in .conf" % (name, LOAD_DIRECTORY))
+        raise _errors.BadInput("file %r is not a file name that is read from %s; give a bare name that ends in .conf"
+                               % (name, LOAD_DIRECTORY))
     return name
 
 
@@ -279,4 +293,5 @@ def load_diff(plan):
     """Modules to be loaded, as a diff."""
     if not plan.to_load:
         return []
-    return [{"before_header": "modules loaded", "after_header": "modules loaded", "before": "", "after": "".join(name + "\n" for name in sorted(plan.to_load))}]
+    return [{"before_header": "modules loaded", "after_header": "modules loaded", "before": "",
+             "after": "".join(name + "\n" for name in sorted(plan.to_load))}]

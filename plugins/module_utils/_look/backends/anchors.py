@@ -20,9 +20,9 @@ def own_chains(rules, backend):
 def not_carried(host, node, rules, backend, options):
     """Why `backend` cannot be said to carry what the other one still holds, as a sentence, or None.
 
-    Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has chains of, and every
-    mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use kubelet's marks are all there is. What cannot be
-    told counts as missing.
+    Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has
+    chains of, and every mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use
+    kubelet's marks are all there is. What cannot be told counts as missing.
     """
     kube_proxy, kubelet = collect_kube_proxy(host, node), collect_kubelet(host, node)
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
@@ -35,7 +35,8 @@ def not_carried(host, node, rules, backend, options):
     for left in other:
         if not own_chains_of(left):
             continue
-        used = next((found for found in rules.rule_sets if (found.backend, found.family) == (backend, left.family)), None)
+        used = next((found for found in rules.rule_sets if (found.backend, found.family) == (backend, left.family)),
+                    None)
         missing = _missing(left, used, situation)
         if missing:
             return "the %s backend does not carry %s: %s" % (backend, left.family, missing)
@@ -43,7 +44,8 @@ def not_carried(host, node, rules, backend, options):
 
 
 def own_chains_of(found):
-    return [(table, chain) for table in sorted(found.tables) for chain in found.tables[table].chains if is_own(table, chain)]
+    return [(table, chain) for table in sorted(found.tables) for chain in found.tables[table].chains
+            if is_own(table, chain)]
 
 
 def _missing(left, used, situation):

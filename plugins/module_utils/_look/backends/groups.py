@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What switches the iptables programs of a tree: groups of alternatives, or plain links. PRIVATE to the collection.
 
-Debian has iptables and ip6tables as groups of their own, the Red Hat family has ip6tables as a slave of iptables (their packages'
-scripts); where no alternatives are kept (Gentoo, Flatcar, hand-made images) each program is a link to one of the two binaries.
+Debian has iptables and ip6tables as groups of their own, the Red Hat family has ip6tables as a slave of iptables (their
+packages' scripts); where no alternatives are kept (Gentoo, Flatcar, hand-made images) each program is a link to one of
+the two binaries.
 """
 
 import os
@@ -26,9 +27,9 @@ BACKENDS = ("nft", "legacy")
 class Group:
     """Programs that are switched together.
 
-    `name`, `mechanism`, `programs` of it that the node has, `state_file` (None for plain links), `mode` (None for these), `links`
-    {path of a link: where it leads now}, `choices` {backend: {path of a link: where it has to lead}}, `backend`: nft, legacy, mixed or
-    unknown; `problem`: why it cannot be switched, or None.
+    `name`, `mechanism`, `programs` of it that the node has, `state_file` (None for plain links), `mode` (None for
+    these), `links` {path of a link: where it leads now}, `choices` {backend: {path of a link: where it has to lead}},
+    `backend`: nft, legacy, mixed or unknown; `problem`: why it cannot be switched, or None.
     """
 
     def __init__(self, name, mechanism, programs):
@@ -101,10 +102,12 @@ def _fill(host, group, told, choices):
             # Of several of one backend the last one, with the highest priority, stays.
             group.choices[backend] = {_link(name): choice["slaves"].get(name) for name in names}
             group.choices[backend][_link(group.name)] = choice["path"]
-    group.backend = _together([backend_of(host, _link(name)) for name in names if name in _PROGRAMS and host.exists(_link(name))])
+    group.backend = _together([backend_of(host, _link(name)) for name in names
+                               if name in _PROGRAMS and host.exists(_link(name))])
     for name, place in [(group.name, told["link"])] + sorted(told["slaves"].items()):
         if (name in _PROGRAMS or name == group.name) and host.exists(place) and host.read_link(place) != _link(name):
-            group.problem = "%s is not a link to %s, so it was replaced outside of the alternatives" % (place, _link(name))
+            group.problem = "%s is not a link to %s, so it was replaced outside of the alternatives" % (place,
+                                                                                                        _link(name))
 
 
 def _link(name):
@@ -136,7 +139,8 @@ def _plain(host, name):
 
 
 def _other(host, path, program, backend):
-    """What the link `path` of a program would hold for a backend: as it is where it leads there, else the binary beside the present one."""
+    """What the link `path` of a program would hold for a backend: as it is where it leads there, else the binary beside
+    the present one."""
     if backend_of(host, path) == backend:
         return host.read_link(path)
     folder = os.path.dirname(host.tree_path(path) or path)

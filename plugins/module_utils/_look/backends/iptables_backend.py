@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE to the collection.
+"""The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE
+to the collection.
 
-Of the programs it is told from where their links lead and what their files hold; where that names no version `iptables-save
---version` is run. `iptables --version` tells the same and is no harmless look: with the nft backend it loads nfnetlink (seen with
-iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset --version` and `ipvsadm --version` load
-their modules.
+Of the programs it is told from where their links lead and what their files hold; where that names no version
+`iptables-save --version` is run. `iptables --version` tells the same and is no harmless look: with the nft backend it
+loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset
+--version` and `ipvsadm --version` load their modules.
 """
 
 import re
@@ -35,7 +36,8 @@ _UNREAD = (DENIED, TIMEOUT, UNPARSED)
 
 
 def collect_iptables_backend(host, node, read=None):
-    """The evidence dict. `backend`: nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper: undecided).
+    """The evidence dict. `backend`: nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper:
+    undecided).
 
     `read` are the `Rules` that _rule_sets read, None where nobody did.
     """
@@ -51,23 +53,22 @@ def collect_iptables_backend(host, node, read=None):
     nowhere = UNCOLLECTED if node["place"] == "bundle" else ABSENT
     status, containers, left_out = _containers(host, backend, version) if live else (nowhere, [], 0)
     section = {
-        "schema": 1,
-        "collected": {"binaries": status_of_notes(unread) if unread else OK if found else nowhere, "version": asked,
-                      "legacy_tables": tables.status, "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
-        "backend": backend,
-        "version": version,
-        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
+        "schema": 1, "collected": {"binaries": status_of_notes(unread) if unread else OK if found else nowhere,
+                                   "version": asked, "legacy_tables": tables.status, "alternatives": alternatives,
+                                   "rules": _rules_status(read), "containers": status}, "backend": backend,
+        "version": version, "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
         "binaries": binaries,
-        "backend_by_family": {family: _together([row["backend"] for row in found if row["name"] in names]) for family, names in FAMILIES.items()},
-        "legacy_tables": sorted(tables.text.split()) if tables.ok else None,
-        "containers": containers, "containers_left_out": left_out,
+        "backend_by_family": {family: _together([row["backend"] for row in found if row["name"] in names])
+                              for family, names in FAMILIES.items()}, "legacy_tables": sorted(tables.text.split())
+        if tables.ok else None, "containers": containers, "containers_left_out": left_out,
     }
     section.update(_evidence(read))
     return section
 
 
 def _containers(host, backend, version):
-    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's rules."""
+    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's
+    rules."""
     status, agents = find_processes(host, AGENTS)
     if all(agent.contained is False for agent in agents):
         return status, [], 0
@@ -87,18 +88,20 @@ def _groups(host):
                 continue
             group = parse_alternatives(text.text) if text.ok else None
             statuses.append(text.status if not text.ok else OK if group else UNPARSED)
-            row = {"name": name, "mode": group["mode"] if group else None, "auto": _auto_choice(host, name, text.text) if group else None}
+            row = {"name": name, "mode": group["mode"] if group else None,
+                   "auto": _auto_choice(host, name, text.text) if group else None}
             for program in [name] + sorted(group["slaves"]) if group else [name]:
                 groups.setdefault(program, row)
     return groups, next((status for status in statuses if status != OK), OK if statuses else ABSENT)
 
 
 def _auto_choice(host, name, text):
-    """The backend that mode auto takes, or None: the choice with the highest priority of those that are there, and of several the present
-    one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
+    """The backend that mode auto takes, or None: the choice with the highest priority of those that are there, and of
+    several the present one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
     present = host.read_link("%s/%s" % (_LINKS, name))
     there = [choice for choice in parse_choices(text) or [] if host.is_file(choice["path"])]
-    backend = backend_of(host, max(there, key=lambda choice: (choice["priority"], choice["path"] == present))["path"]) if there else None
+    backend = backend_of(host, max(there, key=lambda choice: (choice["priority"],
+                                                              choice["path"] == present))["path"]) if there else None
     return backend if backend in ("nft", "legacy") else None
 
 
@@ -113,8 +116,10 @@ def _binary(host, program, groups, files):
         backend, version = files[target or path]
         link = host.read_link(path)
         if link and link.startswith(_LINKS + "/"):
-            alternative = dict(groups.get(program, {"name": None, "mode": None, "auto": None}), link=host.read_link(link))
-    return {"name": program, "path": path, "target": target, "backend": backend, "version": version, "alternative": alternative}
+            alternative = dict(groups.get(program, {"name": None, "mode": None, "auto": None}),
+                               link=host.read_link(link))
+    return {"name": program, "path": path, "target": target, "backend": backend, "version": version,
+            "alternative": alternative}
 
 
 def _together(backends):
@@ -126,7 +131,8 @@ def _together(backends):
 
 
 def _version(host, found):
-    first = next((binary for binary in found if binary["name"] == "iptables-save" and binary["backend"] in ("nft", "legacy")), None)
+    first = next((binary for binary in found
+                  if binary["name"] == "iptables-save" and binary["backend"] in ("nft", "legacy")), None)
     if first is None:
         return None, ABSENT
     if first["version"]:
@@ -149,7 +155,8 @@ def _evidence(read):
         evidence = backend_evidence([])
         families = dict.fromkeys(FAMILIES)
         return dict(evidence, kubelet_backend=families, kube_proxy_backend=dict(families),
-                    mixing={"verdict": "unknown", "because": "the rules were not read" if read is None else "only a live node has rules"})
+                    mixing={"verdict": "unknown",
+                            "because": "the rules were not read" if read is None else "only a live node has rules"})
     unread = []
     for row in read.unread:
         backend, _line, family = row["source"].partition("_")

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """iptables builds inside the containers of those who write rules of the node. PRIVATE to the collection.
 
-Their files are read and never run: a build tells its backend and version in its own bytes. What a file of a container is asked for,
-and how long, see `_host_container`.
+Their files are read and never run: a build tells its backend and version in its own bytes. What a file of a container
+is asked for, and how long, see `_host_container`.
 """
 
 import time
@@ -25,14 +25,16 @@ SIZE_LIMIT = 8 * 1024 * 1024
 CONTAINERS_LIMIT = 24
 SECONDS = 6.0
 ROWS_LIMIT = 10
-# From 1.8.8 on matches are written in a form that older readers print without (measured: 1.8.7 against 1.8.9 and 1.8.11).
+# From 1.8.8 on matches are written in a form that older readers print without (measured: 1.8.7 against 1.8.9 and
+# 1.8.11).
 NATIVE_SINCE = "1.8.8"
 
 
 def collect_builds(host):
     """(status, rows, left out): a row for each build.
 
-    A process that shares the node's root uses the node's iptables, and one with a network of its own does not write the node's rules.
+    A process that shares the node's root uses the node's iptables, and one with a network of its own does not write the
+    node's rules.
     """
     status, processes = find_processes(host, AGENTS)
     containers, deadline = Containers(host), time.monotonic() + SECONDS
@@ -55,8 +57,9 @@ def collect_builds(host):
 
 def build_of_process(process, container):
     """(identity of the file or None, the row)."""
-    row = {"container": container.get("name"), "pod": container.get("pod"), "namespace": container.get("namespace"), "comm": process.name,
-           "pid": process.pid, "path": None, "backend": None, "version": None, "status": DENIED, "strips": None, "because": ""}
+    row = {"container": container.get("name"), "pod": container.get("pod"), "namespace": container.get("namespace"),
+           "comm": process.name, "pid": process.pid, "path": None, "backend": None, "version": None, "status": DENIED,
+           "strips": None, "because": ""}
     if process.contained is None:
         return None, row  # Its root may not be seen.
     found, data = host_container.read_first(process.pid, process.start_time, PROGRAMS, SIZE_LIMIT)
@@ -67,7 +70,8 @@ def build_of_process(process, container):
     if row["backend"] is None:
         row["status"] = UNPARSED
     if row["backend"] == "wrapper":
-        row["version"] = parse_iptables_program(host_container.read_first(process.pid, process.start_time, BUILDS, SIZE_LIMIT)[1])[1]
+        row["version"] = parse_iptables_program(host_container.read_first(process.pid, process.start_time, BUILDS,
+                                                                          SIZE_LIMIT)[1])[1]
     return (found["device"], found["inode"]), row
 
 
@@ -86,13 +90,15 @@ def _distinct(rows):
 
 
 def judge_stripping(rows, backend, version):
-    """Sets `strips` and `because` of the rows; `backend` and `version` are those of the node's own iptables, None where not known.
+    """Sets `strips` and `because` of the rows; `backend` and `version` are those of the node's own iptables, None where
+    not known.
 
-    Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the node's own when it
-    lists what the container wrote, or the container's when it lists what the node or another container wrote.
+    Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the node's own
+    when it lists what the container wrote, or the container's when it lists what the node or another container wrote.
     """
     writers = [("the node's own iptables", version)] if backend in ("nft", "mixed", None) and version else []
-    writers += [("iptables of %s" % _title(row), row["version"]) for row in rows if _effective(row, backend) == "nft" and row["version"]]
+    writers += [("iptables of %s" % _title(row), row["version"]) for row in rows
+                if _effective(row, backend) == "nft" and row["version"]]
     newer = [writer for writer in writers if _versions.within(writer[1], since=NATIVE_SINCE)]
     for row in rows:
         row["strips"], row["because"] = _stripping(row, backend, version, newer)
@@ -113,13 +119,15 @@ def _stripping(row, backend, version, newer):
         return None, "its backend or version is not known"
     old = _versions.within(row["version"], before=NATIVE_SINCE)
     if old and newer:
-        return True, "iptables %s reads rules of %s %s without their matches" % (row["version"], newer[0][0], newer[0][1])
+        return True, "iptables %s reads rules of %s %s without their matches" % (row["version"], newer[0][0],
+                                                                                 newer[0][1])
     if backend in ("none", "legacy"):
         return False, "no other iptables of this node reads or writes rules of the nft backend in another form"
     if version is None:
         return None, "the version of the node's own iptables is not known"
     if not old and _versions.within(version, before=NATIVE_SINCE):
-        return True, "the node's own iptables %s reads rules of iptables %s without their matches" % (version, row["version"])
+        return True, "the node's own iptables %s reads rules of iptables %s without their matches" % (version,
+                                                                                                      row["version"])
     return False, "both write and read matches in the same form"
 
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which backend an iptables program of the node is, by the file behind its links. PRIVATE to the collection.
 
-Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) relinks when it is run, so none is run.
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) relinks when it is run, so none
+is run.
 """
 
 from ..._host.host import OK

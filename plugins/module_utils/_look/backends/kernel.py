@@ -6,14 +6,16 @@
 from ..modules.look import Look
 from ..modules.state import AVAILABLE, UNKNOWN
 
-# What kube-proxy's chains need of either. From 6.17 on the legacy tables are a choice of their own that is off unless it was made
-# (CONFIG_NETFILTER_XTABLES_LEGACY).
-_MODULES = {"nft": ("nf_tables", "nft_compat"), "legacy": ("ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle")}
+# What kube-proxy's chains need of either. From 6.17 on the legacy tables are a choice of their own that is off unless
+# it was made (CONFIG_NETFILTER_XTABLES_LEGACY).
+_MODULES = {"nft": ("nf_tables", "nft_compat"),
+            "legacy": ("ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle")}
 _TABLES = "/proc/net/ip_tables_names"
 
 
 def kernel_lacks(host, node, backend):
-    """Why the programs of a backend would not work, as half a sentence, or None. A tree without a kernel lacks nothing."""
+    """Why the programs of a backend would not work, as half a sentence, or None. A tree without a kernel lacks
+    nothing."""
     if backend == "legacy" and node["place"] == "live" and len(host.read_text(_TABLES).text.split()) > 2:
         return None  # The running kernel holds such tables.
     look = Look(host, node)
@@ -22,8 +24,10 @@ def kernel_lacks(host, node, backend):
     for name in _MODULES[backend]:
         row = look.module(name)
         for releases, state, why in [([look.judged], row["state"], row["evidence"])] + [
-                (group["releases"], group["state"], group["evidence"]) for group in row["kernels"] if node["place"] != "live"]:
+                (group["releases"], group["state"], group["evidence"]) for group in row["kernels"]
+                if node["place"] != "live"]:
             if state not in AVAILABLE:
-                return "whether kernel %s has it is not known (%s: %s)" % (releases[0], name, why) if state == UNKNOWN else (
-                    "kernel %s lacks %s (%s)" % (releases[0], name, why))
+                return ("whether kernel %s has it is not known (%s: %s)" % (releases[0], name, why)
+                        if state == UNKNOWN else (
+                            "kernel %s lacks %s (%s)" % (releases[0], name, why)))
     return None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which backend the kube-proxy that runs here writes to, by the iptables it uses. PRIVATE to the collection.
 
-Asked only where both backends hold rules of it. A wrapper relinks itself to one backend when it is run first (kubernetes-sigs/iptables-wrappers).
+Asked only where both backends hold rules of it. A wrapper relinks itself to one backend when it is run first
+(kubernetes-sigs/iptables-wrappers).
 """
 
 from ..processes import find_processes
@@ -14,12 +15,14 @@ _BACKENDS = ("nft", "legacy")
 
 
 def proxy_backend(host, kube_proxy):
-    """nft or legacy; None where that is not known, as behind a wrapper that was not run. `kube_proxy` is its section."""
+    """nft or legacy; None where that is not known, as behind a wrapper that was not run. `kube_proxy` is its
+    section."""
     backend, root = None, kube_proxy["tools_root"]
     if kube_proxy["runs_in"] == "host":
         path = host.find_binary("iptables-restore")
         backend = backend_of(host, path) if path else None
     elif kube_proxy["runs_in"] == "container":
-        mine = [process for process in find_processes(host, ("kube-proxy",))[1] if "/proc/%d/root" % process.pid == root]
+        mine = [process for process in find_processes(host, ("kube-proxy",))[1]
+                if "/proc/%d/root" % process.pid == root]
         backend = build_of_process(mine[0], {})[1]["backend"] if mine else None
     return backend if backend in _BACKENDS else None

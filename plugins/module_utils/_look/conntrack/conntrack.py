@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_conntrack: how full the table is, what was lost, and what becomes of each setting. PRIVATE to the collection."""
+"""The section node_conntrack: how full the table is, what was lost, and what becomes of each setting. PRIVATE to the
+collection."""
 
 import re
 
@@ -32,8 +33,8 @@ NOT_ASKED = {"window_seconds": 0, "top": False, "kernel_log": False}
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, asked=None):
     """The evidence dict.
 
-    `kube_proxy` is the section node_kube_proxy, `kubelet_version()` is asked where kube-proxy does not tell its own, `modules` the
-    section node_kernel_modules where there is one, `asked` is NOT_ASKED or more. Raises BadInput.
+    `kube_proxy` is the section node_kube_proxy, `kubelet_version()` is asked where kube-proxy does not tell its own,
+    `modules` the section node_kernel_modules where there is one, `asked` is NOT_ASKED or more. Raises BadInput.
     """
     asked = dict(NOT_ASKED, **(asked or {}))
     if not 0 <= asked["window_seconds"] <= WINDOW_SECONDS_MAX:
@@ -43,21 +44,25 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, ask
         first_counters(host)
     modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if asked["top"] else ()))
     rows = {row["name"]: row for row in modules["modules"]}
-    section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None, "cpus": read_cpus(host) if live else None}
+    section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None,
+               "cpus": read_cpus(host) if live else None}
     bundle = node["place"] == BUNDLE
     _fill_table(host, live, section, bundle)
     _fill_asked(host, live, section, asked, rows, bundle)
     if bundle and OK in (section["collected"]["counters"], section["collected"]["kernel_log"]):
         section["collected"]["table"] = OK  # Part of what it says of itself was read.
     setting = Setting(live=live, modules=rows, loader=modules["boot_loader"], memory_bytes=section["memory_bytes"],
-                      release=modules["next_boot"]["release"], hashsize=_hashsize(host, live, rows, section["collected"]),
+                      release=modules["next_boot"]["release"],
+                      hashsize=_hashsize(host, live, rows, section["collected"]),
                       **_of_kube_proxy(kube_proxy, kubelet_version, section["cpus"]))
     keys = Keys(host, setting)
     section["collected"]["sysctl_d"] = keys.status
     section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == ABSENT else None
-    section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT], hashsize=setting.hashsize,
-                   kube_proxy=setting.described, rp_filter=_rp_filter(host) if live else None)
-    section["timeouts"] = {row["key"]: row["now"] for row in keys.rows if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
+    section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
+                   hashsize=setting.hashsize, kube_proxy=setting.described,
+                   rp_filter=_rp_filter(host) if live else None)
+    section["timeouts"] = {row["key"]: row["now"] for row in keys.rows
+                           if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)
     section["growth"] = growth(host) if node["place"] == LIVE and section["max"] is not None else None
     return section
@@ -75,8 +80,10 @@ def _fill_table(host, live, section, bundle):
     counters = read_counters(host) if live and (bundle or table["max"] is not None) else (ABSENT, {})
     slab, entry = entry_bytes(host) if live and table["max"] is not None else (ABSENT, None)
     section["collected"].update(table=table.pop("status"), counters=counters[0], slab=slab)
-    section.update(table, counters=counters[1], lost=lost(host, counters[1]), used_percent=percent(table["count"], table["max"]),
-                   max_per_bucket=round(float(table["max"]) / table["buckets"], 2) if table["max"] is not None and table["buckets"] else None)
+    section.update(table, counters=counters[1], lost=lost(host, counters[1]),
+                   used_percent=percent(table["count"], table["max"]),
+                   max_per_bucket=round(float(table["max"]) / table["buckets"], 2)
+                   if table["max"] is not None and table["buckets"] else None)
     section.update(memory_of(table, entry, section["memory_bytes"]))
 
 
@@ -90,7 +97,8 @@ def _fill_asked(host, live, section, asked, rows, bundle):
         section["rates"] = watched(host, asked["window_seconds"], section["counters"])
     if asked["top"]:
         from .top import consumers
-        section["collected"]["consumers"], section["consumers"] = consumers(host, rows[_NETLINK]["state"] in ("loaded", "builtin"))
+        section["collected"]["consumers"], section["consumers"] = consumers(
+            host, rows[_NETLINK]["state"] in ("loaded", "builtin"))
     lost_now = section["lost"]
     if asked["kernel_log"] or bundle or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
         from .log import table_full_lines
@@ -111,14 +119,15 @@ def _of_kube_proxy(section, kubelet_version, cpus):
     limit = proxy.limit_wish(versions, cpus, settings, by)
     numbers = {key.proxy_field: proxy.number_wish(versions, settings.get(key.proxy_field, key.proxy_default), by)
                for key in KEYS if key.proxy_field not in (None, "maxPerCore")} if settings is not None else {}
-    described = {"versions": versions, "by": by, "max_per_core": (settings or {}).get("maxPerCore"), "min": (settings or {}).get("min"),
-                 "settings_known": settings is not None, "writes": limit.rule, "value": limit.value, "capped": limit.capped}
+    described = {"versions": versions, "by": by, "max_per_core": (settings or {}).get("maxPerCore"),
+                 "min": (settings or {}).get("min"), "settings_known": settings is not None, "writes": limit.rule,
+                 "value": limit.value, "capped": limit.capped}
     return {"limit": limit, "numbers": numbers, "by": by, "forwards": section["mode"] == "ipvs", "described": described}
 
 
 def _hashsize(host, live, rows, collected):
-    """The size of now, and what modprobe.d or the kernel's command line says of it for the next load; an option in modprobe.d means nothing
-    to code that is built in."""
+    """The size of now, and what modprobe.d or the kernel's command line says of it for the next load; an option in
+    modprobe.d means nothing to code that is built in."""
     now = number(host.read_text(HASHSIZE).text) if live else None
     option, where, collected["module_options"] = None, None, ABSENT
     if (rows["nf_conntrack"] or {}).get("at_boot") != "builtin":
@@ -131,12 +140,15 @@ def _hashsize(host, live, rows, collected):
     for name, value in parse_kernel_cmdline(host.read_text("/proc/cmdline").text) if live else ():
         if name == "nf_conntrack.hashsize" and re.match(r"[0-9]{1,9}\Z", value or ""):
             option, where = int(value), "/proc/cmdline"
-    return {"now": now if isinstance(now, int) else None, "option": option or None, "option_by": where if option else None}
+    return {"now": now if isinstance(now, int) else None, "option": option or None,
+            "option_by": where if option else None}
 
 
 def _rp_filter(host):
-    """The filter on the interface of the default route, which is the stricter one of its own and that of all (Documentation ip-sysctl)."""
-    # The kernel lists routes to the same network by their metrics, the lowest first (net/ipv4/fib_trie.c fib_find_alias()).
+    """The filter on the interface of the default route, which is the stricter one of its own and that of all
+    (Documentation ip-sysctl)."""
+    # The kernel lists routes to the same network by their metrics, the lowest first (net/ipv4/fib_trie.c
+    # fib_find_alias()).
     routes = parse_proc_net_route(host.read_text("/proc/net/route").text)
     name = next((route.interface for route in routes if route.network is None), None)
     every = read_key(host, "net/ipv4/conf/all/rp_filter")[1]

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every sysctl of connections and bridges: now, at boot, and after kube-proxy has started. PRIVATE to the collection."""
+"""Every sysctl of connections and bridges: now, at boot, and after kube-proxy has started. PRIVATE to the
+collection."""
 
 from ..._conntrack import fate, kube_proxy as proxy
 from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
@@ -18,8 +19,9 @@ _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
 class Setting:
-    """What the fates of the keys rest on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`, `memory_bytes`, `release`,
-    `hashsize` and, of kube-proxy, `limit` (a Wish), `numbers` ({field: Wish}), `by` and `forwards` (whether it turns on forwarding)."""
+    """What the fates of the keys rest on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`,
+    `memory_bytes`, `release`, `hashsize` and, of kube-proxy, `limit` (a Wish), `numbers` ({field: Wish}), `by` and
+    `forwards` (whether it turns on forwarding)."""
 
     def __init__(self, **fields):
         for name, value in fields.items():
@@ -27,7 +29,8 @@ class Setting:
 
 
 class Keys:
-    """`rows` of all keys, `missing` ones, `status` and `unread` of sysctl.d, and `fresh_limit`, the limit of a table that is made now."""
+    """`rows` of all keys, `missing` ones, `status` and `unread` of sysctl.d, and `fresh_limit`, the limit of a table
+    that is made now."""
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting
@@ -49,23 +52,28 @@ class Keys:
         boot = fate.at_boot(key.key, early, counts, self._default(key, now), self._rivals)
         final = self._final(key, boot)
         row = {
-            "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by, "after_kube_proxy": final.value,
-            "owner": final.by, "survives": fate.survives(now, final), "assigned": fate.number(assignment.value) if assignment else None,
-            "assigned_by": assignment.where if assignment else None, "overruled": fate.overruled(assignment, key.key, final),
-            "late": assignment is not None and (None if early is None else not early), "kube_proxy_decides": final is not boot,
-            "missing": self._setting.live and status == ABSENT and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
+            "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by,
+            "after_kube_proxy": final.value, "owner": final.by, "survives": fate.survives(now, final),
+            "assigned": fate.number(assignment.value) if assignment else None, "assigned_by": assignment.where
+            if assignment else None, "overruled": fate.overruled(assignment, key.key, final),
+            "late": assignment is not None and (None if early is None else not early),
+            "kube_proxy_decides": final is not boot, "missing": self._setting.live and status == ABSENT
+            and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
         }
         self.rows.append(row)
         if row["missing"]:
-            self.missing.append({"key": row["key"], "module": key.module, "reason": "%s is not in the kernel" % key.module})
+            self.missing.append({"key": row["key"], "module": key.module,
+                                 "reason": "%s is not in the kernel" % key.module})
 
     def _default(self, key, now):
         """What the kernel, with the options of its modules, gives a key."""
         option, where = self._setting.hashsize["option"], self._setting.hashsize["option_by"]
         if key.key == MAX:
-            return fate.Stage(rounded_buckets(option) * PER_HASHSIZE, "%s (8 x hashsize)" % where) if option else fate.Stage(self._limit(now), None)
+            return fate.Stage(rounded_buckets(option) * PER_HASHSIZE,
+                              "%s (8 x hashsize)" % where) if option else fate.Stage(self._limit(now), None)
         if key.key == BUCKETS:
-            return fate.Stage(rounded_buckets(option), where) if option else fate.Stage(default_buckets(self._limit(None), self._setting.release), None)
+            return (fate.Stage(rounded_buckets(option), where)
+                    if option else fate.Stage(default_buckets(self._limit(None), self._setting.release), None))
         return fate.Stage(key.default, None)
 
     def _limit(self, now):
@@ -81,7 +89,8 @@ class Keys:
             return fate.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
         if setting.forwards and key.key == FORWARD or setting.by == "k3s" and key.key in (FORWARD, BRIDGE):
             return fate.Stage(1, setting.by)
-        return fate.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by, "conntrack.%s" % key.proxy_field)
+        return fate.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by,
+                                     "conntrack.%s" % key.proxy_field)
 
     def _reason(self, key, early, assignment, boot, final):
         if assignment is not None and self._boot.masked:

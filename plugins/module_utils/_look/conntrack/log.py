@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel's log says about a full table. PRIVATE to the collection.
 
-The line is rate limited (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a ring, so that none proves nothing.
-Kernels that name the network namespace in it (seen with 6.18) log the full tables of pods too, which are not that of the node.
+The line is rate limited (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a ring, so that none
+proves nothing. Kernels that name the network namespace in it (seen with 6.18) log the full tables of pods too, which
+are not that of the node.
 """
 
 import re

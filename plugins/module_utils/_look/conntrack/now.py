@@ -13,8 +13,8 @@ from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.proc.nf_conntrack_stat import parse_nf_conntrack_stat
 
-# insert_failed and drop count a clash and a chain that is too long both (nf_conntrack_core.c nf_ct_resolve_clash()); what drop has more
-# than that found no room, or its protocol wanted it dropped.
+# insert_failed and drop count a clash and a chain that is too long both (nf_conntrack_core.c nf_ct_resolve_clash());
+# what drop has more than that found no room, or its protocol wanted it dropped.
 COUNTERS = ("drop", "early_drop", "insert_failed", "chainlength", "clashres", "invalid", "search_restart", "icmp_error")
 # Packets that got no entry.
 LOSSES = ("drop", "insert_failed")
@@ -34,7 +34,8 @@ def read_key(host, key):
 
 def read_table(host):
     """`{"status", "max", "count", "buckets"}`; None for what cannot be read."""
-    (status, most), (_count_status, count), (_buckets_status, buckets) = (read_key(host, key) for key in (MAX, COUNT, BUCKETS))
+    (status, most), (_count_status, count), (_buckets_status,
+                                             buckets) = (read_key(host, key) for key in (MAX, COUNT, BUCKETS))
     # An unsigned number of the kernel, which it prints as one with a sign.
     most = most + (1 << 32) if isinstance(most, int) and most < 0 else most
     return {"status": status, "max": _int(most), "count": _int(count), "buckets": _int(buckets)}
@@ -65,26 +66,28 @@ def first_counters(host):
 
 
 def growth(host):
-    """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel does not tell. A sum since the boot says nothing
-    of today, and a processor that was taken out takes its counters along."""
+    """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel does not tell. A sum since
+    the boot says nothing of today, and a processor that was taken out takes its counters along."""
     started, before = first_counters(host)
     after = read_counters(host)[1]
     if any(name not in counters for counters in (before, after) for name in LOSSES):
         return None
-    return dict(((name, max(0, after[name] - before[name])) for name in LOSSES), seconds=round(time.monotonic() - started, 1))
+    return dict(((name, max(0, after[name] - before[name])) for name in LOSSES),
+                seconds=round(time.monotonic() - started, 1))
 
 
 def lost(host, counters, since_boot=False):
-    """`{"dropped", "evicted", "since", "since_uptime_seconds"}` for want of room, since the boot or, unless `since_boot`, since the limit
-    was raised on this boot; None where the counters do not tell."""
+    """`{"dropped", "evicted", "since", "since_uptime_seconds"}` for want of room, since the boot or, unless
+    `since_boot`, since the limit was raised on this boot; None where the counters do not tell."""
     if "drop" not in counters or "early_drop" not in counters:
         return None
     now = {"dropped": max(0, counters["drop"] - counters.get("insert_failed", 0)), "evicted": counters["early_drop"]}
     before = _recorded(host) if any(now.values()) and not since_boot else None
     if before is None:
         return dict(now, since="boot", since_uptime_seconds=0)
-    return {"dropped": max(0, now["dropped"] - before["dropped"]), "evicted": max(0, now["evicted"] - before["evicted"]),
-            "since": "the limit was raised", "since_uptime_seconds": before["uptime_seconds"]}
+    return {"dropped": max(0, now["dropped"] - before["dropped"]),
+            "evicted": max(0, now["evicted"] - before["evicted"]), "since": "the limit was raised",
+            "since_uptime_seconds": before["uptime_seconds"]}
 
 
 def _recorded(host):
@@ -92,14 +95,16 @@ def _recorded(host):
     text = host.read_text(RECORD, _RECORD_LIMIT)
     try:
         before = json.loads(text.text)["lost"] if text.ok else None
-        same = before is not None and before["boot_id"] == host.read_text("/proc/sys/kernel/random/boot_id").text.strip()
+        same = (before is not None
+                and before["boot_id"] == host.read_text("/proc/sys/kernel/random/boot_id").text.strip())
         return {name: int(before[name]) for name in ("dropped", "evicted", "uptime_seconds")} if same else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 def entry_bytes(host):
-    """(status, size of an entry by the slab allocator): its own directory, else the list, which takes longer and is root's."""
+    """(status, size of an entry by the slab allocator): its own directory, else the list, which takes longer and is
+    root's."""
     text = host.read_text("/sys/kernel/slab/nf_conntrack/slab_size")
     if text.ok and _int(number(text.text)):
         return OK, number(text.text)

@@ -3,15 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Default routes that the kernel has from router advertisements. PRIVATE to the collection.
 
-A node that forwards IPv6 takes no advertisements unless accept_ra is 2 (Linux Documentation/networking/ip-sysctl.rst), so such a route
-is gone when its lifetime ends. Flags: include/uapi/linux/ipv6_route.h.
+A node that forwards IPv6 takes no advertisements unless accept_ra is 2 (Linux Documentation/networking/ip-sysctl.rst),
+so such a route is gone when its lifetime ends. Flags: include/uapi/linux/ipv6_route.h.
 """
 
 from .now import read_key
 
 ROUTES = "/proc/net/ipv6_route"
 _RTF_DEFAULT, _RTF_ADDRCONF = 0x00010000, 0x00040000
-# Fields of a line: net/ipv6/route.c rt6_route_seq_show() (destination, its length, source, its length, gateway, metric, two counters, flags, device).
+# Fields of a line: net/ipv6/route.c rt6_route_seq_show() (destination, its length, source, its length, gateway, metric,
+# two counters, flags, device).
 _FLAGS, _DEVICE = 8, 9
 
 

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What systemd-sysctl sets at boot. PRIVATE to the collection.
 
-Files of all directories in the order of their base names, the last assignment of a key wins. A pattern counts only for keys that no line
-names outright, also not one that is only `-key`, and a line that says again what an earlier one said stays in the earlier one's place
-(systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a link in sysctl.d leads to it, and with other inits (procps sysctl --system).
+Files of all directories in the order of their base names, the last assignment of a key wins. A pattern counts only for
+keys that no line names outright, also not one that is only `-key`, and a line that says again what an earlier one said
+stays in the earlier one's place (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a link in sysctl.d leads
+to it, and with other inits (procps sysctl --system).
 """
 
 from collections import OrderedDict
@@ -19,7 +20,8 @@ from ..conf_dirs import effective_files, is_masked
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
-# A node has some fifty files with some kilobytes. What lies behind these limits may have the last word, and is not read.
+# A node has some fifty files with some kilobytes. What lies behind these limits may have the last word, and is not
+# read.
 FILES_LIMIT = 10000
 CHARACTERS_LIMIT = 4 * 1024 * 1024
 _LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)
@@ -27,11 +29,13 @@ _LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIM
 
 def values_of(host, path):
     """{key: value} of one file, patterns and lines without a value left out."""
-    return OrderedDict((row.key, row.value) for row in parse_sysctl_conf(host.read_text(path).text) if row.value and not is_pattern(row.key))
+    return OrderedDict((row.key, row.value) for row in parse_sysctl_conf(host.read_text(path).text)
+                       if row.value and not is_pattern(row.key))
 
 
 class SysctlBoot:
-    """`status` as of effective_files, or of a file that could not be read; `masked`: whether nobody reads them at boot."""
+    """`status` as of effective_files, or of a file that could not be read; `masked`: whether nobody reads them at
+    boot."""
 
     def __init__(self, host, loader):
         self.status, paths = effective_files(host, "sysctl.d")
@@ -64,6 +68,7 @@ class SysctlBoot:
         held = self._held.get(key)
         if held is None:
             # To write nothing changes no number: what an earlier pattern set stays.
-            fitting = [each for pattern, each in self._held.items() if each.value and is_pattern(pattern) and fits(pattern, key)]
+            fitting = [each for pattern, each in self._held.items()
+                       if each.value and is_pattern(pattern) and fits(pattern, key)]
             held = fitting[-1] if fitting else None
         return held if held is not None and held.value else None

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who sets sysctls after sysctl.d has been read: ufw, docker and tuned. PRIVATE to the collection.
 
-ufw applies the files that IPT_SYSCTL of /etc/default/ufw names behind its rules, where ENABLED is yes (ufw src/ufw-init-functions
-ufw_start()); its rules load nf_conntrack. dockerd turns forwarding on unless it is told not to (moby libnetwork/drivers/bridge).
+ufw applies the files that IPT_SYSCTL of /etc/default/ufw names behind its rules, where ENABLED is yes (ufw
+src/ufw-init-functions ufw_start()); its rules load nf_conntrack. dockerd turns forwarding on unless it is told not to
+(moby libnetwork/drivers/bridge).
 """
 
 import re
@@ -44,7 +45,8 @@ def _ufw(host):
     for path in parse_assignments(host.read_text("/etc/default/ufw").text).get("IPT_SYSCTL", "").split():
         for row in parse_sysctl_conf(host.read_text(path).text) if path[0] == "/" else ():
             if row.value is not None:
-                writes.append(Write(row.key, "ufw (%s:%d)" % (path, row.line), _always(number(row.value)), row.key.startswith(_OF_RULES)))
+                writes.append(Write(row.key, "ufw (%s:%d)" % (path, row.line), _always(number(row.value)),
+                                    row.key.startswith(_OF_RULES)))
     return writes
 
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What tuned sets at its start. PRIVATE to the collection.
 
-Its profile with those it includes, and then, unless reapply_sysctl is off, what /run/sysctl.d, /etc/sysctl.d and /etc/sysctl.conf say once
-more, but nothing of the directories below /usr (tuned/plugins/plugin_sysctl.py, tuned/profiles/loader.py and locator.py).
+Its profile with those it includes, and then, unless reapply_sysctl is off, what /run/sysctl.d, /etc/sysctl.d and
+/etc/sysctl.conf say once more, but nothing of the directories below /usr (tuned/plugins/plugin_sysctl.py,
+tuned/profiles/loader.py and locator.py).
 """
 
 from ..._conntrack.fate import Write, number
@@ -24,15 +25,19 @@ def tuned_writes(host):
     settings, seen = {}, []
     for name in host.read_text(_ACTIVE).text.split()[:_PROFILES_LIMIT]:
         _take(host, name, seen, settings)
-    writes = [Write(key, "tuned (%s:%d)" % (path, line), _modified(value), False) for key, (value, path, line) in sorted(settings.items())]
-    if not writes or parse_assignments(host.read_text("/etc/tuned/tuned-main.conf").text).get("reapply_sysctl", "1").lower() in _OFF:
+    writes = [Write(key, "tuned (%s:%d)" % (path, line), _modified(value), False)
+              for key, (value, path, line) in sorted(settings.items())]
+    if not writes or parse_assignments(host.read_text("/etc/tuned/tuned-main.conf").text).get("reapply_sysctl",
+                                                                                              "1").lower() in _OFF:
         return writes
     return writes + [Write(row.key, "tuned (%s:%d)" % (path, row.line), _modified(row.value), False)
-                     for path in _reapplied(host) for row in parse_sysctl_conf(host.read_text(path).text) if row.value is not None]
+                     for path in _reapplied(host) for row in parse_sysctl_conf(host.read_text(path).text)
+                     if row.value is not None]
 
 
 def _take(host, name, seen, settings):
-    """Settings of what a profile includes, then its own; one that includes its own name means the file of that name it hides."""
+    """Settings of what a profile includes, then its own; one that includes its own name means the file of that name it
+    hides."""
     places = ("%s/%s/tuned.conf" % (folder, name.rpartition("/")[2]) for folder in _FOLDERS)
     path = next((place for place in places if place not in seen and host.is_file(place)), None)
     if path is None or len(seen) >= _PROFILES_LIMIT:

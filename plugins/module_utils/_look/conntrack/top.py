@@ -20,7 +20,8 @@ _MARKS = ((b"[UNREPLIED]", "UNREPLIED"), (b"[ASSURED]", "ASSURED"))
 
 
 def consumers(host, loaded):
-    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded` is whether the kernel has what the program needs."""
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded` is whether the kernel has what the
+    program needs."""
     if not loaded:
         return ABSENT, None
     counts, rest = {}, [b""]

@@ -22,4 +22,5 @@ def watched(host, seconds, before):
     after = read_counters(host)[1]
     window = time.monotonic() - started
     return {"window_seconds": round(window, 1), "highest_count": highest,
-            "per_second": {name: round((after[name] - before[name]) / window, 3) for name in sorted(after) if name in before}}
+            "per_second": {name: round((after[name] - before[name]) / window, 3) for name in sorted(after)
+                           if name in before}}

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hooks of one file in one row, as findings speak of them: a script that flushes has thirty commands. PRIVATE to the collection."""
+"""The hooks of one file in one row, as findings speak of them: a script that flushes has thirty commands. PRIVATE to
+the collection."""
 
 from ..._script import aftermath
 from ..._script.sequence import PROGRAMS
@@ -12,22 +13,26 @@ LINES_LIMIT = 5
 WRITTEN_LIMIT = 20
 # Who runs what at boot, besides units.
 _STARTERS = {
-    "rc_local": ("rc-local.service",), "cloud_init": ("cloud-init.service", "cloud-init-network.service"), "ifupdown": ("networking.service",)}
+    "rc_local": ("rc-local.service",), "cloud_init": ("cloud-init.service", "cloud-init-network.service"),
+    "ifupdown": ("networking.service",)}
 
 
 def by_file(rows, units):
-    """[row] of `rows`, in their order: those of one file are one, where they run for the same unit and are live, or not, alike."""
+    """[row] of `rows`, in their order: those of one file are one, where they run for the same unit and are live, or
+    not, alike."""
     groups, order = {}, []
     for row in rows:
         early = _before_kubelet(row, units) if BOOT in row["triggers"] else None
         # What a boot does before kubelet starts harms nobody, and whether a unit does is said of that unit.
         harmless = {BOOT} if early or units.known(row["unit"] or "") else set()
         automatic = bool(set(ITSELF).intersection(row["triggers"]) - harmless)
-        key = (row["path"], row["unit"], row["live"], automatic, BY_HAND in row["triggers"], row["confidence"] == "possible", row["purpose"])
+        key = (row["path"], row["unit"], row["live"], automatic, BY_HAND in row["triggers"],
+               row["confidence"] == "possible", row["purpose"])
         if key not in groups:
             order.append(key)
         groups.setdefault(key, []).append((row, early))
-    return [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3]) for key in order]
+    return [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3])
+            for key in order]
 
 
 def _together(rows, early, automatic):
@@ -37,10 +42,11 @@ def _together(rows, early, automatic):
     saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
     restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]
     return {
-        "subject": first["path"], "path": first["path"], "line": first["line"], "lines": [row["line"] for row in rows[:LINES_LIMIT]],
-        "command": first["command"], "commands": len(rows), "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables,
-        "comes_back": back, "saved": aftermath.saved(saved_to),
-        "rebuilt": aftermath.rebuilt(tables, restarted), "lost": aftermath.lost(tables, restarted),
+        "subject": first["path"], "path": first["path"], "line": first["line"],
+        "lines": [row["line"] for row in rows[:LINES_LIMIT]], "command": first["command"], "commands": len(rows),
+        "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
+        "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted),
+        "lost": aftermath.lost(tables, restarted),
         "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
         "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
@@ -52,16 +58,19 @@ def _together(rows, early, automatic):
 def _before_kubelet(row, units):
     """Whether every kubelet of this tree starts only after it; None where there is none."""
     from ..units.order import ordered_before
-    starters = [name for name in ((row["unit"],) if row["unit"] else _STARTERS.get(row["kind"], ())) if units.known(name)]
+    starters = [name for name in ((row["unit"],) if row["unit"] else _STARTERS.get(row["kind"], ()))
+                if units.known(name)]
     kubelets = [name for name in KUBELETS if units.known(name)]
     if not kubelets:
         return None
-    return bool(starters) and all(ordered_before(units.all, name, kubelet) for name in starters[:1] for kubelet in kubelets)
+    return bool(starters) and all(ordered_before(units.all, name, kubelet) for name in starters[:1]
+                                  for kubelet in kubelets)
 
 
 def written(rows):
     """[row] for scripts that write harmful settings into modprobe.d or sysctl.d."""
     found = [row for row in rows if row["sort"] == SETTINGS]
     keys = ("path", "line", "command", "file", "triggers", "through", "live", "live_because")
-    return [dict(((key, row[key]) for key in keys), settings=row["tables"][:LINES_LIMIT], setting_count=len(row["tables"]),
-                 by_hand=BY_HAND in row["triggers"], subject=row["path"]) for row in found[:WRITTEN_LIMIT]]
+    return [dict(((key, row[key]) for key in keys), settings=row["tables"][:LINES_LIMIT],
+                 setting_count=len(row["tables"]), by_hand=BY_HAND in row["triggers"], subject=row["path"])
+            for row in found[:WRITTEN_LIMIT]]

@@ -49,6 +49,7 @@ def _without_examples(section):
 
 
 def _with_short_rows(section):
-    section["hooks"] = [dict(row, command=row["command"][:120], through=row["through"][:1], live_because=row["live_because"][:80])
-                        for row in section["hooks"]]
-    section["files"] = [dict(row, command=row["command"][:120], live_because=row["live_because"][:80]) for row in section["files"]]
+    section["hooks"] = [dict(row, command=row["command"][:120], through=row["through"][:1],
+                             live_because=row["live_because"][:80]) for row in section["hooks"]]
+    section["files"] = [dict(row, command=row["command"][:120], live_because=row["live_because"][:80])
+                        for row in section["files"]]

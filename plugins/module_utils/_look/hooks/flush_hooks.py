@@ -28,13 +28,16 @@ from .units import HookUnits, distinct
 DIRECTORIES = ("/usr/local/bin", "/usr/local/sbin")
 DEPTH = 6
 # Words of the parsers -> triggers.
-_WHEN = {"boot": BOOT, FIRST_BOOT: BOOT, "timer": TIMER, "event": EVENT, "package_upgrade": PACKAGE_UPGRADE, "start": START, "stop": STOP}
+_WHEN = {"boot": BOOT, FIRST_BOOT: BOOT, "timer": TIMER, "event": EVENT, "package_upgrade": PACKAGE_UPGRADE,
+         "start": START, "stop": STOP}
 # What init scripts are told.
 _ARGUMENTS = {"boot": "start"}
 # A file that nobody may execute and that does not say who reads it is a script by one of these endings.
 _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
-_DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg", ".log", ".csv")
-# Unit files of a node are some hundred KiB together; of a tree that has more they are read again when they are asked for again.
+_DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg",
+              ".log", ".csv")
+# Unit files of a node are some hundred KiB together; of a tree that has more they are read again when they are asked
+# for again.
 _KEPT_LIMIT = 8 * 1024 * 1024
 _WORST = (DENIED, UNPARSED, TIMEOUT, OK, UNCOLLECTED, ABSENT)
 
@@ -77,7 +80,8 @@ class _Look:
 
     @contextlib.contextmanager
     def _reading(self, source):
-        """What cannot be seen in the block is missed of `source`: a file of it, a script that is started there, a folder on the way."""
+        """What cannot be seen in the block is missed of `source`: a file of it, a script that is started there, a
+        folder on the way."""
         with self.host.noting() as notes:
             yield
         if notes:
@@ -90,7 +94,8 @@ class _Look:
         self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
         with self._reading("directories"):
             by_hand = self._in_directories()
-        self._scripts.know(posixpath.basename(found.path) for found in by_hand if posixpath.dirname(found.path) in BINARY_DIRECTORIES)
+        self._scripts.know(posixpath.basename(found.path) for found in by_hand
+                           if posixpath.dirname(found.path) in BINARY_DIRECTORIES)
         with self._reading("systemd"):
             if self._scripts.names:
                 self._trace_units(done)
@@ -106,7 +111,8 @@ class _Look:
                 self._tracer.finish()
 
     def _trace_units(self, done):
-        """Follow the units that a file with something of interest speaks of, besides those that are done; returns all of these."""
+        """Follow the units that a file with something of interest speaks of, besides those that are done; returns all
+        of these."""
         names = [name for name in self.units.names_at(self._unit_paths()) if name not in done]
         if names or not done:
             self.units.ask_active(names)
@@ -116,7 +122,8 @@ class _Look:
         return tuple(done) + tuple(names)
 
     def _unit_paths(self):
-        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file, so each text is judged once."""
+        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file, so each text is
+        judged once."""
         size = [0]
 
         def is_kept(data):
@@ -151,18 +158,21 @@ class _Look:
         for path in place.files:
             real = self.host.tree_path(path)
             if real and real not in place.files[:place.files.index(path)]:
-                status, hit = self._walk.read(real, None if place.whole else self._scripts.is_wanted, packed=place.whole)
+                status, hit = self._walk.read(real, None if place.whole else self._scripts.is_wanted,
+                                              packed=place.whole)
                 self._note(place.source, status)
                 found += [hit] if hit and self._walk.whole(hit) else []
         for folder in distinct(self.host, place.folders):
             if place.kind == "init":
-                found += [each for each in self._below(place.source, folder, place.depth, bool) if self._is_started(each)]
+                found += [each for each in self._below(place.source, folder, place.depth, bool)
+                          if self._is_started(each)]
             else:
                 found += self._below(place.source, folder, place.depth)
         return found
 
     def _is_started(self, found):
-        """Whether a script of init.d is worth parsing. Nobody starts one that has a unit; who calls it by its path is looked at for that."""
+        """Whether a script of init.d is worth parsing. Nobody starts one that has a unit; who calls it by its path is
+        looked at for that."""
         if has_unit(self, found.path):
             return self._scripts.names_a_hit(found.data)
         return self._scripts.is_wanted(found.data)
@@ -195,20 +205,23 @@ class _Look:
             arguments = (_ARGUMENTS.get(command.when, command.when),) if place.kind == "init" else None
             acts = services.known_program(found.path)
             if acts is None:
-                tracer.shell(way, path, command.text, lambda line, command=command: line_in_file(command, line), arguments)
+                tracer.shell(way, path, command.text, lambda line, command=command: line_in_file(command, line),
+                             arguments)
             else:
                 tracer.acts(way, path, 1, acts(arguments[0] if arguments else "", tracer.read))
 
     def _unit_of(self, place, path):
         """systemd makes a unit of a script in init.d, unless there is one of that name (man systemd-sysv-generator)."""
-        return unit_of_script(path) if place.kind == "init" and "/init.d/" in path and not has_unit(self, path) else None
+        return (unit_of_script(path)
+                if place.kind == "init" and "/init.d/" in path and not has_unit(self, path) else None)
 
     def _trace_by_hand(self, found):
         tracer, script = self._tracing(), self._scripts.of(found.path)
         if script is None or (script.path in tracer.reached and self._rows.may_run(script.path)):
             return
         if _is_script(found):
-            way = Way("script", (BY_HAND,), None, "no unit, timer, cron job or hook runs it; a person or a program from outside may", None, (), ())
+            way = Way("script", (BY_HAND,), None,
+                      "no unit, timer, cron job or hook runs it; a person or a program from outside may", None, (), ())
             # Of a script that something runs, what it never calls is left over.
             uses = script.path in tracer.reached
             tracer.script(way, script)
@@ -232,16 +245,18 @@ class _Look:
             self._note(source, status_of_notes(notes))
         skipped, skipped_count = unread_rows(self.host, self._unread)
         if self.node["place"] == "bundle":
-            self._collected.update((source, UNCOLLECTED) for source, status in self._collected.items() if status == ABSENT)
+            self._collected.update((source, UNCOLLECTED) for source, status in self._collected.items()
+                                   if status == ABSENT)
         if self._tracer and (self._tracer.cut or self._rows.full):
             self._note("directories", TIMEOUT)
         return {
             "schema": 1, "collected": self._collected, "hooks": rows, "hook_count": len(rows), "hooks_left_out": 0,
-            "files": files, "file_count": len(files), "saved_rule_sets": saved,
-            "written": hooks_files.written(every), "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting,
-            "firewalld": firewalld, "ufw": ufw, "scanned": {
-                "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks), "skipped": skipped,
-                "skipped_count": skipped_count, "other_languages": sorted(self._scripts.other_languages)[:10]},
+            "files": files, "file_count": len(files), "saved_rule_sets": saved, "written": hooks_files.written(every),
+            "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting, "firewalld": firewalld,
+            "ufw": ufw, "scanned": {
+                "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks),
+                "skipped": skipped, "skipped_count": skipped_count,
+                "other_languages": sorted(self._scripts.other_languages)[:10]},
         }
 
     def _firewalld(self):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the node runs what stands in a file: (True, False or None, why). PRIVATE to the collection.
 
-Who reads a place passes over some files of it without a word: cron over names with a dot, everybody over scripts that are not
-executable. None is said where nobody can tell.
+Who reads a place passes over some files of it without a word: cron over names with a dot, everybody over scripts that
+are not executable. None is said where nobody can tell.
 """
 
 import re
@@ -20,7 +20,8 @@ _LEFT_OVER = re.compile(r"(?:\.|#.*#\Z|.*(?:~|,|,v|\.(?:rpmsave|rpmorig|rpmnew|s
 # NetworkManager src/nm-dispatcher/nm-dispatcher.c check_filename().
 _NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
 _EXECUTABLE = 0o111
-_DAEMONS = {"cron": ("cron", "crond", "cronie", "dcron"), "NetworkManager": ("NetworkManager",), "networkd-dispatcher": ("networkd-dispatcher",)}
+_DAEMONS = {"cron": ("cron", "crond", "cronie", "dcron"), "NetworkManager": ("NetworkManager",),
+            "networkd-dispatcher": ("networkd-dispatcher",)}
 _SEMAPHORES = "/var/lib/cloud/instance/sem/"
 
 
@@ -111,7 +112,8 @@ def network_manager(look, path, mode, _when):
 
 
 def networkd_dispatcher(look, _path, mode, _when):
-    return _daemon(look, "networkd-dispatcher") if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher passes over it")
+    return (_daemon(look, "networkd-dispatcher")
+            if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher passes over it"))
 
 
 def interfaces_file(look, _path, _mode, _when):
@@ -160,7 +162,8 @@ def unit_of_script(path):
 
 
 def has_unit(look, path):
-    """Whether there is a unit of that name, be it a mask: then systemd makes none (enumerate_sysv()), and its links start the unit."""
+    """Whether there is a unit of that name, be it a mask: then systemd makes none (enumerate_sysv()), and its links
+    start the unit."""
     return "/init.d/" in path and look.units.known(unit_of_script(path))
 
 
@@ -207,7 +210,8 @@ def dhclient_script(look, path, _mode, _when):
     reason = _passed_over(look, path, "dhclient-script")
     if reason:
         return False, reason
-    return (True, "dhclient reads it in for each lease") if look.host.find_binary("dhclient") else (False, "dhclient is not installed")
+    return ((True, "dhclient reads it in for each lease")
+            if look.host.find_binary("dhclient") else (False, "dhclient is not installed"))
 
 
 def dnf(look, path, _mode, _when):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units that change all rules at their start: whether kubelet waits for them, and whether they are still to start. PRIVATE to the collection."""
+"""Units that change all rules at their start: whether kubelet waits for them, and whether they are still to start.
+PRIVATE to the collection."""
 
 from .rows import BOOT, START
 from .units import KUBELETS
@@ -10,8 +11,10 @@ _NOT_YET = ("inactive", "failed")
 
 
 def _starting(rows, units):
-    """Names of the units that flush when they start; what systemd makes of a script in init.d has no file to speak of."""
-    return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]} if name and units.known(name))
+    """Names of the units that flush when they start; what systemd makes of a script in init.d has no file to speak
+    of."""
+    return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]}
+                  if name and units.known(name))
 
 
 def unordered(rows, units):
@@ -19,7 +22,8 @@ def unordered(rows, units):
     found = []
     for name in _starting([row for row in rows if BOOT in row["triggers"] and row["live"] is not False], units):
         for kubelet in KUBELETS:
-            if name != kubelet and units.known(kubelet) and units.at_boot(kubelet) is not False and not _ordered(units, name, kubelet):
+            if (name != kubelet and units.known(kubelet) and units.at_boot(kubelet) is not False
+                    and not _ordered(units, name, kubelet)):
                 found.append({"unit": name, "path": units.unit(name).path, "before": kubelet,
                               "reason": "neither it nor a unit between them orders %s after it" % kubelet})
     return found
@@ -31,12 +35,13 @@ def _ordered(units, name, kubelet):
 
 
 def waiting(rows, units):
-    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet; `active` is None where the
-    systemd of a live node did not tell."""
+    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet;
+    `active` is None where the systemd of a live node did not tell."""
     found = []
     for name in _starting(rows, units):
         active = units.active_state(name)
         not_yet = active in _NOT_YET or active is None and units.live
         if not_yet and (units.at_boot(name) or units.activators(name)) and units.runs(name)[0]:
-            found.append({"unit": name, "path": units.unit(name).path, "state": units.all.state(name), "active": active})
+            found.append({"unit": name, "path": units.unit(name).path, "state": units.all.state(name),
+                          "active": active})
     return found

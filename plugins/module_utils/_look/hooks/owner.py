@@ -10,11 +10,14 @@ from ..._host.host import OK
 
 ADMINISTRATOR, PACKAGE, UNKNOWN = "administrator", "package", "unknown"
 _INFO = "/var/lib/dpkg/info"
-_ADMINISTRATORS = ("/usr/local/", "/opt/", "/root/", "/home/", "/srv/", "/etc/cloud/", "/var/spool/cron/", "/etc/systemd/system.control/")
+_ADMINISTRATORS = ("/usr/local/", "/opt/", "/root/", "/home/", "/srv/", "/etc/cloud/", "/var/spool/cron/",
+                   "/etc/systemd/system.control/")
 _PACKAGES = ("/usr/", "/lib/", "/lib64/", "/sbin/", "/bin/")
-# Files of the iptables package of Azure Linux and Photon (SPECS/iptables), and of firewall packages of RHEL, below /etc.
-_BY_NAME = ("/etc/systemd/scripts/iptables", "/etc/systemd/scripts/iptables.stop", "/etc/systemd/scripts/ip4save", "/etc/systemd/scripts/ip6save",
-            "/etc/sysconfig/iptables-config", "/etc/sysconfig/ip6tables-config", "/etc/firewalld/firewalld.conf", "/etc/default/ufw")
+# Files of the iptables package of Azure Linux and Photon (SPECS/iptables), and of firewall packages of RHEL, below
+# /etc.
+_BY_NAME = ("/etc/systemd/scripts/iptables", "/etc/systemd/scripts/iptables.stop", "/etc/systemd/scripts/ip4save",
+            "/etc/systemd/scripts/ip6save", "/etc/sysconfig/iptables-config", "/etc/sysconfig/ip6tables-config",
+            "/etc/firewalld/firewalld.conf", "/etc/default/ufw")
 _LISTS_LIMIT = 4 * 1024 * 1024
 
 
@@ -43,7 +46,8 @@ class Owners:
         return ADMINISTRATOR if self._status == OK or path.startswith("/etc/systemd/system/") else UNKNOWN
 
     def _read(self):
-        """What packages of dpkg bring below /etc: it is named in their lists of configuration files, all but never anywhere else."""
+        """What packages of dpkg bring below /etc: it is named in their lists of configuration files, all but never
+        anywhere else."""
         self._status, names = self._host.list_dir(_INFO)
         self._known = set()
         for name in names:

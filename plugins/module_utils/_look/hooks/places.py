@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where commands stand that a node runs by itself, besides units of systemd. PRIVATE to the collection.
 
-One row a place: which files, how commands are told from them, when they run, and who says whether they do (a function of _hook_live).
+One row a place: which files, how commands are told from them, when they run, and who says whether they do (a function
+of _hook_live).
 """
 
 import collections
@@ -53,7 +54,8 @@ def _cloud_config(marked):
         from ..._parse.commands.cloud_config import parse_cloud_config, written_files
         found = parse_cloud_config(data, marked)
         for written in written_files(data, marked):
-            # What a file that is written at the first boot runs later stands in that file as well; until then it stands here.
+            # What a file that is written at the first boot runs later stands in that file as well; until then it stands
+            # here.
             for inner in _in_written(written):
                 line = written.line + inner.line - 1 if written.exact else written.line
                 found.append(embedded.command(line, inner.text, embedded.FIRST_BOOT, inner.exact and written.exact))
@@ -82,8 +84,9 @@ def _in_written(written):
 def _unit_commands(text):
     from ..._parse.systemd.exec import split_arguments, split_commands
     from ..._parse.systemd.unit import parse_unit
-    return [embedded.command(each.line, embedded.shell_words(split_arguments(command)), embedded.FIRST_BOOT, exact=False)
-            for each in parse_unit(text.encode("utf-8", "replace")).assignments if each.section == "Service" and each.key.startswith("Exec")
+    return [embedded.command(each.line, embedded.shell_words(split_arguments(command)), embedded.FIRST_BOOT,
+                             exact=False) for each in parse_unit(text.encode("utf-8", "replace")).assignments
+            if each.section == "Service" and each.key.startswith("Exec")
             for _prefixes, command in split_commands(each.text)]
 
 
@@ -95,7 +98,8 @@ def _of_text(module, function):
 
 
 def _parsers(module):
-    """The parser of a format; most nodes have no hit in most of them, and a module's sources are compiled on each run."""
+    """The parser of a format; most nodes have no hit in most of them, and a module's sources are compiled on each
+    run."""
     if module == "udev_rules":
         from ..._parse.commands import udev_rules as found
     elif module == "logrotate_conf":
@@ -120,45 +124,60 @@ _STATES = ("carrier", "configured", "configuring", "degraded", "dormant", "no-ca
 
 PLACES = (
     Place("cron", "cron", ("/etc/crontab",), ("/etc/cron.d",), 0, _system_cron, live.cron_table),
-    Place("cron", "cron", (), ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"), 0, _user_cron, live.crontab),
+    Place("cron", "cron", (), ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"),
+          0, _user_cron, live.crontab),
     Place("cron", "cron", ("/etc/anacrontab",), (), 0, _anacron, live.anacron_table),
-    Place("cron", "cron", (), _each("/etc/cron.%s", *_PERIODS) + _each("/etc/periodic/%s", "15min", *_PERIODS), 0, _script(embedded.TIMER),
-          live.periodic_script),
-    Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _CLOUD_CFG, live.cloud_init),
-    Place("cloud_init", "cloud_init", ("/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instance/vendor-data.txt",
-                                       "/var/lib/cloud/instance/vendor-data2.txt", "/var/lib/cloud/seed/nocloud/user-data",
-                                       "/var/lib/cloud/seed/nocloud-net/user-data"), (), 0, _USER_DATA, live.cloud_init),
-    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/scripts/per-boot",), 0, _script(embedded.BOOT), live.cloud_script),
-    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/instance/boothooks",), 0, _script(embedded.BOOT), live.cloud_script),
-    Place("cloud_init", "cloud_init", (), (
-        "/var/lib/cloud/scripts/per-instance", "/var/lib/cloud/scripts/per-once", "/var/lib/cloud/scripts/vendor",
-        "/var/lib/cloud/instance/scripts"), 0, _script(embedded.FIRST_BOOT), live.cloud_script),
-    Place("network_manager", "dispatcher", (), tuple(
-        "%s/NetworkManager/dispatcher.d%s" % (top, part) for top in ("/etc", "/usr/lib") for part in ("", "/pre-up.d", "/pre-down.d", "/no-wait.d")),
-        0, _script(embedded.EVENT), live.network_manager),
-    Place("networkd_dispatcher", "dispatcher", (), tuple(
-        "%s/networkd-dispatcher/%s.d" % (top, state) for top in ("/etc", "/usr/lib") for state in _STATES), 0, _script(embedded.EVENT),
-        live.networkd_dispatcher),
-    Place("ifupdown", "ifupdown", ("/etc/network/interfaces",), ("/etc/network/interfaces.d",), 0, _of_text("interfaces_file", "parse_interfaces"),
-          live.interfaces_file),
-    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0, _script(embedded.BOOT, embedded.EVENT), live.ifupdown_script),
-    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(embedded.EVENT), live.ifupdown_script),
-    Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0, _script(embedded.EVENT), live.dhclient_script),
-    Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT), live.rc_local),
+    Place("cron", "cron", (), _each("/etc/cron.%s", *_PERIODS) + _each("/etc/periodic/%s", "15min", *_PERIODS), 0,
+          _script(embedded.TIMER), live.periodic_script),
+    Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _CLOUD_CFG,
+          live.cloud_init),
+    Place("cloud_init", "cloud_init",
+          ("/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instance/vendor-data.txt",
+           "/var/lib/cloud/instance/vendor-data2.txt", "/var/lib/cloud/seed/nocloud/user-data",
+           "/var/lib/cloud/seed/nocloud-net/user-data"), (), 0, _USER_DATA, live.cloud_init),
+    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/scripts/per-boot",), 0, _script(embedded.BOOT),
+          live.cloud_script),
+    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/instance/boothooks",), 0, _script(embedded.BOOT),
+          live.cloud_script),
+    Place("cloud_init", "cloud_init", (),
+          ("/var/lib/cloud/scripts/per-instance", "/var/lib/cloud/scripts/per-once", "/var/lib/cloud/scripts/vendor",
+           "/var/lib/cloud/instance/scripts"), 0, _script(embedded.FIRST_BOOT), live.cloud_script),
+    Place("network_manager", "dispatcher", (),
+          tuple("%s/NetworkManager/dispatcher.d%s" % (top, part) for top in ("/etc", "/usr/lib")
+                for part in ("", "/pre-up.d", "/pre-down.d", "/no-wait.d")),
+          0, _script(embedded.EVENT), live.network_manager),
+    Place("networkd_dispatcher", "dispatcher", (),
+          tuple("%s/networkd-dispatcher/%s.d" % (top, state) for top in ("/etc", "/usr/lib") for state in _STATES),
+          0, _script(embedded.EVENT), live.networkd_dispatcher),
+    Place("ifupdown", "ifupdown", ("/etc/network/interfaces",), ("/etc/network/interfaces.d",), 0,
+          _of_text("interfaces_file", "parse_interfaces"), live.interfaces_file),
+    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0,
+          _script(embedded.BOOT, embedded.EVENT), live.ifupdown_script),
+    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(embedded.EVENT),
+          live.ifupdown_script),
+    Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0,
+          _script(embedded.EVENT), live.dhclient_script),
+    Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT),
+          live.rc_local),
     Place("init", "init", (), ("/etc/local.d",), 0, _script(embedded.BOOT), live.openrc_local),
-    Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(embedded.BOOT, START, STOP), live.init_script),
+    Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(embedded.BOOT, START, STOP),
+          live.init_script),
     Place("udev", "udev", (), _each("%s/udev/rules.d", "/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"), 0,
           _of_text("udev_rules", "parse_udev_rules"), live.udev_rules),
-    Place("logrotate", "logrotate", ("/etc/logrotate.conf",), ("/etc/logrotate.d",), 0, _of_text("logrotate_conf", "parse_logrotate_conf"),
-          live.logrotate),
-    Place("package_hooks", "package_hook", ("/etc/apt/apt.conf",), ("/etc/apt/apt.conf.d",), 0, _of_text("apt_conf", "parse_apt_conf"), live.apt),
-    Place("package_hooks", "package_hook", ("/etc/dpkg/dpkg.cfg",), ("/etc/dpkg/dpkg.cfg.d",), 0, _of_text("dpkg_cfg", "parse_dpkg_cfg"), live.dpkg),
-    Place("package_hooks", "package_hook", (), (
-        "/etc/dnf/plugins/post-transaction-actions.d", "/etc/dnf/plugins/pre-transaction-actions.d", "/etc/dnf/libdnf5-plugins/actions.d",
-        "/etc/yum/post-actions"), 0, _of_text("dnf_actions", "parse_dnf_actions"), live.dnf),
-    Place("package_hooks", "package_hook", (), (
-        "/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d", "/etc/kernel/install.d",
-        "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0, _script(embedded.PACKAGE_UPGRADE), live.executable),
+    Place("logrotate", "logrotate", ("/etc/logrotate.conf",), ("/etc/logrotate.d",), 0,
+          _of_text("logrotate_conf", "parse_logrotate_conf"), live.logrotate),
+    Place("package_hooks", "package_hook", ("/etc/apt/apt.conf",), ("/etc/apt/apt.conf.d",), 0,
+          _of_text("apt_conf", "parse_apt_conf"), live.apt),
+    Place("package_hooks", "package_hook", ("/etc/dpkg/dpkg.cfg",), ("/etc/dpkg/dpkg.cfg.d",), 0,
+          _of_text("dpkg_cfg", "parse_dpkg_cfg"), live.dpkg),
+    Place("package_hooks", "package_hook", (),
+          ("/etc/dnf/plugins/post-transaction-actions.d", "/etc/dnf/plugins/pre-transaction-actions.d",
+           "/etc/dnf/libdnf5-plugins/actions.d", "/etc/yum/post-actions"), 0,
+          _of_text("dnf_actions", "parse_dnf_actions"), live.dnf),
+    Place("package_hooks", "package_hook", (),
+          ("/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d",
+           "/etc/kernel/install.d", "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0,
+          _script(embedded.PACKAGE_UPGRADE), live.executable),
 )
 SOURCES = tuple(sorted({place.source for place in PLACES}))
 

@@ -26,9 +26,9 @@ _BACK_RANK = ("no", "unknown", "replaced", "saved")
 # Data of an instance is fetched anew; a program's settings are for their owner to decide.
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
-# On which way a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it runs for, `through`
-# (`path:line` of the callers), `chain` (paths of the scripts on the way). `purpose`: TEARDOWN, LIBRARY or None. `after`: what the callers
-# do when the command is done, as of a Run.
+# On which way a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
+# runs for, `through` (`path:line` of the callers), `chain` (paths of the scripts on the way). `purpose`: TEARDOWN,
+# LIBRARY or None. `after`: what the callers do when the command is done, as of a Run.
 Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose after")
 Way.__new__.__defaults__ = (None, ())
 # It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
@@ -49,10 +49,12 @@ class Rows:
         return len(self._rows)
 
     def take(self, way, path, line, effect, kind=None, service=None):
-        """Note that `effect`, which stands at `path`, is reached on `way`. `kind` of the file, where it is another than that of the way."""
+        """Note that `effect`, which stands at `path`, is reached on `way`. `kind` of the file, where it is another than
+        that of the way."""
         saved_to, restarted, appends = told(way.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
-        effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted, appends=effect.appends or appends)
+        effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,
+                                 appends=effect.appends or appends)
         key = (path, line, effect.command, effect.sort, service)
         row = self._rows.get(key)
         if row is None:
@@ -69,7 +71,8 @@ class Rows:
         row["saved_to"], row["appends"] = row["saved_to"] or _saved_to(effect), row["appends"] or effect.appends
         row["restarted"] += [program for program in effect.restarted if program not in row["restarted"]]
         row["triggers"] = ordered(set(row["triggers"]) | set(way.triggers))
-        row["through"] = (row["through"] + [caller for caller in way.through if caller not in row["through"]])[:THROUGH_LIMIT]
+        row["through"] = (row["through"] + [caller for caller in way.through
+                                            if caller not in row["through"]])[:THROUGH_LIMIT]
         row["unit"] = row["unit"] or way.unit
         if row["kind"] in ("script", "unit") and way.kind not in ("script", "unit") and not kind:
             row["kind"] = way.kind
@@ -79,12 +82,13 @@ class Rows:
     def _row(self, way, path, line, effect, kind, service):
         owner = self._owners.of(path)
         row = {
-            "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner, "sort": effect.sort,
-            "families": list(effect.families), "tables": list(effect.tables), "chains": list(effect.chains), "comes_back": effect.comes_back,
-            "service": service, "verb": effect.verb if service else None, "unit": way.unit, "triggers": ordered(way.triggers),
-            "through": list(way.through[:THROUGH_LIMIT]), "live": way.live, "live_because": way.because, "confidence": effect.confidence,
-            "fix": _fix(kind, owner, path, way), "saved_to": _saved_to(effect), "restarted": list(effect.restarted), "appends": effect.appends,
-            "purpose": way.purpose,
+            "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner,
+            "sort": effect.sort, "families": list(effect.families), "tables": list(effect.tables),
+            "chains": list(effect.chains), "comes_back": effect.comes_back, "service": service,
+            "verb": effect.verb if service else None, "unit": way.unit, "triggers": ordered(way.triggers),
+            "through": list(way.through[:THROUGH_LIMIT]), "live": way.live, "live_because": way.because,
+            "confidence": effect.confidence, "fix": _fix(kind, owner, path, way), "saved_to": _saved_to(effect),
+            "restarted": list(effect.restarted), "appends": effect.appends, "purpose": way.purpose,
         }
         return dict(row, file=effect.file) if effect.sort == SETTINGS else row
 
@@ -94,14 +98,16 @@ class Rows:
 
     def of_unit(self, unit, phases):
         """The rows that starting, stopping or reloading a unit runs through."""
-        return [row for row in self._rows.values() if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
+        return [row for row in self._rows.values()
+                if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
 
     def units(self):
         """Names of the units that run through any of them."""
         return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS}
 
     def all(self):
-        """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked for."""
+        """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked
+        for."""
         return sorted(self._rows.values(), key=lambda row: (
             -_LIVE_RANK[row["live"]], not set(ITSELF).intersection(row["triggers"]), BY_HAND in row["triggers"],
             CONFIDENCES.index(row["confidence"]), row["path"], row["line"], row["command"]))

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts of a node: which files are worth parsing, and what those hold. PRIVATE to the collection.
 
-A file is parsed where it holds a word of the firewall, or names a script that does. Everything else is read once and put away.
+A file is parsed where it holds a word of the firewall, or names a script that does. Everything else is read once and
+put away.
 """
 
 import posixpath
@@ -18,12 +19,15 @@ _SHEBANG = re.compile(r"#![ \t]*(\S+)([^\n]*)")
 _NFT = re.compile(r"#![^\n]*\bnft\b")
 # What _script/script.py reads.
 _READ = re.compile(
-    r"(?:(?:r?ba|da|a|[mlp]?d?k|z)?sh(?:93)?|busybox|openrc-run|runscript|init-d-script|with-contenv|nft|(?:python|perl|ruby)[\d.]*)\Z")
-# Paths that a file names. What lies in these is no script: the kernel's own, devices, what a run leaves behind, and the lists of apt.
-# The slash comes first, so that a search goes from one to the next.
-_PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-]+){1,7}")
+    r"(?:(?:r?ba|da|a|[mlp]?d?k|z)?sh(?:93)?|busybox|openrc-run|runscript|init-d-script|with-contenv|nft|(?:python|"
+    r"perl|ruby)[\d.]*)\Z")
+# Paths that a file names. What lies in these is no script: the kernel's own, devices, what a run leaves behind, and the
+# lists of apt. The slash comes first, so that a search goes from one to the next.
+_PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-"
+                    rb"]+){1,7}")
 # A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a.
-_BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([^\n]{1,80}?\))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
+_BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([^\n"
+                     rb"]{1,80}?\))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
 # One of these is in whatever that finds.
 _BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
@@ -49,8 +53,8 @@ class Script:
 
 
 class Scripts:
-    """Reads through one `Walk`; every file is judged once. `other_languages` are paths of hits in a language that is not read here,
-    `names` are names that make a file worth reading.
+    """Reads through one `Walk`; every file is judged once. `other_languages` are paths of hits in a language that is
+    not read here, `names` are names that make a file worth reading.
     """
 
     def __init__(self, host, walk, is_debian):
@@ -66,7 +70,8 @@ class Scripts:
         self.names = []
 
     def know(self, names):
-        """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word of the firewall anyway."""
+        """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word
+        of the firewall anyway."""
         coded = {name.encode("utf-8", "surrogateescape") for name in names}
         coded = {name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name)}
         if not coded.issubset(self.names):
@@ -102,9 +107,11 @@ class Scripts:
         paths = {_text(path) for path in _PATHS.findall(data)[:_PATHS_LIMIT]}
         for started_folder in started:
             paths.update(self._in(_text(started_folder)))
-        beside = [_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]] if any(sign in data for sign in _BESIDE_SIGNS) else ()
+        beside = ([_text(name) for name in _BESIDE.findall(data)[:_PATHS_LIMIT]]
+                  if any(sign in data for sign in _BESIDE_SIGNS) else ())
         if beside:
-            paths.update(posixpath.normpath(posixpath.join(each, name)) for each in [folder] + folders_in(_text(data)) for name in beside)
+            paths.update(posixpath.normpath(posixpath.join(each, name)) for each in [folder] + folders_in(_text(data))
+                         for name in beside)
         return any(self._is_hit(path, depth) for path in sorted(paths))
 
     def _is_hit(self, path, depth):
@@ -148,7 +155,8 @@ class Scripts:
         return self._scripts[path]
 
     def find(self, name, folders):
-        """Path of the tree that a script means by `name`, or None; `folders` are those in which it may look for what lies beside it."""
+        """Path of the tree that a script means by `name`, or None; `folders` are those in which it may look for what
+        lies beside it."""
         name = _BESIDE_UNKNOWN.sub("./", name) if name.startswith("\0") else name
         if "\0" in name:
             return None
@@ -179,7 +187,8 @@ def _text(data):
 
 
 def language_of(text):
-    """Whether a script is in a language that is read here, such as that of a shell, which is meant where it does not say."""
+    """Whether a script is in a language that is read here, such as that of a shell, which is meant where it does not
+    say."""
     found = _SHEBANG.match(text)
     if found is None:
         return READABLE

@@ -1,20 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a command does that tells a service to start, stop or reload: what its unit does on the way. PRIVATE to the collection."""
+"""What a command does that tells a service to start, stop or reload: what its unit does on the way. PRIVATE to the
+collection."""
 
 from ..._script.effect import CONFIDENCES, EVERY
 from ..._script.services import asked
 from .rows import BY_HAND, RELOAD, START, STOP, summary
 
 _PASSES = 4
-# What systemctl and service are asked for -> what the unit goes through. Those of the second table do nothing to a unit that does not run.
+# What systemctl and service are asked for -> what the unit goes through. Those of the second table do nothing to a unit
+# that does not run.
 _VERBS = {
-    "start": (START,), "restart": (STOP, START), "reload-or-restart": (RELOAD, STOP, START), "reload-or-try-restart": (RELOAD, STOP, START),
-    "try-restart": (STOP, START), "condrestart": (STOP, START), "try-reload-or-restart": (RELOAD, STOP, START), "force-reload": (RELOAD, STOP, START),
-    "stop": (STOP,), "reload": (RELOAD,), "condstop": (STOP,),
+    "start": (START,), "restart": (STOP, START), "reload-or-restart": (RELOAD, STOP, START),
+    "reload-or-try-restart": (RELOAD, STOP, START), "try-restart": (STOP, START), "condrestart": (STOP, START),
+    "try-reload-or-restart": (RELOAD, STOP, START), "force-reload": (RELOAD, STOP, START), "stop": (STOP,),
+    "reload": (RELOAD,), "condstop": (STOP,),
 }
-_ONLY_IF_IT_RUNS = ("stop", "reload", "try-restart", "condrestart", "reload-or-try-restart", "try-reload-or-restart", "condstop")
+_ONLY_IF_IT_RUNS = ("stop", "reload", "try-restart", "condrestart", "reload-or-try-restart", "try-reload-or-restart",
+                    "condstop")
 # These flush wherever they are installed.
 _FLUSHING = ("iptables.service", "ip6tables.service", "nftables.service", "netfilter-persistent.service")
 
@@ -41,7 +45,8 @@ def _serve(units, rows, read, way, path, line, effect):
         return
     families, tables, chains, back, sure = summary(found)
     live, because = way.live, way.because
-    if effect.verb in _ONLY_IF_IT_RUNS and live is not False and BY_HAND not in way.triggers and units.runs(unit)[0] is not True:
+    if (effect.verb in _ONLY_IF_IT_RUNS and live is not False and BY_HAND not in way.triggers
+            and units.runs(unit)[0] is not True):
         live, because = units.runs(unit)
     rows.take(way._replace(live=live, because=because), path, line, effect._replace(
         families=tuple(families), tables=tuple(tables), chains=tuple(chains), comes_back=back,

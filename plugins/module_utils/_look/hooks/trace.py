@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart. PRIVATE to the collection."""
+"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart.
+PRIVATE to the collection."""
 
 import posixpath
 
@@ -20,16 +21,18 @@ INCLUDES_LIMIT = 50
 ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
 _NFT_SORTS = ("ruleset", "table", "flush", "delete")
-# Scripts of distributions that take Kubernetes off a node (k3s install.sh, rke2 bundle/bin); whoever runs one wants its rules gone.
-_ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh", "rke2-uninstall.sh")
+# Scripts of distributions that take Kubernetes off a node (k3s install.sh, rke2 bundle/bin); whoever runs one wants its
+# rules gone.
+_ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh",
+                    "rke2-uninstall.sh")
 
 
 class Tracer:
     """`rows` is filled by `shell`, `program` and, in the end, `finish`.
 
-    `replays` is {path of a saved rule set: [(who, live, triggers)]}; `reached` are paths of scripts that something runs, or may;
-    `cut` is true where there was more than could be followed; `read(path)` is the text of a file of settings or rules, or None. A script that is
-    not followed to its end is noted (Host.note).
+    `replays` is {path of a saved rule set: [(who, live, triggers)]}; `reached` are paths of scripts that something
+    runs, or may; `cut` is true where there was more than could be followed; `read(path)` is the text of a file of
+    settings or rules, or None. A script that is not followed to its end is noted (Host.note).
     """
 
     def __init__(self, host, scripts, units, saved, rows):
@@ -47,7 +50,8 @@ class Tracer:
         self._services = []
 
     def shell(self, way, path, text, line_of, arguments=None, called=(), folders=()):
-        """Follow a shell text that stands in the file `path`; `line_of(line)` is the line of the file, `folders` are those it runs in."""
+        """Follow a shell text that stands in the file `path`; `line_of(line)` is the line of the file, `folders` are
+        those it runs in."""
         reading = self._reading(text, arguments, called)
         if reading is None:
             return
@@ -69,16 +73,19 @@ class Tracer:
                 self._follow(way, path, line, run, names, beside)
 
     def _after(self, run, reading, folders):
-        """What a script does when it is done with what it runs; of a library that it reads in, with the functions that stand there."""
+        """What a script does when it is done with what it runs; of a library that it reads in, with the functions that
+        stand there."""
         if run.how != "source":
             return run.after
         program = self._scripts.find(run.path_or_name, folders)
         script = self._scripts.of(program) if program else None
         library = self._reading(script.text, None, ()) if script else None
-        return tuple(event for call in reading.runs if library and call.path_or_name in library.uncalled for event in call.after)
+        return tuple(event for call in reading.runs if library and call.path_or_name in library.uncalled
+                     for event in call.after)
 
     def _names_called(self, reading, called, folders):
-        """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in another."""
+        """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in
+        another."""
         names = tuple(called) + _names_in(reading)
         sourced = [self._scripts.find(run.path_or_name, folders) for run in reading.runs if run.how == "source"]
         for program in sourced if len(sourced) > 1 else ():
@@ -100,8 +107,8 @@ class Tracer:
         return self._readings[key]
 
     def program(self, way, path, line, program, arguments, called=None, environment=None):
-        """Follow a program that the file `path` starts, one of a known service or a script. `called`: names its caller uses, if it sources it;
-        `environment`: what a unit sets.
+        """Follow a program that the file `path` starts, one of a known service or a script. `called`: names its caller
+        uses, if it sources it; `environment`: what a unit sets.
         """
         acts = services.known_program(program)
         if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
@@ -171,18 +178,21 @@ class Tracer:
         for run in nft_script.read_nft_includes(text):
             for included in self._included(path, run.path_or_name):
                 if included not in way.chain:
-                    found = found + self.nft(way._replace(through=("%s:%d" % (path, run.line),) + tuple(way.through), chain=way.chain + (included,)), included)
+                    found = found + self.nft(way._replace(through=("%s:%d" % (path, run.line),) + tuple(way.through),
+                                                          chain=way.chain + (included,)), included)
         return found
 
     def _included(self, path, pattern):
         """Files that an include names; those without a folder are looked for in nft's own (man nft)."""
-        pattern = pattern if pattern.startswith("/") else posixpath.join("/etc" if path.startswith("/etc/") else posixpath.dirname(path), pattern)
+        pattern = pattern if pattern.startswith("/") else posixpath.join("/etc" if path.startswith("/etc/")
+                                                                         else posixpath.dirname(path), pattern)
         if "*" not in pattern and "?" not in pattern:
             return [pattern]
         import fnmatch
         folder, base = posixpath.split(pattern)
         names = self._host.list_dir(folder)[1]
-        return [folder + "/" + name for name in fnmatch.filter(names, base) if not name.startswith(".")][:INCLUDES_LIMIT]
+        return [folder + "/" + name for name in fnmatch.filter(names, base)
+                if not name.startswith(".")][:INCLUDES_LIMIT]
 
     def _take(self, way, path, line, effect):
         if effect.sort == "restore" and effect.file is None and path in services.DATA:
@@ -197,17 +207,21 @@ class Tracer:
             self._rows.take(way, path, line, effect)
 
     def _applied(self, way, path, line, effect):
-        """`nft -f`: what the file says. In a script the command that loads it is a hook as well; of a unit (nftables.service) the file is."""
+        """`nft -f`: what the file says. In a script the command that loads it is a hook as well; of a unit
+        (nftables.service) the file is."""
         self._reach(way, effect.file)
-        found = self.nft(way._replace(through=("%s:%d" % (path, line),) + tuple(way.through), chain=way.chain + (effect.file,)), effect.file)
+        found = self.nft(way._replace(through=("%s:%d" % (path, line),) + tuple(way.through),
+                                      chain=way.chain + (effect.file,)), effect.file)
         if found and way.kind != "unit":
             worst = min(found, key=lambda inner: _NFT_SORTS.index(inner.sort))
-            self._rows.take(way, path, line, effect._replace(
-                sort=worst.sort, tables=worst.tables, chains=worst.chains, families=worst.families, comes_back=worst.comes_back,
-                confidence=worst.confidence))
+            self._rows.take(way, path, line,
+                            effect._replace(
+                                sort=worst.sort, tables=worst.tables, chains=worst.chains, families=worst.families,
+                                comes_back=worst.comes_back, confidence=worst.confidence))
 
     def _restored(self, way, path, line, effect):
-        """A restore destroys the tables that its file has; what a file will have that is still to be written nobody can tell."""
+        """A restore destroys the tables that its file has; what a file will have that is still to be written nobody can
+        tell."""
         self._replayed(way, path, line, effect.file)
         saved, status = self._saved.of(effect.file), self._saved.status(effect.file)
         if saved is not None:
@@ -219,7 +233,8 @@ class Tracer:
                 effect.confidence, "likely", key=CONFIDENCES.index)))
 
     def _replayed(self, way, path, line, file):
-        self.replays.setdefault(file, []).append((way.unit or ("%s:%d" % (path, line) if line else path), way.live, way.triggers))
+        self.replays.setdefault(file, []).append((way.unit or ("%s:%d" % (path, line) if line else path), way.live,
+                                                  way.triggers))
 
     def _follow(self, way, path, line, run, names, folders):
         if run.how == "directory":

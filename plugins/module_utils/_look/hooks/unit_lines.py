@@ -10,9 +10,10 @@ from ..._parse.systemd.exec import split_arguments
 from ..._script import services
 from .rows import BOOT, EVENT, PACKAGE_UPGRADE, RELOAD, RESTART, START, STOP, TIMER, Way
 
-_PHASES = {"ExecCondition": START, "ExecStartPre": START, "ExecStart": START, "ExecStartPost": START, "ExecReload": RELOAD, "ExecStop": STOP,
-           "ExecStopPost": STOP}
-# Azure Linux and Photon: %systemd_postun_with_restart iptables.service in SPECS/iptables restarts the unit where it runs.
+_PHASES = {"ExecCondition": START, "ExecStartPre": START, "ExecStart": START, "ExecStartPost": START,
+           "ExecReload": RELOAD, "ExecStop": STOP, "ExecStopPost": STOP}
+# Azure Linux and Photon: %systemd_postun_with_restart iptables.service in SPECS/iptables restarts the unit where it
+# runs.
 _RESTARTED_BY_UPGRADE = "/etc/systemd/scripts/iptables"
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)\Z)")
 
@@ -45,7 +46,8 @@ def _always(line):
 
 
 def _words(line, variables):
-    """The words of a command, the variables of the unit filled in as systemd does (man systemd.service "Command lines")."""
+    """The words of a command, the variables of the unit filled in as systemd does (man systemd.service "Command
+    lines")."""
     words = line.argv()
     if "@" in line.prefixes:
         del words[1:2]
@@ -54,12 +56,14 @@ def _words(line, variables):
         if re.match(r"\$\w+\Z", word) and word[1:] in variables:
             filled += variables[word[1:]].split()
         else:
-            filled.append(_VARIABLE.sub(lambda found: variables.get(found.group(1) or found.group(2), found.group(0)), word))
+            filled.append(_VARIABLE.sub(lambda found: variables.get(found.group(1) or found.group(2), found.group(0)),
+                                        word))
     return filled
 
 
 def _variables(unit):
-    pairs = [word.partition("=") for value in unit.values("Service", "Environment") for word in split_arguments(value.text)]
+    pairs = [word.partition("=") for value in unit.values("Service", "Environment")
+             for word in split_arguments(value.text)]
     return {name: value for name, equals, value in pairs if equals}
 
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the look for hooks asks of systemd's units: when one starts, and whether it ever does. PRIVATE to the collection."""
+"""What the look for hooks asks of systemd's units: when one starts, and whether it ever does. PRIVATE to the
+collection."""
 
 import posixpath
 
@@ -11,13 +12,15 @@ from ..units.paths import DIRECTORIES
 from ..units.units import Units
 
 # Units that are, or contain, a kubelet.
-KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service", "k0scontroller.service",
-            "k0sworker.service", "snap.microk8s.daemon-kubelite.service")
+KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
+            "k0scontroller.service", "k0sworker.service", "snap.microk8s.daemon-kubelite.service")
 # Who starts what stands in the other places.
-DAEMONS = ("cron.service", "crond.service", "cronie.service", "dcron.service", "NetworkManager.service", "networkd-dispatcher.service")
+DAEMONS = ("cron.service", "crond.service", "cronie.service", "dcron.service", "NetworkManager.service",
+           "networkd-dispatcher.service")
 _RUNS = ("active", "activating", "reloading", "deactivating")
 # Conditions of a start that a file decides (man systemd.unit); `|` and `!` in front are not judged here.
-_CONDITIONS = tuple(word + what for word in ("Condition", "Assert") for what in ("FileIsExecutable", "PathExists", "FileNotEmpty"))
+_CONDITIONS = tuple(word + what for word in ("Condition", "Assert")
+                    for what in ("FileIsExecutable", "PathExists", "FileNotEmpty"))
 
 
 class HookUnits:
@@ -53,7 +56,8 @@ class HookUnits:
 
     def ask_active(self, names):
         """Ask the running systemd in one question about units, and about those that start what stands elsewhere."""
-        known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS)) if name not in self._active and self.known(name)]
+        known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS))
+                 if name not in self._active and self.known(name)]
         self._active.update(self.all.active(known) if self.live else {})
         self._told = {}
 
@@ -80,7 +84,8 @@ class HookUnits:
 
     def activators(self, name):
         """Timers, paths and sockets that start a unit and are started at boot themselves: [Activation]."""
-        return [each for each in self.all.activated_by(name) if self.at_boot(each.name) or self.active_state(each.name) in _RUNS]
+        return [each for each in self.all.activated_by(name) if self.at_boot(each.name)
+                or self.active_state(each.name) in _RUNS]
 
     def runs(self, name):
         """(True, False or None, why): whether the unit runs, or starts without anybody's help."""

@@ -12,8 +12,8 @@ from .place import BUNDLE, SYSTEM_FOLDERS, WITH_KERNEL
 
 # Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
 TOOLS = (
-    "arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset", "iptables",
-    "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft",
+    "arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset",
+    "iptables", "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft",
 )
 
 # Marks of systems whose /usr or /etc is replaced as a whole, so that a change does not last or must not be made.
@@ -51,13 +51,15 @@ def collect_host(host, identity):
 
 
 def _tools(host):
-    """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left out."""
+    """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left
+    out."""
     found = {tool: host.binary(tool) for tool in TOOLS}
     return {tool: path for tool, (status, path) in found.items() if status in (OK, ABSENT)}
 
 
 def _bundle(host):
-    """What the layout wrote of the bundle, or what a tree holds that is a part of a node: what was recognised and what it lacks."""
+    """What the layout wrote of the bundle, or what a tree holds that is a part of a node: what was recognised and what
+    it lacks."""
     try:
         record = json.loads(host.read_text(BUNDLE_RECORD).text)
         return {"files": int(record["files"]), "recognised": int(record["recognised"]),
@@ -66,7 +68,8 @@ def _bundle(host):
         from ..._parse import bundle_parts
         found = len([folder for folder in SYSTEM_FOLDERS if host.is_dir(folder)])
         return {"files": found, "recognised": found,
-                "lacks": [{"subject": what, "evidence": "the tree does not hold it"} for what in bundle_parts.lacking(host.exists)]}
+                "lacks": [{"subject": what, "evidence": "the tree does not hold it"}
+                          for what in bundle_parts.lacking(host.exists)]}
 
 
 def _immutable_by(host, system):

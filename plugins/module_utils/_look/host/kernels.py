@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the collection."""
+"""The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the
+collection."""
 
 from ... import _names, _versions
 from ..._host.host import ABSENT, INDEX_LIMIT, OK, Text
@@ -47,9 +48,11 @@ class Kernel:
             self.tree = _tree_of(host, release)
         # Why nobody can tell whether it has a directory of modules; empty where that is known.
         self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
-        # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds those of no kernel.
+        # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds
+        # those of no kernel.
         self.collected = self.tree is not None or any(
-            status != UNCOLLECTED and (running or status != ABSENT) for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
+            status != UNCOLLECTED and (running or status != ABSENT)
+            for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
         self.unread = []
         self.dep, self.index, self.index_cause = self._read_index()
         self.builtin_status = ABSENT
@@ -78,10 +81,12 @@ class Kernel:
         if unread:
             self.unread = [{"file": self.tree + "/modules.dep", "line": 0, "text": line[:120]} for line in unread[:3]]
         if unread and len(unread) >= len(modules):
-            return {}, "unreadable", "%s/modules.dep is not an index: %d lines cannot be read" % (self.tree, len(unread))
+            return ({}, "unreadable",
+                    "%s/modules.dep is not an index: %d lines cannot be read" % (self.tree, len(unread)))
         order = self._read("modules.order") if not modules else None
         if order is not None and order.status not in (OK, ABSENT):
-            return {}, "unreadable", "%s/modules.dep is empty, and %s" % (self.tree, told(self._host, self.tree + "/modules.order", order.status))
+            return {}, "unreadable", "%s/modules.dep is empty, and %s" % (
+                self.tree, told(self._host, self.tree + "/modules.order", order.status))
         if order is not None and order.text.strip():
             return {}, "empty", "%s/modules.dep is empty although modules are installed" % self.tree
         stale = self._staleness(modules)
@@ -116,8 +121,10 @@ class Kernel:
         return dependencies_of(self.dep[name][1]) if name in self.dep else []
 
     def has_file(self, path):
-        """Whether a file that the index names is there, None where that cannot be told; paths in it are relative to the tree or absolute."""
-        return {OK: True, ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
+        """Whether a file that the index names is there, None where that cannot be told; paths in it are relative to the
+        tree or absolute."""
+        return {OK: True,
+                ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
 
     @property
     def config(self):
@@ -149,7 +156,8 @@ class Kernel:
             return configured
         if self._aliases is None:
             builtin = parse_modules_builtin_modinfo(self._read("modules.builtin.modinfo").text)
-            self._aliases = (self._read("modules.alias").text, {_names.normalise(alias): module for alias, module in builtin.items()})
+            self._aliases = (self._read("modules.alias").text,
+                             {_names.normalise(alias): module for alias, module in builtin.items()})
         text, builtin = self._aliases
         return find_alias(text, name) or ([builtin[name]] if name in builtin else [])
 
@@ -172,7 +180,8 @@ class Kernel:
                     if module:
                         self._files.setdefault(module, path)
                     # build and source lead into the kernel's sources.
-                    elif "." not in entry and entry not in ("build", "source") and self._host.is_dir(self.tree + "/" + path):
+                    elif "." not in entry and entry not in ("build",
+                                                            "source") and self._host.is_dir(self.tree + "/" + path):
                         folders.append(path)
         return self._files.get(name)
 
@@ -197,15 +206,16 @@ def installed_releases(host):
             found, names = host.list_dir(folder)
             status = found if found != ABSENT else status
             for name in names:
-                if any(host.exists("%s/%s/%s" % (folder, name, mark)) for mark in ("modules.order", "modules.builtin", "kernel")):
+                if any(host.exists("%s/%s/%s" % (folder, name, mark))
+                       for mark in ("modules.order", "modules.builtin", "kernel")):
                     releases.add(name)
     status = status_of_notes(notes) if notes else status
     return status, sorted(releases, key=_versions.order, reverse=True)
 
 
 def configured_releases(host):
-    """Releases, newest first, of which /boot has the configuration: all that tells of kernels where no directory of modules was collected, or where
-    a kernel without CONFIG_MODULES has none."""
+    """Releases, newest first, of which /boot has the configuration: all that tells of kernels where no directory of
+    modules was collected, or where a kernel without CONFIG_MODULES has none."""
     names = [name[len(_CONFIG):] for name in host.list_dir("/boot")[1] if name.startswith(_CONFIG)]
     return sorted((name for name in names if name[:1].isdigit()), key=_versions.order, reverse=True)
 

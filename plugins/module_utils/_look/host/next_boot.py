@@ -32,7 +32,8 @@ def next_boot_kernel(host, releases, running):
     if releases:
         return _verdict(releases[0], False, "it is the newest installed; no boot loader configuration was found")
     if running:
-        return _verdict(running, False, "no kernel is installed in the tree: it comes from outside, presumably the same again")
+        return _verdict(running, False,
+                        "no kernel is installed in the tree: it comes from outside, presumably the same again")
     return _verdict(None, False, "no kernel is installed in the tree")
 
 
@@ -67,7 +68,8 @@ def _loader_entries(host, environment=None):
         for name in host.list_dir(folder + "/entries")[1]:
             if name.endswith(".conf"):
                 entry = parse_loader_entry(host.read_text(folder + "/entries/" + name).text)
-                release = release_of_file(entry.get("linux", "")) or release_of_file("vmlinuz-" + entry.get("version", ""))
+                release = release_of_file(entry.get("linux",
+                                                    "")) or release_of_file("vmlinuz-" + entry.get("version", ""))
                 if release:
                     entries[name[:-len(".conf")]] = release
         if not entries:

@@ -20,7 +20,8 @@ WITH_KERNEL = (LIVE, BUNDLE)
 # A tree with none of these tells nothing of a node.
 SYSTEM_FOLDERS = ("/etc", "/proc", "/boot", "/lib/modules", "/usr/lib/modules")
 
-# PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it is in itself.
+# PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it
+# is in itself.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
 # The root of a container is put together by a union file system; no installed node boots from one of these.
@@ -40,12 +41,15 @@ def detect_place(host):
         return IMAGE, "process %s, which started this one, has another root directory: this is a chroot" % stray
     hidden = not host.exists("/proc/1")
     if hidden and host.read_link("/proc/self/ns/pid") is None:
-        return IMAGE, "processes of other users are hidden (hidepid), and the pid namespace may not be seen: in doubt nothing is done to it"
+        return (IMAGE, "processes of other users are hidden (hidepid), and the pid namespace may not be seen: in doubt "
+                       "nothing is done to it")
     # Process 2 of the initial pid namespace is kthreadd (kernel init/main.c rest_init); in no other is it visible.
-    first = host.read_link("/proc/self/ns/pid") == FIRST_PID_NAMESPACE if hidden else host.read_text("/proc/2/comm").text.strip() == "kthreadd"
+    first = (host.read_link("/proc/self/ns/pid") == FIRST_PID_NAMESPACE
+             if hidden else host.read_text("/proc/2/comm").text.strip() == "kthreadd")
     if not first:
         mark = next((path for path in _MARKS if host.exists(path)), None)
-        return CONTAINER, "a pid namespace %s" % ("of its own" if hidden else "without kernel threads") + (", and %s exists" % mark if mark else "")
+        return CONTAINER, "a pid namespace %s" % ("of its own" if hidden else "without kernel threads") + (
+            ", and %s exists" % mark if mark else "")
     same = _same_root(host, "1")
     if same:
         return LIVE, "kernel threads are visible and process 1 has this root directory"
@@ -57,8 +61,10 @@ def detect_place(host):
     kind = _root_filesystem(host)
     if kind and kind not in _CONTAINER_ROOTS:
         return LIVE, "%s and / is a %s of its own (the root of process 1 may not be seen)" % (
-            "this is the first pid namespace, processes of other users are hidden (hidepid)," if hidden else "kernel threads are visible", kind)
-    return IMAGE, "the root of process 1 may not be seen and / is %s: in doubt nothing is done to it" % (kind or "no mount")
+            "this is the first pid namespace, processes of other users are hidden (hidepid),"
+            if hidden else "kernel threads are visible", kind)
+    return (IMAGE,
+            "the root of process 1 may not be seen and / is %s: in doubt nothing is done to it" % (kind or "no mount"))
 
 
 def _same_root(host, pid):
@@ -96,8 +102,10 @@ def _root_filesystem(host):
 def system_tree_problem(host):
     """Why `root` cannot be a system to look at (one sentence for the user), or None."""
     if not host.is_dir("/"):
-        return "root %s is not a directory on this node; give the directory that holds the image's /etc and /usr" % host.root
+        return ("root %s is not a directory on this node; give the directory that holds the image's /etc and /usr"
+                % host.root)
     if any(host.is_dir(path) for path in SYSTEM_FOLDERS):
         return None
-    return "root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is not a system tree; %s" % (
-        host.root, "give the directory that holds its /etc")
+    return ("root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is not a system "
+            "tree; %s" % (
+                host.root, "give the directory that holds its /etc"))

@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_ipvs: what IPVS of the running kernel holds, and whether it is what kube-proxy needs. PRIVATE to the collection.
+"""The section node_ipvs: what IPVS of the running kernel holds, and whether it is what kube-proxy needs. PRIVATE to the
+collection.
 
-Files below /proc/net tell nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set is there
-already, since it loads that. `ip addr show` asks over rtnetlink and loads nothing. Most nodes have nothing of IPVS, so its parsers
-are imported where there is something to parse.
+Files below /proc/net tell nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set
+is there already, since it loads that. `ip addr show` asks over rtnetlink and loads nothing. Most nodes have nothing of
+IPVS, so its parsers are imported where there is something to parse.
 """
 
 import collections
@@ -14,10 +15,12 @@ import re
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..host.place import WITH_KERNEL
 
-# kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this node.
+# kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this
+# node.
 DUMMY = "kube-ipvs0"
 # kubernetes pkg/proxy/ipvs/ipset.go; KUBE-SRC- and KUBE-DST- are sets of kube-router.
-_KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|IPVS-IPS)")
+_KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|"
+                        r"IPVS-IPS)")
 # Some 200,000 real servers, or 50,000 addresses.
 PROC_LIMIT = 16 * 1024 * 1024
 OUTPUT_LIMIT = 8 * 1024 * 1024
@@ -46,12 +49,14 @@ def collect_ipvs(host, node, kube_proxy=None):
 
 
 def _configured(kube_proxy):
-    """The scheduler of a kube-proxy in ipvs mode. One inside another program has it among arguments that nobody can see."""
+    """The scheduler of a kube-proxy in ipvs mode. One inside another program has it among arguments that nobody can
+    see."""
     return kube_proxy["ipvs_scheduler"] if kube_proxy and kube_proxy["runs_in"] != "embedded" else None
 
 
 def _virtual_servers(host, section):
-    """The virtual servers of this network namespace, None where they cannot be told; `section` is told what they amount to."""
+    """The virtual servers of this network namespace, None where they cannot be told; `section` is told what they amount
+    to."""
     text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
     section["collected"]["ip_vs"] = text.status
     # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
@@ -69,9 +74,10 @@ def _virtual_servers(host, section):
     configured = section["configured_scheduler"]
     section.update(
         virtual_servers=len(servers), real_servers=sum(len(server.real_servers) for server in servers),
-        without_real_servers=[_named(server) for server in sorted(empty, key=_place)[:EXAMPLES]], without_real_servers_count=len(empty),
-        schedulers=[{"scheduler": name[:32], "services": count, "differs": None if configured is None else name != configured}
-                    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SCHEDULERS_LIMIT]])
+        without_real_servers=[_named(server) for server in sorted(empty, key=_place)[:EXAMPLES]],
+        without_real_servers_count=len(empty), schedulers=[
+            {"scheduler": name[:32], "services": count, "differs": None if configured is None else name != configured}
+            for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SCHEDULERS_LIMIT]])
     return servers
 
 
@@ -81,11 +87,13 @@ def _place(server):
 
 def _named(server):
     """One virtual server as evidence; one that is known by a firewall mark has neither address nor port."""
-    return {"family": server.family, "address": server.address, "port": server.port, "protocol": server.protocol, "mark": server.mark}
+    return {"family": server.family, "address": server.address, "port": server.port, "protocol": server.protocol,
+            "mark": server.mark}
 
 
 def _addresses(host, servers, section):
-    """Whether the kernel takes packets for the virtual servers as its own: otherwise it forwards them and IPVS never sees them."""
+    """Whether the kernel takes packets for the virtual servers as its own: otherwise it forwards them and IPVS never
+    sees them."""
     devices = host.read_text("/proc/net/dev", PROC_LIMIT)
     section["collected"]["addresses"] = devices.status
     dummy = section["dummy_interface"]
@@ -114,7 +122,8 @@ def _count_missing(host, wanted, section):
 
 def _within(address, networks):
     """Whether `address` is in a network that is local as a whole."""
-    return ":" not in address and any(_number(address) & int(network.netmask) == int(network.network_address) for network in networks)
+    return ":" not in address and any(_number(address) & int(network.netmask) == int(network.network_address)
+                                      for network in networks)
 
 
 def _number(address):
@@ -154,7 +163,8 @@ def _ipsets(host, section):
 
 
 def _leftover(mode, sets, section):
-    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where it cannot be told."""
+    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where it cannot be
+    told."""
     if mode is None:
         return None, "the mode of kube-proxy is not known"
     if mode == "ipvs":
@@ -170,7 +180,9 @@ def _leftover(mode, sets, section):
     if servers is None:
         return None, "the virtual servers could not be read"
     if servers and sets is None:
-        return None, "there are %d virtual servers, and without the ipsets it is not known whether they are kube-proxy's" % servers
+        return (None, "there are %d virtual servers, and without the ipsets it is not known whether they are "
+                      "kube-proxy's" % servers)
     if servers:
-        return False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they belong to another program" % (servers, DUMMY)
+        return (False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they belong to "
+                       "another program" % (servers, DUMMY))
     return False, "there is nothing of IPVS"

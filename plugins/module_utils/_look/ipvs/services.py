@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Services kube-proxy's ipvs mode has programmed, in the form of those of iptables mode. PRIVATE to the collection.
 
-Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxier.go); a virtual server with another address is a
-NodePort, or somebody else's.
+Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxier.go); a virtual server with another
+address is a NodePort, or somebody else's.
 """
 
 import re

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which networks the node is in, and which range its API server gives Services addresses of. PRIVATE to the collection."""
+"""Which networks the node is in, and which range its API server gives Services addresses of. PRIVATE to the
+collection."""
 
 from ..._host.host import ABSENT, OK
 from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
@@ -15,21 +16,23 @@ ROUTES_LIMIT = 4 * 1024 * 1024
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
 # Program that is or contains the API server -> its flag.
-_API_SERVERS = {"kube-apiserver": "service-cluster-ip-range", "k3s-server": "service-cidr", "kubelite": "service-cluster-ip-range"}
+_API_SERVERS = {"kube-apiserver": "service-cluster-ip-range", "k3s-server": "service-cidr",
+                "kubelite": "service-cluster-ip-range"}
 
 
 def node_networks(host):
-    """(status, [{"family", "network", "interface"}]): what is directly behind the interfaces that default routes go out of. Bridges and
-    tunnels of pods have none."""
+    """(status, [{"family", "network", "interface"}]): what is directly behind the interfaces that default routes go out
+    of. Bridges and tunnels of pods have none."""
     found, statuses = [], []
-    for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route), ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
+    for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route),
+                                ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
         text = host.read_text(path, ROUTES_LIMIT)
         # A kernel without IPv6 has no file of it.
         statuses += [text.status] if text.status != ABSENT or family == "ipv4" else []
         routes = parse(text.text) if text.ok else []
         ways = {route.interface for route in routes if route.network is None}
-        found += [{"family": family, "network": route.network, "interface": route.interface}
-                  for route in routes if route.network and route.interface in ways and not route.network.startswith(_EVERYWHERE)]
+        found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
+                  if route.network and route.interface in ways and not route.network.startswith(_EVERYWHERE)]
     return next((status for status in statuses if status != OK), OK), found[:NETWORKS_LIMIT]
 
 
@@ -37,7 +40,8 @@ def service_ranges(host):
     """([range], what says so or None) of an API server that runs here."""
     for process in of_this_network(host, find_processes(host, _API_SERVERS)[1]):
         flag = _API_SERVERS[process.name]
-        for text, source in [(process.option(flag), "--%s of %s" % (flag, process.name))] + _in_files(host, process.name, flag):
+        for text, source in [(process.option(flag),
+                              "--%s of %s" % (flag, process.name))] + _in_files(host, process.name, flag):
             ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
             if ranges:
                 return ranges[:RANGES_LIMIT], source
@@ -45,10 +49,12 @@ def service_ranges(host):
 
 
 def _in_files(host, program, flag):
-    """[(text or None, what says so)] of the files that a program takes arguments from, none where they cannot be read."""
+    """[(text or None, what says so)] of the files that a program takes arguments from, none where they cannot be
+    read."""
     if program == "k3s-server":
         _status, options = k3s_options(host, (flag,))
         return [(",".join((options or {}).get(flag, [])), "%s in %s" % (flag, K3S_CONFIG))]
     if program == "kubelite":
-        return [(option_of(microk8s_arguments(host, "kube-apiserver")[1], flag), "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver"))]
+        return [(option_of(microk8s_arguments(host, "kube-apiserver")[1], flag),
+                 "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver"))]
     return []

@@ -40,5 +40,6 @@ def collect_cni(host, node):
         section["collected"]["net_d"] = text.status if not text.ok else UNPARSED
         return section
     section["plugins"] = [plugin[:64] for plugin in plugins[:PLUGINS_LIMIT]]
-    section["name"] = FILE_NAMES.get(files[0]) or next((NETWORKS[plugin] for plugin in plugins if plugin in NETWORKS), "other")
+    section["name"] = FILE_NAMES.get(files[0]) or next((NETWORKS[plugin] for plugin in plugins if plugin in NETWORKS),
+                                                       "other")
     return section

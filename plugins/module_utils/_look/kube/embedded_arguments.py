@@ -1,20 +1,22 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments that k3s and MicroK8s give to the components inside of them, from the files they have them from. PRIVATE to the collection."""
+"""Arguments that k3s and MicroK8s give to the components inside of them, from the files they have them from. PRIVATE to
+the collection."""
 
 from ..._host.host import ABSENT, OK
 from ..unread import status_of_notes
 
 K3S_CONFIG = "/etc/rancher/k3s/config.yaml"
-# Files of these endings there count after the configuration, in the order of their names (k3s pkg/configfilearg/parser.go).
+# Files of these endings there count after the configuration, in the order of their names (k3s
+# pkg/configfilearg/parser.go).
 K3S_DROP_INS, _ENDINGS, _DROP_INS_LIMIT = K3S_CONFIG + ".d", (".yaml", ".yml"), 50
 MICROK8S_ARGUMENTS = "/var/snap/microk8s/current/args/%s"
 
 
 def k3s_options(host, options):
-    """(status, {option: [text]}) of the `options` in the configuration of k3s; None where a file of it cannot be read: k3s starts with all of
-    them or not at all."""
+    """(status, {option: [text]}) of the `options` in the configuration of k3s; None where a file of it cannot be read:
+    k3s starts with all of them or not at all."""
     with host.noting() as notes:
         _listed, names = host.list_dir(K3S_DROP_INS)
         names = [name for name in names if name.lower().endswith(_ENDINGS)]

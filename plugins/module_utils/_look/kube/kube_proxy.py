@@ -15,7 +15,8 @@ from .kube_proxy_start import starting
 MODES = ("iptables", "ipvs", "nftables")
 # Programs that run kube-proxy inside their own process.
 EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
-TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save", "nft")
+TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
+         "nft")
 # Its metrics tell its version; they are asked for on the loopback interface, where it offers them by default.
 _TOOL_STATES = {OK: "present", ABSENT: "absent"}
 METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
@@ -32,9 +33,9 @@ def collect_kube_proxy(host, node):
     processes = of_this_network(host, processes)
     section = {
         "schema": 1, "collected": {"processes": status, "config": ABSENT, "version": ABSENT},
-        "running": None if node["place"] == "bundle" or (live and status != OK) else bool(processes),
-        "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
-        "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
+        "running": None if node["place"] == "bundle" or (live and status != OK) else bool(processes), "runs_in": None,
+        "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None, "cluster_cidr": None,
+        "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
         "tools": dict.fromkeys(TOOLS, "unknown"), "tools_root": None, "started_seconds_ago": None, "starting": None,
     }
     own = next((process for process in processes if process.name == "kube-proxy"), None)
@@ -115,12 +116,14 @@ def _set_mode(section, mode, source, scheduler):
     if mode and mode not in MODES:
         return
     # kube-proxy on Linux takes iptables where nothing is said (kubeproxy.config.k8s.io/v1alpha1).
-    section["mode"], section["mode_source"] = mode or "iptables", source if mode else "the default: no other value is configured"
+    section["mode"], section["mode_source"] = (mode or "iptables",
+                                               source if mode else "the default: no other value is configured")
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None
 
 
 def _ask_metrics(host, bound, pattern):
-    """(status, match or None) of its own metrics on the loopback interface: whoever runs it in a container lets nobody ask its program."""
+    """(status, match or None) of its own metrics on the loopback interface: whoever runs it in a container lets nobody
+    ask its program."""
     if not host.commands:
         return ABSENT, None
     from ..._host import local_http

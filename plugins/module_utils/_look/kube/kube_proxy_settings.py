@@ -16,8 +16,8 @@ _CIDR, _OF_K3S = "cluster-cidr", "kube-proxy-arg"
 
 
 def settings_of_process(process, path, config):
-    """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a process of its own; each is None where
-    its configuration could not be read."""
+    """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a process of its own;
+    each is None where its configuration could not be read."""
     if not path:
         return _settings(_given(process.arguments), "kube-proxy")
     if config is None:
@@ -29,7 +29,8 @@ def settings_of_process(process, path, config):
 
 
 def embedded_arguments(host, process):
-    """(status, arguments) of the kube-proxy inside another program; None where a file that may hold some cannot be read."""
+    """(status, arguments) of the kube-proxy inside another program; None where a file that may hold some cannot be
+    read."""
     if process.name == "kubelite":
         status, arguments = microk8s_arguments(host, "kube-proxy")
         return status, process.arguments + arguments if status in (OK, ABSENT) else None
@@ -37,22 +38,24 @@ def embedded_arguments(host, process):
     if options is None:
         return status, None
     from ..._parse.kube.k3s_config import passed_on
-    # What the command line says comes behind the configuration (k3s pkg/configfilearg/parser.go), and what is passed on overrules k3s' own.
+    # What the command line says comes behind the configuration (k3s pkg/configfilearg/parser.go), and what is passed on
+    # overrules k3s' own.
     ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)
     own = ["--%s=%s" % (_CIDR, ranges[-1])] if ranges[-1] else []
     return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
 
 
 def settings_of_embedded(arguments, by):
-    """The same of a kube-proxy inside another program. k3s keeps it from setting limits and sets them itself (k3s pkg/agent/syssetup); which
-    range pods have it may know from its server alone."""
+    """The same of a kube-proxy inside another program. k3s keeps it from setting limits and sets them itself (k3s
+    pkg/agent/syssetup); which range pods have it may know from its server alone."""
     given = _given(arguments)
     settings = _settings(given, by)
     return settings if given[_CIDR] else dict(settings, cluster_cidr=None)
 
 
 def _given(arguments):
-    given = {name: option_of(arguments, name) for name in list(FLAGS) + [_CIDR, "detect-local-mode"] if name not in _SWITCHES}
+    given = {name: option_of(arguments, name) for name in list(FLAGS) + [_CIDR, "detect-local-mode"]
+             if name not in _SWITCHES}
     given.update((name, _switched(arguments, name)) for name in _SWITCHES)
     return given
 
@@ -61,10 +64,13 @@ def _settings(given, by):
     return {"cluster_cidr": [block for block in (given.get("cluster-cidr") or "").split(",") if block],
             "detect_local_mode": given.get("detect-local-mode") or None,
             "masquerade_all": (given.get("masquerade-all") or "false").lower() == "true",
-            "conntrack": parse_kube_proxy_conntrack({FLAGS[name]: text for name, text in given.items() if name in FLAGS}), "conntrack_by": by}
+            "conntrack": parse_kube_proxy_conntrack({FLAGS[name]: text for name, text in given.items()
+                                                     if name in FLAGS}), "conntrack_by": by}
 
 
 def _switched(arguments, name):
-    """Value of a bool flag, which it has behind `=` only: alone it means true (pflag, NoOptDefVal); None where it is not given."""
-    values = [argument.partition("=")[2] or "true" for argument in arguments if re.match(r"--?%s(=|\Z)" % name, argument)]
+    """Value of a bool flag, which it has behind `=` only: alone it means true (pflag, NoOptDefVal); None where it is
+    not given."""
+    values = [argument.partition("=")[2] or "true" for argument in arguments
+              if re.match(r"--?%s(=|\Z)" % name, argument)]
     return values[-1] if values else None

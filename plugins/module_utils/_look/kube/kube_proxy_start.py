@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a kube-proxy has just started and not written its rules yet. PRIVATE to the collection.
 
-It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its metrics count from
-that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for each family from 1.33 on. Until it has
-reached the API server once, 1.34 and 1.36 do not listen at all.
+It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its
+metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for
+each family from 1.33 on. Until it has reached the API server once, 1.34 and 1.36 do not listen at all.
 """
 
 import re
@@ -13,17 +13,19 @@ import re
 # Who has not synced by then is not starting but failing.
 SETTLED_SECONDS = 120
 # The lines of one metric stand together, and the remark of the next one follows.
-_LAST_SYNC = re.compile(br"^(kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}\n]{0,99}\})? \S{1,40}\n){1,2}(?=#)", re.M)
+_LAST_SYNC = re.compile(br"^(kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}\n]{0,99}\})? \S{1,40}\n"
+                        br"){1,2}(?=#)", re.M)
 _NEVER = re.compile(br" 0$", re.M)
 
 
 def starting(age, ask):
-    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `ask(pattern)` is (status, match) of its
-    metrics."""
+    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `ask(pattern)` is
+    (status, match) of its metrics."""
     if age is None or age >= SETTLED_SECONDS:
         return None
     found = ask(_LAST_SYNC)[1]
     if found and not _NEVER.search(found.group(0)):
         return None
     return "kube-proxy runs for %d seconds only%s" % (
-        age, " and has not written its rules yet" if found else ", and its metrics do not tell whether it has written its rules")
+        age, " and has not written its rules yet"
+        if found else ", and its metrics do not tell whether it has written its rules")

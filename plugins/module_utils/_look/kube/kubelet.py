@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kubelet: which program is the kubelet here, who runs it, and whether it has set its chains up. PRIVATE to the collection.
+"""The section node_kubelet: which program is the kubelet here, who runs it, and whether it has set its chains up.
+PRIVATE to the collection.
 
 What only a running kubelet has is imported when there is one: a module's sources are compiled on each run.
 """
@@ -12,8 +13,10 @@ from ..._host.host import ABSENT, BINARY_DIRECTORIES, OK, UNPARSED
 from ..agents import of_this_network
 from ..processes import find_processes, uptime_seconds
 
-# comm of the process that is, or contains, the kubelet -> distribution. comm holds 15 characters (kernel TASK_COMM_LEN).
-PROGRAMS = {"kubelet": "kubelet", "k3s-server": "k3s", "k3s-agent": "k3s", "k3s": "k3s", "rke2": "rke2", "k0s": "k0s", "kubelite": "microk8s"}
+# comm of the process that is, or contains, the kubelet -> distribution. comm holds 15 characters (kernel
+# TASK_COMM_LEN).
+PROGRAMS = {"kubelet": "kubelet", "k3s-server": "k3s", "k3s-agent": "k3s", "k3s": "k3s", "rke2": "rke2", "k0s": "k0s",
+            "kubelite": "microk8s"}
 # A distribution that runs kubelet as a child of its own counts before it.
 _ORDER = ("k3s", "rke2", "k0s", "microk8s", "kubelet")
 _VERSION = re.compile(r"v(\d+\.\d+\.\d+)")
@@ -80,7 +83,8 @@ def _remedy(section):
     """What has to be restarted, in words that a finding can show."""
     unit = section["unit"]
     if unit is None:
-        return {"restart": "restart what runs process %d (it belongs to no service of systemd)" % section["pid"], "effect": "containers keep running"
+        return {"restart": "restart what runs process %d (it belongs to no service of systemd)" % section["pid"],
+                "effect": "containers keep running"
                 if section["distribution"] == "kubelet" else "a restart also stops the other services that it runs"}
     return {"restart": "systemctl restart %s" % unit["name"], "effect": unit["effect"]}
 

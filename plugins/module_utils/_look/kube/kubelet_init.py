@@ -24,25 +24,30 @@ _REFUSED = re.compile(r"insufficient permissions|not seeing messages|Permission 
 
 
 def initialisation_of(host, node, process, age, version, settings, unit, distribution="kubelet"):
-    """(evidence, statuses): `{"expected", "because", "failed", "families"}` and those of the sources rules and journal."""
+    """(evidence, statuses): `{"expected", "because", "failed", "families"}` and those of the sources rules and
+    journal."""
     expected, because = _expected(_versions.numbers(version)[:2], settings["make_iptables_util_chains"])
     if expected is False:
-        return {"expected": False, "because": because, "failed": [], "families": []}, {"rules": ABSENT, "journal": ABSENT}
+        return {"expected": False, "because": because, "failed": [],
+                "families": []}, {"rules": ABSENT, "journal": ABSENT}
     from ..._rules.kube_proxy.kubelet_marks import kubelet_marks
     rules = rules_of(host, node)
     journal, said = _journal(host, process, unit)
     hints = not _versions.numbers(version) or _versions.numbers(version)[:2] >= _HINT_SINCE
     families = []
     for family in FAMILIES:
-        unread = any(rules.collected.get("%s_%s" % (backend, family)) not in (OK, ABSENT) for backend in ("nft", "legacy"))
+        unread = any(rules.collected.get("%s_%s" % (backend, family)) not in (OK, ABSENT)
+                     for backend in ("nft", "legacy"))
         marks = kubelet_marks(rules.rule_sets, family, unread)
         failed, line = said.get(family, (None, None))
         state, why = judge_marks(marks, hints, failed, age)
         if state == "failed" and expected is None and not failed:
             state, why = "unknown", because
-        if state == "failed" and distribution == "kubelet" and process.contained is False and not _has_iptables(host, family):
+        if (state == "failed" and distribution == "kubelet" and process.contained is False
+                and not _has_iptables(host, family)):
             # A restart would bring nothing. Other distributions bring iptables of their own.
-            state, why = "unused", "this node has no iptables, without which neither kubelet nor another program creates chains"
+            state, why = ("unused",
+                          "this node has no iptables, without which neither kubelet nor another program creates chains")
         families.append({"family": family, "state": state, "because": why, "hint": marks.hint, "canary": marks.canary,
                          "log_line": line[:LINE_LIMIT] if line else None})
     evidence = {"expected": expected, "because": because, "families": families,
@@ -53,7 +58,8 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
 
 def _has_iptables(host, family):
     save = {known: program for known, program, _names in PROGRAMS}[family]
-    return host.find_binary(save[:-len("-save")]) is not None or any(save_command(host, save, backend) for backend in ("nft", "legacy"))
+    return host.find_binary(save[:-len("-save")]) is not None or any(save_command(host, save, backend)
+                                                                     for backend in ("nft", "legacy"))
 
 
 def _expected(version, make_chains):
@@ -67,10 +73,12 @@ def _expected(version, make_chains):
 
 
 def judge_marks(marks, hints, failed, age):
-    """(state, why) of one family; `failed` is what kubelet logged (None: nothing was found), `age` its own, `hints` whether it makes one.
+    """(state, why) of one family; `failed` is what kubelet logged (None: nothing was found), `age` its own, `hints`
+    whether it makes one.
 
-    States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and nobody looks after them: the
-    same remedy), flushed (kubelet makes them anew by itself), hint_deleted (it will not notice), starting, unused, unknown.
+    States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and nobody looks
+    after them: the same remedy), flushed (kubelet makes them anew by itself), hint_deleted (it will not notice),
+    starting, unused, unknown.
     """
     if not marks.used:
         return "unused", "no program uses this family here"
@@ -82,7 +90,8 @@ def judge_marks(marks, hints, failed, age):
         return "starting", "kubelet runs for %d seconds only" % age
     if marks.canary:
         if failed:
-            return "unwatched", "its log shows that it failed; the chains are those of an earlier kubelet, and this one does not maintain them"
+            return ("unwatched", "its log shows that it failed; the chains are those of an earlier kubelet, and this "
+                                 "one does not maintain them")
         if not whole:
             return "hint_deleted", "the hint was deleted and the canary was not, so kubelet does not notice"
         return "done", "its canary and its hint are there" if hints else "its canary is there"
@@ -93,8 +102,10 @@ def judge_marks(marks, hints, failed, age):
     if failed is False:
         return "flushed", "it created its chains, and they were deleted since; it creates them again within a minute"
     if marks.others:
-        return "unknown", "the canary of mangle is gone and others are there: a flush less than a minute ago, or an earlier kubelet's"
-    return "failed", "its canary is in no table%s, and it does not try again" % (", its hint is not there either" if marks.hint is False and hints else "")
+        return ("unknown", "the canary of mangle is gone and others are there: a flush less than a minute ago, or an "
+                           "earlier kubelet's")
+    return "failed", "its canary is in no table%s, and it does not try again" % (
+        ", its hint is not there either" if marks.hint is False and hints else "")
 
 
 def _journal(host, process, unit):
@@ -104,8 +115,9 @@ def _journal(host, process, unit):
     started = _started_at(host, process)
     if started is None:
         return UNPARSED, {}
-    done = host.run(["journalctl", "--no-pager", "--output=cat", "--unit=" + unit["name"], "--since=@%d" % (started - 1),
-                     "--until=@%d" % (started + LOG_WINDOW_SECONDS), "--grep=" + PATTERN], timeout=LOG_SECONDS, limit=LOG_LIMIT)
+    done = host.run(["journalctl", "--no-pager", "--output=cat", "--unit=" + unit["name"],
+                     "--since=@%d" % (started - 1), "--until=@%d" % (started + LOG_WINDOW_SECONDS),
+                     "--grep=" + PATTERN], timeout=LOG_SECONDS, limit=LOG_LIMIT)
     if done.status != OK:
         return done.status, {}
     if _REFUSED.search(done.err):
@@ -117,7 +129,8 @@ def _journal(host, process, unit):
 
 
 def _started_at(host, process):
-    """Seconds since the epoch at which the process was started (btime of /proc/stat, field 22 of /proc/PID/stat), or None."""
+    """Seconds since the epoch at which the process was started (btime of /proc/stat, field 22 of /proc/PID/stat), or
+    None."""
     booted = re.search(r"^btime (\d+)$", host.read_text("/proc/stat").text, re.M)
     if booted is None or not (process.start_time or "").isdigit():
         return None

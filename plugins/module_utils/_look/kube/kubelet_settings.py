@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """With which of the settings that concern netfilter kubelet runs. PRIVATE to the collection.
 
-A flag counts before the files below --config-dir, the last of them before those ahead, and these before --config (kubernetes
-cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to itself: there its own configuration is asked.
+A flag counts before the files below --config-dir, the last of them before those ahead, and these before --config
+(kubernetes cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to itself: there its own
+configuration is asked.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
@@ -21,8 +22,8 @@ _ALONE = "--make-iptables-util-chains"
 
 
 def settings_of(host, process, distribution):
-    """`{"status", "file", "directory", "drop_ins", "settings"}` of the process that is, or contains, the kubelet; a setting is None where
-    what may say it could not be read."""
+    """`{"status", "file", "directory", "drop_ins", "settings"}` of the process that is, or contains, the kubelet; a
+    setting is None where what may say it could not be read."""
     arguments, status = _arguments(host, process, distribution)
     file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
     if distribution == "k3s" and folder is None:
@@ -44,8 +45,8 @@ def settings_of(host, process, distribution):
         by_flags_alone = not file and distribution not in ("k3s", "microk8s")
         defaults = dict(DEFAULTS, read_only_port=READ_ONLY_PORT_OF_FLAGS) if by_flags_alone else DEFAULTS
         found = dict(defaults, **found)
-    return {"status": wrong or (OK if any(statuses) else ABSENT), "file": file, "directory": folder, "drop_ins": names[:SHOWN_LIMIT],
-            "settings": {name: found.get(name) for name in FIELDS}}
+    return {"status": wrong or (OK if any(statuses) else ABSENT), "file": file, "directory": folder,
+            "drop_ins": names[:SHOWN_LIMIT], "settings": {name: found.get(name) for name in FIELDS}}
 
 
 def _arguments(host, process, distribution):
@@ -71,7 +72,8 @@ def _of_flags(arguments):
 
 
 def _read(host, process, path):
-    """(status, values) of one file; one in a container, or one named from a folder nobody knows, is not this node's to be read here."""
+    """(status, values) of one file; one in a container, or one named from a folder nobody knows, is not this node's to
+    be read here."""
     if process.contained is not False or not path.startswith("/"):
         return DENIED, {}
     text = host.read_text(path)

@@ -9,20 +9,23 @@ import time
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
 
-PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy", "ConsistsOf")
+PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy",
+              "ConsistsOf")
 SECONDS = 3.0
 UNITS_LIMIT = 20
-# Restarting a unit restarts those that require it, are bound to it or are part of it (man systemd.unit); targets run nothing.
+# Restarting a unit restarts those that require it, are bound to it or are part of it (man systemd.unit); targets run
+# nothing.
 _DEPENDANTS = ("RequiredBy", "BoundBy", "ConsistsOf")
 _RUNS_SOMETHING = (".service", ".socket", ".mount", ".timer")
 
 _CONTROL_PLANE = ["the API server", "the scheduler", "the controller manager"]
-# What stops and starts with kubelet, and whether the unit runs containerd itself, so that the containers' shims are in its cgroup.
-# Sources: docs.k3s.io (architecture, upgrades/killall), docs.rke2.io (architecture, logging) and ExecStopPost of its units,
-# docs.k0sproject.io (architecture), canonical.com/microk8s/docs/configuring-services.
+# What stops and starts with kubelet, and whether the unit runs containerd itself, so that the containers' shims are in
+# its cgroup. Sources: docs.k3s.io (architecture, upgrades/killall), docs.rke2.io (architecture, logging) and
+# ExecStopPost of its units, docs.k0sproject.io (architecture), canonical.com/microk8s/docs/configuring-services.
 _PARTS = (
     ("k3s", "agent", ["containerd", "kube-proxy", "the network policies of k3s"], True),
-    ("k3s", "", _CONTROL_PLANE + ["the datastore where it is embedded", "containerd", "kube-proxy", "the network policies of k3s"], True),
+    ("k3s", "", _CONTROL_PLANE + ["the datastore where it is embedded", "containerd", "kube-proxy",
+                                  "the network policies of k3s"], True),
     # Its control plane and kube-proxy are static pods.
     ("rke2", "", ["containerd"], True),
     ("k0s", "controller", _CONTROL_PLANE + ["the datastore where it is embedded", "konnectivity", "containerd"], True),
@@ -41,16 +44,19 @@ def unit_of(host, process, distribution):
         return text.status if not text.ok else ABSENT, None
     status, told = _show(host, name)
     stops, containers = _parts(distribution, name, process.name, told.get("KillMode"))
-    units = sorted({unit for key in _DEPENDANTS for unit in told.get(key, "").split() if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
+    units = sorted({unit for key in _DEPENDANTS for unit in told.get(key, "").split()
+                    if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
     row = {
-        "name": name, "active_seconds": _active_seconds(told), "restarts": int(told["NRestarts"]) if told.get("NRestarts", "").isdigit() else None,
+        "name": name, "active_seconds": _active_seconds(told),
+        "restarts": int(told["NRestarts"]) if told.get("NRestarts", "").isdigit() else None,
         "kill_mode": told.get("KillMode") or None, "stops": stops, "units": units, "containers": containers,
     }
     return status, dict(row, effect=_effect(row))
 
 
 def _show(host, name):
-    done = host.run(["systemctl", "show", "--no-pager", "--property=" + ",".join(PROPERTIES), "--", name], timeout=SECONDS)
+    done = host.run(["systemctl", "show", "--no-pager", "--property=" + ",".join(PROPERTIES), "--", name],
+                    timeout=SECONDS)
     if not done.ok:
         return done.status if done.status != OK else UNPARSED, {}
     pairs = [line.partition("=") for line in done.out.splitlines()]
@@ -67,7 +73,8 @@ def _active_seconds(told):
 
 def _parts(distribution, unit, comm, kill_mode):
     """(what stops with kubelet, what the containers do: keep_running, stop, or None where nobody knows)."""
-    stops, own_containerd = next((stops, own) for name, word, stops, own in _PARTS if name == distribution and (word in unit or word in comm))
+    stops, own_containerd = next((stops, own) for name, word, stops, own in _PARTS
+                                 if name == distribution and (word in unit or word in comm))
     if not own_containerd or kill_mode in ("process", "none"):
         return list(stops), "keep_running"
     # The shims are in the cgroup of the unit: with these modes they are killed with it (man systemd.kill).
@@ -78,7 +85,8 @@ def _effect(row):
     """One sentence for who is about to restart it."""
     parts = ["it stops and starts %s with kubelet" % ", ".join(row["stops"])] if row["stops"] else []
     parts += ["systemd restarts %s as well" % ", ".join(row["units"])] if row["units"] else []
-    parts.append({"keep_running": "containers keep running", "stop": "KillMode=%s ends all containers of this node" % row["kill_mode"],
+    parts.append({"keep_running": "containers keep running",
+                  "stop": "KillMode=%s ends all containers of this node" % row["kill_mode"],
                   None: "containers keep running only if its KillMode is process"}[row["containers"]])
     parts.append(_ANEW)
     return "; ".join(parts)

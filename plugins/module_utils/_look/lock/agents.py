@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the agents of a node share one xtables lock. PRIVATE to the collection.
 
-An agent in a container has a lock of its own unless the node's file is mounted into it: nothing tells it, and no rule is
-safe from the other's (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this reason).
+An agent in a container has a lock of its own unless the node's file is mounted into it: nothing tells it, and no rule
+is safe from the other's (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this reason).
 """
 
 from ..._host import container as host_container
@@ -26,10 +26,12 @@ def agent_rows(host, processes, lock_file, containers):
 def _row(host, process, known, lock_file, containers):
     path = own_path(host, process) or lock_file.path
     container = containers.of(process.pid)
-    lock, reason = _lock_of(host, process, path, lock_file) if known else ("unknown", "whether it uses the network of the node is not known")
+    lock, reason = _lock_of(host, process, path,
+                            lock_file) if known else ("unknown", "whether it uses the network of the node is not known")
     if not process.is_the_same(host):
         return None
-    return {"pid": process.pid, "comm": process.name, "container": container, "who": who(process.name, container), "path": path, "lock": lock, "reason": reason}
+    return {"pid": process.pid, "comm": process.name, "container": container, "who": who(process.name, container),
+            "path": path, "lock": lock, "reason": reason}
 
 
 def _lock_of(host, process, path, lock_file):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the xtables lock is and who has it, by stat() and /proc/locks; the file itself is never opened. PRIVATE to the collection.
+"""Where the xtables lock is and who has it, by stat() and /proc/locks; the file itself is never opened. PRIVATE to the
+collection.
 
 iptables takes flock(LOCK_EX) on /run/xtables.lock, or on what XTABLES_LOCKFILE names (iptables xshared.c).
 """
@@ -17,7 +18,8 @@ DEFAULT_PATH = "/run/xtables.lock"
 
 
 class LockFile:
-    """`path`, `status` of looking at it, `kind` (file, absent, directory, other; None = not to be seen), `device` and `inode`."""
+    """`path`, `status` of looking at it, `kind` (file, absent, directory, other; None = not to be seen), `device` and
+    `inode`."""
 
     def __init__(self, host, path):
         self.path = path
@@ -35,13 +37,15 @@ class LockFile:
 
 
 class Locks:
-    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt` whether they are of that file."""
+    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt` whether they are
+    of that file."""
 
     def __init__(self, host, lock_file, mounted):
         self.file = lock_file
         self.holders, self.waiters, self.doubt = [], [], None
         if lock_file.kind == "absent":
-            # Nobody can hold it. Opening /proc/locks stops all locking of files on the node for a moment (fs/locks.c locks_start).
+            # Nobody can hold it. Opening /proc/locks stops all locking of files on the node for a moment (fs/locks.c
+            # locks_start).
             self.status = ABSENT
             return
         read = host.read_text("/proc/locks")
@@ -57,7 +61,8 @@ class Locks:
             # stat() on Btrfs and on overlays tells a device that is made up, /proc/locks that of the super block.
             ours = [row for row in rows if row.kind == "FLOCK" and row.device is not None and row.device[0] == 0]
             if ours:
-                self.doubt = "identified by the inode alone: no file system is mounted from the device %02x:%02x that the file claims to be on" % device
+                self.doubt = ("identified by the inode alone: no file system is mounted from the device %02x:%02x that "
+                              "the file claims to be on" % device)
         self.holders = [row for row in ours if not row.waits]
         self.waiters = [row for row in ours if row.waits]
 
@@ -66,11 +71,13 @@ def mounted_devices(host):
     """Numbers of all devices that file systems are mounted from (man 5 proc, mountinfo: third field, in decimal)."""
     fields = [line.split()[2:3] for line in host.read_text("/proc/self/mountinfo").text.splitlines()]
     pairs = [field[0].split(":") for field in fields if field]
-    return {(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2 and pair[0].isdigit() and pair[1].isdigit()}
+    return {(int(pair[0]), int(pair[1])) for pair in pairs
+            if len(pair) == 2 and pair[0].isdigit() and pair[1].isdigit()}
 
 
 def sees_every_lock(host):
-    """Whether /proc belongs to the first pid namespace: from any other one locks of processes outside of it are left out (fs/locks.c)."""
+    """Whether /proc belongs to the first pid namespace: from any other one locks of processes outside of it are left
+    out (fs/locks.c)."""
     namespace = host.read_link("/proc/1/ns/pid")
     if namespace is not None:
         return namespace == FIRST_PID_NAMESPACE

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who holds the xtables lock, who waits for it, and for how long. PRIVATE to the collection.
 
-/proc/locks names the process that took the lock. That one may be gone while a child still has the descriptor open, so what
-is open is looked at before a process is called the holder.
+/proc/locks names the process that took the lock. That one may be gone while a child still has the descriptor open, so
+what is open is looked at before a process is called the holder.
 """
 
 import re
@@ -35,7 +35,8 @@ class Rows:
         self._host, self._containers, self._uptime = host, containers, uptime
 
     def of(self, pid):
-        """The row of a process; with nulls for `None`, where it is gone, or where it became another one while it was looked at."""
+        """The row of a process; with nulls for `None`, where it is gone, or where it became another one while it was
+        looked at."""
         if pid is None:
             return dict.fromkeys(_FIELDS)
         process = Process(self._host, pid, name_of(self._host, pid))
@@ -47,7 +48,8 @@ class Rows:
 
 
 def has_lock(fdinfo, inode):
-    """Whether a descriptor holds a flock of that file (fs/locks.c show_fd_locks prints `lock:` before the line of /proc/locks)."""
+    """Whether a descriptor holds a flock of that file (fs/locks.c show_fd_locks prints `lock:` before the line of
+    /proc/locks)."""
     lines = [line.partition("lock:")[2].strip() for line in fdinfo.splitlines() if line.startswith("lock:")]
     return any(lock.kind == "FLOCK" for lock in parse_proc_locks("\n".join(lines), inode)[0])
 
@@ -70,7 +72,8 @@ def find_holder(host, read_locks, rows):
 
 
 def _owner(host, recorded, lock_file):
-    """(pid of a process that has the lock open, the recorded one before all others, or None; how completely that was looked at)."""
+    """(pid of a process that has the lock open, the recorded one before all others, or None; how completely that was
+    looked at)."""
     descriptors = host_descriptors.Descriptors(host)
     if any(has_lock(text, lock_file.inode) for text in descriptors.of(recorded)):
         return recorded, descriptors.status
@@ -83,15 +86,17 @@ def _owner(host, recorded, lock_file):
 
 def waiting(locks, rows):
     """Rows of the first waiters, by pid of the process that asked for the lock."""
-    found = [dict(rows.of(lock.pid), pid=lock.pid, alive=True, held_through_pid=None) for lock in locks.waiters[:_WAITERS_LIMIT]]
+    found = [dict(rows.of(lock.pid), pid=lock.pid, alive=True, held_through_pid=None)
+             for lock in locks.waiters[:_WAITERS_LIMIT]]
     return [dict(row, age_seconds=row["started_seconds_ago"], age_is="at_most") for row in found]
 
 
 def hold_time(holder, waiters, read_locks):
-    """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was let go while being watched.
+    """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was let go while being
+    watched.
 
-    The kernel keeps no time of it. A program that lives for one change tells it by its own age; an agent that runs for days
-    does not, and is watched; what waits for the lock has waited about as long as it runs.
+    The kernel keeps no time of it. A program that lives for one change tells it by its own age; an agent that runs for
+    days does not, and is watched; what waits for the lock has waited about as long as it runs.
     """
     if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
         return holder["started_seconds_ago"], "at_most"
@@ -100,5 +105,6 @@ def hold_time(holder, waiters, read_locks):
         time.sleep(_WATCH_INTERVAL)
         if holder["pid"] not in [lock.pid for lock in read_locks().holders]:
             return round(time.monotonic() - begun, 2), "over"
-    waited = [row["age_seconds"] for row in waiters if row["age_seconds"] is not None and _SHORT_LIVED.match(row["comm"] or "")]
+    waited = [row["age_seconds"] for row in waiters
+              if row["age_seconds"] is not None and _SHORT_LIVED.match(row["comm"] or "")]
     return max([round(time.monotonic() - begun, 2)] + waited), "at_least"

@@ -30,8 +30,9 @@ def hung_restores(host, processes, seconds, uptime, locks, containers):
     for age, process in old[:HUNG_LIMIT]:
         container = containers.of(process.pid)
         row = {
-            "pid": process.pid, "command": masked_command(process.arguments), "age_seconds": age, "state": process.state,
-            "waits_for_lock": _waits(host, process.pid, locks), "container": container, "who": who(process.name, container),
+            "pid": process.pid, "command": masked_command(process.arguments), "age_seconds": age,
+            "state": process.state, "waits_for_lock": _waits(host, process.pid, locks), "container": container,
+            "who": who(process.name, container),
         }
         if process.is_the_same(host):
             rows.append(row)
@@ -39,7 +40,8 @@ def hung_restores(host, processes, seconds, uptime, locks, containers):
 
 
 def _waits(host, pid, locks):
-    """True, False, or None where it cannot be told. Before 1.8.8 a restore with `-w` asks once a second and sleeps in between."""
+    """True, False, or None where it cannot be told. Before 1.8.8 a restore with `-w` asks once a second and sleeps in
+    between."""
     if pid in [lock.pid for lock in locks.waiters] or _WAITS_IN.search(host.read_text("/proc/%d/wchan" % pid).text):
         return True
     descriptors = host_descriptors.Descriptors(host)

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the xtables lock matters on a node: only legacy iptables takes it. PRIVATE to the collection.
 
-The nft programs and nft itself never do, the kernel serialises them (iptables xshared.c is called from legacy sources only).
+The nft programs and nft itself never do, the kernel serialises them (iptables xshared.c is called from legacy sources
+only).
 """
 
 from ..._host.host import ABSENT, OK
@@ -14,11 +15,13 @@ PROGRAMS = ("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")
 
 
 def lock_matters(host):
-    """(true, false or null, why). The lists of tables are those of the network this look runs in, and reading them creates none."""
+    """(true, false or null, why). The lists of tables are those of the network this look runs in, and reading them
+    creates none."""
     lists = [host.read_text(path) for path in NAMES]
     tables = sorted(set(" ".join(text.text for text in lists).split()))
     if tables:
-        return True, "legacy tables exist (%s): every legacy iptables that touches them takes the lock" % ", ".join(tables)
+        return (True,
+                "legacy tables exist (%s): every legacy iptables that touches them takes the lock" % ", ".join(tables))
     kinds = {_kind(host, program) for program in PROGRAMS} - {None}
     if "legacy" in kinds:
         return True, "iptables of the node is legacy: its next command takes the lock"
@@ -26,7 +29,8 @@ def lock_matters(host):
         return None, "the list of legacy tables may not be read"
     if "unknown" in kinds:
         return None, "no legacy table exists, and the file does not show which backend the iptables of the node uses"
-    return False, "no legacy table exists and %s: nft writers take no lock" % ("iptables of the node is nft" if kinds else "the node has no iptables")
+    return False, "no legacy table exists and %s: nft writers take no lock" % ("iptables of the node is nft"
+                                                                               if kinds else "the node has no iptables")
 
 
 def _kind(host, program):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sample of the xtables lock: how much of a while somebody holds it, and the longest hold. PRIVATE to the collection."""
+"""A sample of the xtables lock: how much of a while somebody holds it, and the longest hold. PRIVATE to the
+collection."""
 
 import time
 
@@ -14,7 +15,8 @@ _HOLDERS_LIMIT = 5
 def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep):
     """Read the lock every 0.05 s for `seconds`.
 
-    A hold lasts from the first reading that shows its pid to the first one that no longer does. None where a reading failed.
+    A hold lasts from the first reading that shows its pid to the first one that no longer does. None where a reading
+    failed.
     """
     begun = since = clock()
     readings, held, longest, last = 0, 0, 0.0, None
@@ -40,5 +42,6 @@ def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep)
     most = sorted(counts, key=lambda pid: (-counts[pid], pid))[:_HOLDERS_LIMIT]
     return {
         "seconds": round(now - begun, 2), "readings": readings, "held_percent": round(100.0 * held / readings, 1),
-        "longest_hold_seconds": round(longest, 2), "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most],
+        "longest_hold_seconds": round(longest, 2),
+        "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most],
     }

@@ -1,9 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_xtables_lock: who holds the lock, who waits, and whether all agents share it. PRIVATE to the collection.
+"""The section node_xtables_lock: who holds the lock, who waits, and whether all agents share it. PRIVATE to the
+collection.
 
-On most nodes nobody holds it at the moment of the look: what describes processes is imported where there are some to describe.
+On most nodes nobody holds it at the moment of the look: what describes processes is imported where there are some to
+describe.
 """
 
 from ..._errors import BadInput
@@ -20,13 +22,15 @@ SAMPLE_SECONDS_MAX = 60
 
 
 def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, sample_seconds=0):
-    """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises BadInput."""
+    """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises
+    BadInput."""
     _check(path, hung_after_seconds, sample_seconds)
     section = {
         "schema": 1, "collected": dict.fromkeys(("legacy_tables", "lock_file", "locks", "processes", "uptime"), ABSENT),
-        "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables", "kind": None, "device": None,
-        "inode": None, "matters": None, "matters_because": "only a live node has a lock", "doubt": None, "holder": None, "waiters": [],
-        "waiter_count": 0, "hung": [], "hung_count": 0, "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
+        "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables",
+        "kind": None, "device": None, "inode": None, "matters": None, "matters_because": "only a live node has a lock",
+        "doubt": None, "holder": None, "waiters": [], "waiter_count": 0, "hung": [], "hung_count": 0,
+        "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
     }
     if node["place"] == "bundle":
         section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
@@ -68,7 +72,8 @@ def _fill(host, section, find_path, sample_seconds):
     if uptime_seconds(host) is None and (uptime == OK or (uptime == ABSENT and processes)):
         # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.
         uptime = UNPARSED
-    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status, "uptime": uptime,
+    section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status,
+                            "uptime": uptime,
                             "legacy_tables": next((notes[path] for path in NAMES if path in notes), OK)}
     if locks.status == OK and not locks.holders and not sees_every_lock(host):
         section["collected"]["locks"] = DENIED

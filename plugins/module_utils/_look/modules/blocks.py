@@ -19,7 +19,8 @@ WAYS = ("load", "autoload", "boot")
 BLOCKS, UNCLEAR = "blocks", "unclear"
 
 # Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
-_NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)\s*(?:#.*)?$")
+_NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)"
+                           r"\s*(?:#.*)?$")
 # The signature that the kernel's scripts/sign-file.c appends to a module file.
 _SIG_ENFORCE, _LOCKDOWN = "/sys/module/module/parameters/sig_enforce", "/sys/kernel/security/lockdown"
 _SIGNATURE = b"~Module signature appended~\n"
@@ -44,8 +45,8 @@ class Block:
 
 
 class Policy:
-    """Everything on the node that may stop modules; `kernel_wide` holds the blocks that hit all of them alike, `unknown_ways` the ways that
-    a switch of the kernel may stop which could not be read."""
+    """Everything on the node that may stop modules; `kernel_wide` holds the blocks that hit all of them alike,
+    `unknown_ways` the ways that a switch of the kernel may stop which could not be read."""
 
     def __init__(self, host, cmdline, live):
         self.conf = ModprobeConf(host)
@@ -58,12 +59,15 @@ class Policy:
         self._signed = {}
 
     def blocks_of(self, host, kernel, name, builtin_or_loaded):
-        """[Block] for the module `name` on `kernel`; `builtin_or_loaded(name)` tells of a dependency that needs no load."""
+        """[Block] for the module `name` on `kernel`; `builtin_or_loaded(name)` tells of a dependency that needs no
+        load."""
         found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
         for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
-                # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not count.
-                found += [block for block in self._named(kernel, dependency) if block.by in ("install", "module_blacklist")]
+                # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not
+                # count.
+                found += [block for block in self._named(kernel, dependency)
+                          if block.by in ("install", "module_blacklist")]
         if self.signatures:
             found += self._signature(host, kernel, name)
         return found
@@ -71,23 +75,28 @@ class Policy:
     def _named(self, kernel, name):
         found = []
         if name in self.denied:
-            found.append(Block(WAYS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1, "module_blacklist=%s" % name))
+            found.append(Block(WAYS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1,
+                               "module_blacklist=%s" % name))
         if name in self.blacklisted:
-            found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1, "modprobe.blacklist=%s" % name))
+            found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1,
+                               "modprobe.blacklist=%s" % name))
         asked_as = _asked_as(name)
         installed = False
         for path, directive in self.conf.about(name):
             if directive.keyword == "blacklist" and directive.name == name:
-                found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line, directive.text))
+                found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line,
+                                   directive.text))
             elif directive.keyword == "install" and not installed:
-                # kmod takes the first install command of a module and no other, and none where it has a soft dependency.
+                # kmod takes the first install command of a module and no other, and none where it has a soft
+                # dependency.
                 installed = True
                 effect = install_effect(name, directive.rest)
                 if effect and not self.conf.has_softdep(kernel, name):
                     found.append(Block(WAYS, "install", effect, name, path, directive.line, directive.text))
             elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
                 # The kernel asks by alias where there is one, and kmod follows no second alias.
-                found.append(Block(("load", "boot") if asked_as else WAYS, "alias_off", BLOCKS, name, path, directive.line, directive.text))
+                found.append(Block(("load", "boot") if asked_as else WAYS, "alias_off", BLOCKS, name, path,
+                                   directive.line, directive.text))
         for alias in sorted(asked_as):
             if not self.conf.leads_to(alias, name):
                 found += [Block(("autoload",), "alias_off", BLOCKS, name, path, directive.line, directive.text)
@@ -104,8 +113,10 @@ class Policy:
         signed = self._signed[where]
         if signed:
             return []
-        effect, text = (self.signatures[3], "the file carries no signature") if signed is False else (UNCLEAR, "its signature cannot be read")
-        return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1, "%s: %s" % (self.signatures[2], text))]
+        effect, text = ((self.signatures[3], "the file carries no signature")
+                        if signed is False else (UNCLEAR, "its signature cannot be read"))
+        return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1,
+                      "%s: %s" % (self.signatures[2], text))]
 
 
 def _is_signed(host, path):
@@ -127,7 +138,8 @@ def install_effect(name, command):
     words = re.split(r"[\s;|&]+", command)
     own_name = [word for word in words if _names.of_file(word) == name or _names.normalise(word) == name]
     ignoring = any(word == "--ignore-install" or re.match(r"^-[a-z]*i[a-z]*$", word) for word in words)
-    loader = any(word.rsplit("/", 1)[-1] == "insmod" or (word.rsplit("/", 1)[-1] == "modprobe" and ignoring) for word in words)
+    loader = any(word.rsplit("/", 1)[-1] == "insmod" or (word.rsplit("/", 1)[-1] == "modprobe" and ignoring)
+                 for word in words)
     return None if own_name and loader else UNCLEAR
 
 
@@ -152,7 +164,8 @@ def _kernel_wide(host, cmdline):
     # Cannot be undone before the next boot (kernel Documentation/admin-guide/sysctl/kernel.rst).
     disabled = host.read_text("/proc/sys/kernel/modules_disabled").text.strip()
     if disabled == "1":
-        found.append(Block(("load", "autoload"), "modules_disabled", BLOCKS, "", "/proc/sys/kernel/modules_disabled", 1, "1"))
+        found.append(Block(("load", "autoload"), "modules_disabled", BLOCKS, "", "/proc/sys/kernel/modules_disabled", 1,
+                           "1"))
     elif disabled != "0":
         unknown = ("load", "autoload")
     if any(key == "nomodule" for key, _value in cmdline):

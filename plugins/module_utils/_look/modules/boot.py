@@ -36,7 +36,8 @@ class BootList:
         self.status, paths = effective_files(host, "modules-load.d")
         first_word_only = loader in ("openrc", "sysvinit")
         if first_word_only:
-            # OpenRC on Alpine and Debian's kmod script read it; systemd reads it only where a link in modules-load.d leads to it.
+            # OpenRC on Alpine and Debian's kmod script read it; systemd reads it only where a link in modules-load.d
+            # leads to it.
             paths = paths + ["/etc/modules"]
         for path in paths:
             text = host.read_text(path)

@@ -19,7 +19,8 @@ def collect_kernel_modules(host, node, names=None, kernel=None):
     """
     asked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(asked) > _names.NAMES_LIMIT:
-        raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts" % (len(asked), _names.NAMES_LIMIT))
+        raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts"
+                               % (len(asked), _names.NAMES_LIMIT))
     look = Look(host, node, kernel)
     modules = [look.module(name) for name in sorted(asked)]
     return fitted_modules(_section(look, modules))
@@ -65,8 +66,10 @@ def _running_tree(look):
         return "not_needed", None
     if look.collected["modules_directory"] not in (OK, ABSENT):
         return None, None
-    # A kernel that comes from outside of the node never had a directory here. One that loaded modules did, and a package of its successor replaces it.
-    newer = [kernel.release for kernel in look.kernels if kernel.tree and _versions.order(kernel.release) > _versions.order(look.running_release)]
+    # A kernel that comes from outside of the node never had a directory here. One that loaded modules did, and a
+    # package of its successor replaces it.
+    newer = [kernel.release for kernel in look.kernels
+             if kernel.tree and _versions.order(kernel.release) > _versions.order(look.running_release)]
     if newer and look.running.loaded:
         return "gone", "an upgrade to %s removed them: this kernel loaded modules, and its directory is gone" % newer[0]
     return "gone", "nothing tells whether they were ever there"
@@ -82,6 +85,6 @@ def _allowed(look, way):
 
 def _kernel_row(look, kernel):
     path, whole = kernel.config
-    return {"release": kernel.release, "running": kernel.running, "next_boot": kernel.release == look.next_boot["release"],
-            "tree": kernel.tree, "index": kernel.index, "index_cause": kernel.index_cause,
-            "config": path, "config_complete": whole if path else None}
+    return {"release": kernel.release, "running": kernel.running,
+            "next_boot": kernel.release == look.next_boot["release"], "tree": kernel.tree, "index": kernel.index,
+            "index_cause": kernel.index_cause, "config": path, "config_complete": whole if path else None}

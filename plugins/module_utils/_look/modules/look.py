@@ -43,7 +43,8 @@ class Look:
         self.by_release = {each.release: each for each in self.kernels}
         self.running = None
         self.see_what_is_loaded()
-        if status == UNCOLLECTED and (self.collected.get("proc_modules") == OK or any(kernel.config[0] for kernel in self.kernels)):
+        if status == UNCOLLECTED and (self.collected.get("proc_modules") == OK
+                                      or any(kernel.config[0] for kernel in self.kernels)):
             self.collected["modules_directory"] = ABSENT  # Something else tells of the kernel.
         self.running_release = running
         self.boot = boot.BootList(host, boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
@@ -63,7 +64,8 @@ class Look:
         loaded, unread = parse_proc_modules(text.text)
         self.collected["proc_modules"] = UNPARSED if unread else text.status
         supports = True if text.ok else None
-        # A kernel without CONFIG_MODULES has neither the list nor the sysctls (kernel/module/procfs.c, kernel/sysctl.c).
+        # A kernel without CONFIG_MODULES has neither the list nor the sysctls (kernel/module/procfs.c,
+        # kernel/sysctl.c).
         if text.status == ABSENT and self.host.presence("/proc/sys/kernel/modprobe") == ABSENT:
             supports = False
         return modules_state.RunningKernel(self.host, loaded if text.ok or supports is False else None, supports)
@@ -79,14 +81,17 @@ class Look:
         if judged_kernel is not None and own.state != modules_state.BUILTIN:
             blocks = self.policy.blocks_of(self.host, judged_kernel, own.module, self._needs_no_load)
         row = {
-            "name": name, "module": own.module if own.state in modules_state.AVAILABLE else None,
-            "state": own.state, "cause": own.cause, "evidence": own.evidence, "package": own.package,
+            "name": name, "module": own.module if own.state in modules_state.AVAILABLE else None, "state": own.state,
+            "cause": own.cause, "evidence": own.evidence, "package": own.package,
             "kernels": _grouped([(kernel, verdict) for kernel, verdict in verdicts if kernel.release != self.judged]),
-            "blocked_for": [way for way in WAYS if any(way in block.ways for block in blocks if block.effect == BLOCKS)],
-            "blocked_unclear": [way for way in WAYS if any(way in block.ways for block in blocks if block.effect == UNCLEAR)],
+            "blocked_for": [way for way in WAYS
+                            if any(way in block.ways for block in blocks if block.effect == BLOCKS)],
+            "blocked_unclear": [way for way in WAYS
+                                if any(way in block.ways for block in blocks if block.effect == UNCLEAR)],
             "blocks": [block.as_dict() for block in blocks if block not in self.policy.kernel_wide],
             "lacking_on": [kernel.release for kernel, verdict in verdicts
-                           if kernel.release not in (self.judged, self.next_boot["release"]) and verdict.state in ("absent", "installable")],
+                           if kernel.release not in (self.judged, self.next_boot["release"])
+                           and verdict.state in ("absent", "installable")],
         }
         row.update(self._boot_row(name, own))
         return row
@@ -104,7 +109,8 @@ class Look:
         """Whether the module will be there after the next boot: what is loaded now proves nothing for then."""
         kernel = self.by_release.get(self.next_boot["release"])
         if kernel is None:
-            after = modules_state.Verdict(own.module, modules_state.UNKNOWN, "no_tree", "the kernel that boots next is not known")
+            after = modules_state.Verdict(own.module, modules_state.UNKNOWN, "no_tree",
+                                          "the kernel that boots next is not known")
         else:
             after = modules_state.resolve(kernel, name, None, self.system)
             if kernel.running and after.state not in modules_state.AVAILABLE and own.state == modules_state.BUILTIN:
@@ -113,7 +119,8 @@ class Look:
         by = [place for spelling in sorted(spellings) for place in self.boot.names.get(spelling, [])]
         listed = None if self.collected["modules_load"] in (DENIED, UNPARSED, UNCOLLECTED) and not by else bool(by)
         state, cause = self._at_boot(kernel, after, by, listed)
-        return {"persisted": listed, "persisted_by": by[:3], "state_next_boot": after.state, "at_boot": state, "at_boot_cause": cause}
+        return {"persisted": listed, "persisted_by": by[:3], "state_next_boot": after.state, "at_boot": state,
+                "at_boot_cause": cause}
 
     def _at_boot(self, kernel, after, by, listed):
         if after.state == modules_state.BUILTIN:
@@ -123,18 +130,24 @@ class Look:
         blocks = self.policy.blocks_of(self.host, kernel, after.module, kernel.builtin.__contains__)
         pulled_by = None if by else self._pulled_by(kernel, after.module)
         if by or pulled_by:
-            # blacklist stops the module that is listed, not one that another needs (libkmod, KMOD_PROBE_APPLY_BLACKLIST).
-            at_boot = [block for block in _at_next_boot(blocks) if by or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
+            # blacklist stops the module that is listed, not one that another needs (libkmod,
+            # KMOD_PROBE_APPLY_BLACKLIST).
+            at_boot = [block for block in _at_next_boot(blocks) if by
+                       or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
             if at_boot:
-                return "blocked" if at_boot[0].effect == BLOCKS else "unknown", "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text)
+                return ("blocked" if at_boot[0].effect == BLOCKS else "unknown",
+                        "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text))
             if self.boot.service == "masked":
                 return "on_demand", "listed, but %s is masked" % boot.UNIT
             if self.boot.loader == "unknown":
                 return "unknown", "listed, but nothing in the tree reads modules-load.d"
-            return "loaded", "%s:%d" % (by[0]["file"], by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
-        stopped = [block for block in blocks if "autoload" in block.ways and block.effect == BLOCKS and block.by != "modules_disabled"]
+            return "loaded", "%s:%d" % (by[0]["file"],
+                                        by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
+        stopped = [block for block in blocks
+                   if "autoload" in block.ways and block.effect == BLOCKS and block.by != "modules_disabled"]
         if stopped:
-            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line, stopped[0].text)
+            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line,
+                                                                                   stopped[0].text)
         if listed is None:
             return "unknown", "the lists of modules to load at boot %s" % (
                 "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "may not be read")
@@ -155,7 +168,8 @@ class Look:
 
 
 def _no_release(host, node):
-    """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the node."""
+    """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the
+    node."""
     told = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
     return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in told) else None
 
@@ -183,8 +197,8 @@ def _grouped(verdicts):
                 group["releases"].append(kernel.release)
                 break
         else:
-            groups.append({"key": verdict.key(), "releases": [kernel.release], "state": verdict.state, "cause": verdict.cause,
-                           "evidence": verdict.evidence, "package": verdict.package})
+            groups.append({"key": verdict.key(), "releases": [kernel.release], "state": verdict.state,
+                           "cause": verdict.cause, "evidence": verdict.evidence, "package": verdict.package})
     for group in groups:
         del group["key"]
     return groups

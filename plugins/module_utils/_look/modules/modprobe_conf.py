@@ -22,7 +22,8 @@ _OFF = ("off", "null")
 
 
 class ModprobeConf:
-    """`status` as of effective_files, `unread` lines, and `unseen`: files and directories that may not be read, so may say anything."""
+    """`status` as of effective_files, `unread` lines, and `unseen`: files and directories that may not be read, so may
+    say anything."""
 
     def __init__(self, host):
         self.status, paths = effective_files(host, "modprobe.d", (".conf", ".alias"))
@@ -58,15 +59,18 @@ class ModprobeConf:
 
     def targets_of(self, alias):
         """Modules that `alias` stands for; kmod asks this before it looks for a module of that name."""
-        targets = [_names.normalise(re.split("[ \t]", directive.rest)[0]) for _path, directive in self.about(alias) if directive.keyword == "alias"]
+        targets = [_names.normalise(re.split("[ \t]", directive.rest)[0]) for _path, directive in self.about(alias)
+                   if directive.keyword == "alias"]
         return [target for target in targets if target not in _OFF and _names.is_name(target)]
 
     def leads_to(self, alias, name):
         """False where an alias line leads `alias` to anything but `name`."""
-        return name in self.targets_of(alias) or not any(directive.keyword == "alias" for _path, directive in self.about(alias))
+        return name in self.targets_of(alias) or not any(directive.keyword == "alias"
+                                                         for _path, directive in self.about(alias))
 
     def has_softdep(self, kernel, name):
-        """Whether one of the soft dependencies of `name`, of modprobe.d or of the module's own, is there to be loaded."""
+        """Whether one of the soft dependencies of `name`, of modprobe.d or of the module's own, is there to be
+        loaded."""
         directives = [directive for _path, directive in self.about(name)] + [
             directive for directive in kernel.softdeps() if directive.name == name]
         return any(

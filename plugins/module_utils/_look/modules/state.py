@@ -10,7 +10,8 @@ What could not be looked at is `unknown`, never `absent`; a configuration alone 
 from ... import _module_data, _versions
 from ..._host.host import OK
 
-LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = "loaded", "builtin", "loadable", "installable", "absent", "unknown"
+LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = ("loaded", "builtin", "loadable", "installable", "absent",
+                                                           "unknown")
 # The kernel can do it now or as soon as it is asked to.
 AVAILABLE = (LOADED, BUILTIN, LOADABLE)
 # Causes that the configuration proves, whatever is loaded and installed.
@@ -38,7 +39,8 @@ def resolve(kernel, name, running, system):
     `running` is the running kernel's own evidence (`RunningKernel`) or None where only the tree counts, as for the
     next boot; `system` is `{"id", "id_like", "version_id"}` of the distribution, for the package that has it.
     """
-    names = [name] + [alias for alias in kernel.aliases_of(name) if alias != name] if _needs_alias(kernel, name, running) else [name]
+    names = [name] + [alias for alias in kernel.aliases_of(name)
+                      if alias != name] if _needs_alias(kernel, name, running) else [name]
     renamed, gone_by = _module_data.RENAMES.get(name, (None, None))
     if renamed and name not in kernel.dep and _versions.within(kernel.release, since=gone_by):
         names.append(renamed)
@@ -46,7 +48,8 @@ def resolve(kernel, name, running, system):
     # The first name that the kernel has; the name asked for where it has none of them.
     best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
     if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
-        return Verdict(best.module, UNKNOWN, "denied", "%s, and the list of loaded modules cannot be read" % best.evidence)
+        return Verdict(best.module, UNKNOWN, "denied",
+                       "%s, and the list of loaded modules cannot be read" % best.evidence)
     if best.state == ABSENT and best.cause in ("not_in_index", "config_m_not_shipped"):
         package = _package(kernel, best.module, system)
         if package:
@@ -68,8 +71,9 @@ def _worth(verdicts):
 
 
 def _resolve_name(kernel, name, running):
-    return (running and _from_running(kernel, name, running)) or _from_tree(kernel, name, running) or _from_config(kernel, name) or _missing(
-        kernel, name, running)
+    return ((running and _from_running(kernel, name, running)) or _from_tree(kernel, name, running)
+            or _from_config(kernel, name) or _missing(
+                kernel, name, running))
 
 
 def _from_running(kernel, name, running):
@@ -79,8 +83,10 @@ def _from_running(kernel, name, running):
         return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
     dependant = running.dependant_of(name)
     if dependant:
-        # The kernel lists every module it loaded, so what is not listed is compiled in; a bundle may hold a part of the list.
-        return Verdict(name, LOADED if name in kernel.dep or not kernel.collected else BUILTIN, "dependant", "%s is loaded and needs it" % dependant)
+        # The kernel lists every module it loaded, so what is not listed is compiled in; a bundle may hold a part of the
+        # list.
+        return Verdict(name, LOADED if name in kernel.dep or not kernel.collected else BUILTIN, "dependant",
+                       "%s is loaded and needs it" % dependant)
     if name in kernel.dep:
         return None
     proof = running.builtin_proof(name)
@@ -94,7 +100,8 @@ def _from_tree(kernel, name, running):
         path = kernel.dep[name][0]
         there = kernel.has_file(path)
         if there is None:
-            return Verdict(name, UNKNOWN, "denied", "modules.dep lists %s, and whether the file exists is not known" % path)
+            return Verdict(name, UNKNOWN, "denied",
+                           "modules.dep lists %s, and whether the file exists is not known" % path)
         if not there:
             return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file is gone" % path)
         if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):
@@ -106,16 +113,19 @@ def _from_tree(kernel, name, running):
             return Verdict(name, BUILTIN, "merged", "part of the kernel image since %s" % since)
         inner = host_module and _resolve_name(kernel, host_module, running)
         if inner and inner.state in AVAILABLE:
-            return Verdict(inner.module, inner.state, "merged", "part of %s since %s: %s" % (host_module, since, inner.evidence))
+            return Verdict(inner.module, inner.state, "merged",
+                           "part of %s since %s: %s" % (host_module, since, inner.evidence))
     if kernel.index in ("missing", "empty", "stale"):
         path = kernel.file_of(name)
         if path:
-            return Verdict(name, INSTALLABLE, "not_indexed", "%s is there, but not in modules.dep; run depmod %s" % (path, kernel.release))
+            return Verdict(name, INSTALLABLE, "not_indexed",
+                           "%s is there, but not in modules.dep; run depmod %s" % (path, kernel.release))
     return None
 
 
 def config_value(kernel, name):
-    """(symbol, value): y, m or n as the configuration says; None where it does not say (a fragment, an unknown symbol)."""
+    """(symbol, value): y, m or n as the configuration says; None where it does not say (a fragment, an unknown
+    symbol)."""
     path, whole = kernel.config
     if path is None:
         return None, None
@@ -136,7 +146,8 @@ def config_value(kernel, name):
 
 def _symbols(release, name):
     if name in _module_data.CONFIG_SYMBOLS:
-        return [symbol for symbol, since, before in _module_data.CONFIG_SYMBOLS[name] if _versions.within(release, since, before)]
+        return [symbol for symbol, since, before in _module_data.CONFIG_SYMBOLS[name]
+                if _versions.within(release, since, before)]
     for prefix, symbol_prefixes in _module_data.CONFIG_RULES:
         if name.startswith(prefix):
             if name[3:].isupper():
@@ -153,7 +164,8 @@ def _from_config(kernel, name):
 
 
 def _option_off(kernel, options):
-    """The first of `options` that the configuration says is not set, as a sentence, else None; what it does not name says nothing."""
+    """The first of `options` that the configuration says is not set, as a sentence, else None; what it does not name
+    says nothing."""
     off = next((option for option in options if kernel.config_symbols.get(option) == "n"), None)
     return "CONFIG_%s is not set in %s" % (off, kernel.config[0]) if off else None
 
@@ -166,11 +178,13 @@ def _missing(kernel, name, running):
         if off:
             return Verdict(name, ABSENT, cause, off)
     modules_off = _option_off(kernel, ("MODULES",)) or (
-        "this kernel loads no modules (CONFIG_MODULES is not set)" if running and running.supports_modules is False else None)
+        "this kernel loads no modules (CONFIG_MODULES is not set)"
+        if running and running.supports_modules is False else None)
     if modules_off:
         if value:
             return Verdict(name, ABSENT, "modules_off", modules_off)
-        return Verdict(name, UNKNOWN, "no_evidence", "%s, and nothing tells whether the capability is built in" % modules_off)
+        return Verdict(name, UNKNOWN, "no_evidence",
+                       "%s, and nothing tells whether the capability is built in" % modules_off)
     if not kernel.collected:
         if value == "n":
             return Verdict(name, ABSENT, "config_off", said)
@@ -183,13 +197,16 @@ def _missing(kernel, name, running):
             return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, said))
         return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
     if kernel.index == "unreadable":
-        return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed", kernel.index_cause)
+        return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed",
+                       kernel.index_cause)
     if value == "m":
-        return Verdict(name, ABSENT, "config_m_not_shipped", "%s, but the modules of %s do not include it" % (said, kernel.release))
+        return Verdict(name, ABSENT, "config_m_not_shipped",
+                       "%s, but the modules of %s do not include it" % (said, kernel.release))
     if value == "n":
         return Verdict(name, ABSENT, "config_off", said)
     if kernel.builtin_status != OK:
-        return Verdict(name, UNKNOWN, "no_evidence", "not in modules.dep, and modules.builtin of %s is %s" % (kernel.release, kernel.builtin_status))
+        return Verdict(name, UNKNOWN, "no_evidence",
+                       "not in modules.dep, and modules.builtin of %s is %s" % (kernel.release, kernel.builtin_status))
     return Verdict(name, ABSENT, "not_in_index", "neither in modules.dep nor in modules.builtin of %s" % kernel.release)
 
 
@@ -214,7 +231,8 @@ class RunningKernel:
         self.listed = loaded is not None
         self.loaded = loaded or {}
         self.supports_modules = supports_modules
-        # Before a table exists the file is empty; its lines prove tables, and the two others extensions, that are there.
+        # Before a table exists the file is empty; its lines prove tables, and the two others extensions, that are
+        # there.
         self._tables = {}
         for family, prefix in (("ip", "iptable_"), ("ip6", "ip6table_")):
             for table in host.read_text("/proc/net/%s_tables_names" % family).text.split():
@@ -226,7 +244,8 @@ class RunningKernel:
         """A module that is loaded and does not load without `name`, or None."""
         if name in self.loaded:
             return None
-        return next((other for other in sorted(self.loaded) if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
+        return next((other for other in sorted(self.loaded)
+                     if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
 
     def builtin_proof(self, name):
         """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, else None."""
@@ -234,7 +253,8 @@ class RunningKernel:
             return None
         folder = "/sys/module/" + name
         # Code that is built in gets a directory too, if it has parameters; only a module has initstate and refcnt.
-        if self._host.is_dir(folder) and not self._host.exists(folder + "/initstate") and not self._host.exists(folder + "/refcnt"):
+        if (self._host.is_dir(folder) and not self._host.exists(folder + "/initstate")
+                and not self._host.exists(folder + "/refcnt")):
             return "sys_module", "%s exists without initstate: compiled in" % folder
         if not self.listed:
             return None  # What is there may be a module as well.

@@ -23,7 +23,8 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 
 def answer(host, rules, situation, options):
-    """The part of the section node_iptables_chains that rests on what the rules say; `situation` and `options` as in iptables_chains.py."""
+    """The part of the section node_iptables_chains that rests on what the rules say; `situation` and `options` as in
+    iptables_chains.py."""
     elsewhere = _elsewhere(host, rules, situation.mode)
     observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
     if rules.source == "live":
@@ -49,7 +50,8 @@ def answer(host, rules, situation, options):
         left_out[place[0]] = left_out.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
     services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
-    return dict(_services(rules, situation, options, services), observations=examples, observed=observed, left_out=left_out, owners=owners)
+    return dict(_services(rules, situation, options, services), observations=examples, observed=observed,
+                left_out=left_out, owners=owners)
 
 
 def _elsewhere(host, rules, mode):
@@ -67,7 +69,8 @@ def _routed(host, rules, situation):
         # What a form of dump does not print of some rules takes no Service away.
         known = _lists(rules, situation)
         return _each_once([listed for listed in known if listed]), bool(known) and None not in known
-    listed = _elsewhere(host, rules, situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
+    listed = _elsewhere(host, rules,
+                        situation.mode) if situation.mode in ("ipvs", "nftables") else _listed(rules, situation)
     return listed or [], listed is not None
 
 
@@ -77,10 +80,12 @@ def _services(rules, situation, options, services):
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
         service.family or "", service.address, service.port, service.protocol))
     return {
-        "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services) if situation.mode == "iptables" else None,
-        "service_rows": [{"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol, "name": service.name,
-                          "endpoints": None if service.endpoints is None else len(service.endpoints)} for service in shown],
-        "service_rows_left_out": len(services or []) - len(shown), "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
+        "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services)
+        if situation.mode == "iptables" else None, "service_rows": [
+            {"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol,
+             "name": service.name, "endpoints": None if service.endpoints is None else len(service.endpoints)}
+            for service in shown], "service_rows_left_out": len(services or []) - len(shown),
+        "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
     }
 
 
@@ -93,7 +98,8 @@ def _listed(rules, situation):
 
 
 def _lists(rules, situation):
-    return [list_services(rule_set) for rule_set in rules.rule_sets if in_use(rule_set, rules.rule_sets, situation.used)]
+    return [list_services(rule_set) for rule_set in rules.rule_sets
+            if in_use(rule_set, rules.rule_sets, situation.used)]
 
 
 def _each_once(lists):
@@ -106,8 +112,10 @@ def _each_once(lists):
 
 
 def _askable(rules):
-    """The rule sets, and for what could not be read one whose tables nobody can read: what is not seen there is not missing."""
-    missing = [source.split("_") for source, status in sorted(rules.collected.items()) if rules.source == "live" and status not in ("ok", "absent")]
+    """The rule sets, and for what could not be read one whose tables nobody can read: what is not seen there is not
+    missing."""
+    missing = [source.split("_") for source, status in sorted(rules.collected.items())
+               if rules.source == "live" and status not in ("ok", "absent")]
     unknown = [RuleSet("live", words[1], words[0]) for words in missing if len(words) == 2]
     for found in unknown:
         found.unreadable = list(_TABLES)

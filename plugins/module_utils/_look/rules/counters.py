@@ -14,7 +14,8 @@ _LINE_LIMIT = 64 * 1024
 
 
 def sample_counters(host, rules, seconds):
-    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one of them failed."""
+    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one of them
+    failed."""
     commands = [rules.commands[source] + ["-c"] for source in sorted(rules.commands)]
     if not commands:
         return None

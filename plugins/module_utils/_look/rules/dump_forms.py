@@ -20,7 +20,8 @@ def is_plain(sets):
 
 
 def read_other_forms(host, path, rules, source):
-    """[RuleSet] of the text, None where it holds no rule in any form; `rules` (Rules) gets the nft tables and what a form does not print."""
+    """[RuleSet] of the text, None where it holds no rule in any form; `rules` (Rules) gets the nft tables and what a
+    form does not print."""
     from ..._parse.iptables.dump_forms import TEXT_LIMIT, read_forms
     chunks = []
     host.stream_file(path, chunks.append, TEXT_LIMIT)
@@ -28,7 +29,8 @@ def read_other_forms(host, path, rules, source):
     for table, doubt in found.doubts:
         rules.miss(source, None, doubt, table)
     if found.other_lines:
-        rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None, "text": ""})
+        rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None,
+                              "text": ""})
     if found.nft:
         _take_nft(rules, source, found.nft)
         _take_native(rules, found.nft)
@@ -53,7 +55,8 @@ def _take_nft(rules, source, text):
 
 
 def _take_native(rules, text):
-    """The listings of tables that are neither kube-proxy's nor those of iptables, to be judged once all Services are known."""
+    """The listings of tables that are neither kube-proxy's nor those of iptables, to be judged once all Services are
+    known."""
     from ..._parse.nft.ruleset import tables_apart
     for (family, name), lines in tables_apart(text.split("\n")):
         if may_be_judged(family, name):
@@ -61,10 +64,11 @@ def _take_native(rules, text):
 
 
 def without_repeats(rule_sets):
-    """([RuleSet], [(source, table, doubt)]): without the tables that are there a second time, one node's rules saved in several forms or twice.
+    """([RuleSet], [(source, table, doubt)]): without the tables that are there a second time, one node's rules saved in
+    several forms or twice.
 
-    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off. Of two moments that differ one
-    is judged, and nothing tells which of them is the later.
+    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off. Of two
+    moments that differ one is judged, and nothing tells which of them is the later.
     """
     held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
@@ -77,17 +81,20 @@ def without_repeats(rule_sets):
             other, first = alike[0]
             if table.complete and not first.complete:
                 del other.tables[name]
-                held[found.family, name] = [row for row in held[found.family, name] if row is not alike[0]] + [(found, table)]
+                held[found.family,
+                     name] = [row for row in held[found.family, name] if row is not alike[0]] + [(found, table)]
                 continue
             del found.tables[name]
             if table.complete and found.version and other.version and table.rule_counts() != first.rule_counts():
-                doubts.append((other.source, name, "%s holds table %s of another moment; one of them is judged, give the bundle of one moment" % (
-                    found.source[:NAME_LIMIT], name[:NAME_LIMIT])))
+                doubts.append((other.source, name, "%s holds table %s of another moment; one of them is judged, give "
+                                                   "the bundle of one moment" % (
+                                                       found.source[:NAME_LIMIT], name[:NAME_LIMIT])))
     return [found for found in rule_sets if found.tables or found.unreadable], doubts
 
 
 def _is_alike(found, table, other, other_table):
-    """True for a table of the same backend; where that is not known of both, for one with the same rules or of a listing."""
+    """True for a table of the same backend; where that is not known of both, for one with the same rules or of a
+    listing."""
     if found.backend and other.backend:
         return found.backend == other.backend
     return found.version is None or table.rule_counts() == other_table.rule_counts()

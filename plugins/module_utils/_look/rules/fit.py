@@ -19,14 +19,15 @@ _FOOTPRINT = 120
 
 def size_limit(options):
     """In bytes of JSON."""
-    return SIZE_LIMIT + _OF_EXAMPLE * max(0, options["max_offenders"] - 5) + _OF_SERVICE * max(0, options["max_services"] - 20)
+    return SIZE_LIMIT + _OF_EXAMPLE * max(0, options["max_offenders"]
+                                          - 5) + _OF_SERVICE * max(0, options["max_services"] - 20)
 
 
 def fitted_chains(section, limit):
     """The section with at most `limit` bytes of JSON."""
     section = presentable(section)
-    for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_few_networks, _with_one_example, _with_few_rows,
-                   _with_tiny_texts):
+    for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_few_networks,
+                   _with_one_example, _with_few_rows, _with_tiny_texts):
         if len(json.dumps(section)) <= limit - _FOOTPRINT:
             break
         shrink(section)

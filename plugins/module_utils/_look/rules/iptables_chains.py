@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_chains: what is wrong with the rules, and what they mean. PRIVATE to the collection.
 
-Only what reads the rules is imported here: a big rule set takes its time to come, and meanwhile the rest is (_rule_sets.compile_rest).
+Only what reads the rules is imported here: a big rule set takes its time to come, and meanwhile the rest is
+(_rule_sets.compile_rest).
 """
 
 import time
@@ -11,14 +12,15 @@ import time
 from ... import _errors
 from .rule_sets import many_objects, read_files, rules_of
 
-DEFAULTS = {"src": None, "proxy_mode": None, "kubernetes_version": None, "sample_seconds": 0, "deep": False, "max_offenders": 5, "max_services": 20}
+DEFAULTS = {"src": None, "proxy_mode": None, "kubernetes_version": None, "sample_seconds": 0, "deep": False,
+            "max_offenders": 5, "max_services": 20}
 _BOUNDS = {"sample_seconds": (0, 300), "max_offenders": (1, 50), "max_services": (0, 500)}
 _FILES_LIMIT = 20
 
 
 def collect_iptables_chains(host, node, options=None, kube_proxy=None, kubelet=None):
-    """The evidence dict. `options` as those of the module; `kube_proxy` and `kubelet` are their sections where they were collected
-    already. Raises BadInput."""
+    """The evidence dict. `options` as those of the module; `kube_proxy` and `kubelet` are their sections where they
+    were collected already. Raises BadInput."""
     options = dict(DEFAULTS, **(options or {}))
     _check(options)
     begun = time.monotonic()
@@ -35,9 +37,12 @@ def _check(options):
     for name in sorted(_BOUNDS):
         least, most = _BOUNDS[name]
         if not least <= options[name] <= most:
-            raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (name, options[name], least, most))
+            raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d"
+                                   % (name, options[name], least, most))
     if options["src"] is not None and options["sample_seconds"]:
-        raise _errors.BadInput("sample_seconds needs the rules of the node, and src names files, whose counters do not change; leave one of them out")
+        raise _errors.BadInput("sample_seconds needs the rules of the node, and src names files, whose counters do not "
+                               "change; leave one of them out")
     if options["src"] is not None and not 1 <= len(options["src"]) <= _FILES_LIMIT:
-        raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the node" % (
-            len(options["src"]), _FILES_LIMIT))
+        raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the "
+                               "node" % (
+                                   len(options["src"]), _FILES_LIMIT))

@@ -8,7 +8,8 @@ from ..._parse.proc.modules import parse_proc_modules
 
 
 def nf_tables_status(host, node):
-    """ok (it is there), absent (it is not, so no rule of it is either), or why that cannot be told: denied, unparsed."""
+    """ok (it is there), absent (it is not, so no rule of it is either), or why that cannot be told: denied,
+    unparsed."""
     listed = host.read_text("/proc/modules")
     if listed.status == ABSENT and host.presence("/proc/sys/kernel/modprobe") == ABSENT:
         return OK  # A kernel without CONFIG_MODULES can load nothing, whatever it is asked.

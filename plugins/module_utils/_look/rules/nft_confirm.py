@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a rule that iptables-save prints without a match has none in the kernel either. PRIVATE to the collection.
 
-iptables-nft-save leaves out what it cannot express: the set of a native nft rule, or, before 1.8.8, marks and ports that a newer
-iptables wrote. nft prints them. It is asked only for chains of which something is to be said, and not about a rule that refuses or
-hides something by a match that was printed.
+iptables-nft-save leaves out what it cannot express: the set of a native nft rule, or, before 1.8.8, marks and ports
+that a newer iptables wrote. nft prints them. It is asked only for chains of which something is to be said, and not
+about a rule that refuses or hides something by a match that was printed.
 """
 
 import re
@@ -24,12 +24,14 @@ FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 _NO_MATCH = re.compile(r'^(?:(?:xt match "comment"|counter packets \d+ bytes \d+) ?)+')
 # How a port or a set is printed that iptables-save may have left out of a rule with other matches.
 _LOST = re.compile(r'\bdport\b|@|xt match "(?!comment|addrtype)')
-# How nft writes a target of iptables (nft(8), statements). A rule without a match begins with it, another with what it looks at.
+# How nft writes a target of iptables (nft(8), statements). A rule without a match begins with it, another with what it
+# looks at.
 _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 
 def confirmed(host, rules, observations, more):
-    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into `rules.unread`.
+    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into
+    `rules.unread`.
 
     Of a chain with so many that not all were kept, those that were kept speak for the others.
     """
@@ -43,8 +45,9 @@ def confirmed(host, rules, observations, more):
         if place not in answers:
             answers[place] = _statements(host, place) if len(answers) < CHAINS_LIMIT else None
             if answers[place] is None:
-                rules.miss("nft_" + row["family"], None, "iptables-save prints a rule of %s without a match, and nft, which would show one, could not "
-                           "be asked" % row["chain"], row["table"])
+                rules.miss("nft_" + row["family"], None, "iptables-save prints a rule of %s without a match, and nft, "
+                                                         "which would show one, could not be asked" % row["chain"],
+                           row["table"])
         if answers[place] is not None and any(_confirms(words, line) for line in answers[place]):
             kept.append(row)
         else:
@@ -55,10 +58,12 @@ def confirmed(host, rules, observations, more):
 
 def _to_ask(row):
     """The words of a rule that may have lost a match in print, else None."""
-    if row["kind"] not in KINDS or row["backend"] != "nft" or row["family"] not in FAMILIES or " " in row["table"] or not row["text"]:
+    if (row["kind"] not in KINDS or row["backend"] != "nft" or row["family"] not in FAMILIES or " " in row["table"]
+            or not row["text"]):
         return None
     words = read_rule(row["text"])
-    if words is None or words.target is None or ((words.options or words.matches) and not row["detail"].startswith((NO_PORT, NO_SET))):
+    if words is None or words.target is None or ((words.options or words.matches)
+                                                 and not row["detail"].startswith((NO_PORT, NO_SET))):
         return None
     return words
 
@@ -66,14 +71,16 @@ def _to_ask(row):
 def _confirms(words, line):
     """True for a rule as nft prints it that has this target and lacks what the printed one lacks."""
     target = words.target
-    written = _STATEMENTS.get(target, (target.lower(),)) + ("jump %s" % target, "goto %s" % target, 'xt target "%s"' % target)
+    written = _STATEMENTS.get(target,
+                              (target.lower(),)) + ("jump %s" % target, "goto %s" % target, 'xt target "%s"' % target)
     if words.options or words.matches:
         return any(" %s " % text in " %s " % line for text in written) and not _LOST.search(line)
     return line.startswith(written)
 
 
 def _statements(host, place):
-    """The rules of a chain as nft prints them, without their counters; None where nft is not there or does not answer."""
+    """The rules of a chain as nft prints them, without their counters; None where nft is not there or does not
+    answer."""
     family, table, chain = place
     answer = host.run(["nft", "list", "chain", FAMILIES[family], table, chain], LIST_SECONDS, LIST_LIMIT)
     if answer.status != OK or answer.rc != 0:

@@ -4,8 +4,8 @@
 """Host ports in the tables that portmap writes with nft, which no iptables-save prints. PRIVATE to the collection.
 
 The CNI plugin does so where it is told to, or where iptables does not work (containernetworking/plugins
-plugins/meta/portmap/portmap_nftables.go). One chain of each family is asked for, which takes milliseconds; nft loads nothing where
-nf_tables is in memory.
+plugins/meta/portmap/portmap_nftables.go). One chain of each family is asked for, which takes milliseconds; nft loads
+nothing where nf_tables is in memory.
 """
 
 import re
@@ -31,8 +31,9 @@ def nft_hostports(host, rules, ports):
         done = host.run(["nft", "list", "chain", name, TABLE, CHAIN], LIST_SECONDS, LIST_LIMIT)
         if done.status == OK and done.rc == 0:
             rule_set = RuleSet("live", family, "nft")
-            found += [observe("hostport_capture", rule_set, "%s %s" % (name, TABLE), CHAIN, text, 1, captures(ports, protocol, int(port)))
-                      for text, protocol, port in _RULE.findall(done.out) if (protocol, int(port)) in ports]
+            found += [observe("hostport_capture", rule_set, "%s %s" % (name, TABLE), CHAIN, text, 1,
+                              captures(ports, protocol, int(port))) for text, protocol, port in _RULE.findall(done.out)
+                      if (protocol, int(port)) in ports]
         elif done.status != OK or "No such file or directory" not in done.err:
             rules.miss("nft_" + family, None, "nft did not list the host ports of table %s %s" % (name, TABLE), TABLE)
     return found

@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables that iptables-save does not print and that are not kube-proxy's, of a live node and of dumps. PRIVATE to the collection.
+"""Native nft tables that iptables-save does not print and that are not kube-proxy's, of a live node and of dumps.
+PRIVATE to the collection.
 
-Of a live node their names come over netlink within a millisecond, where `nft list tables` reads every rule of every table; nft is run for
-each table that may be judged, and for none on most nodes. Dumps hold them where they hold what `nft list ruleset` printed.
+Of a live node their names come over netlink within a millisecond, where `nft list tables` reads every rule of every
+table; nft is run for each table that may be judged, and for none on most nodes. Dumps hold them where they hold what
+`nft list ruleset` printed.
 """
 
 import functools
@@ -24,10 +26,11 @@ TEXTS_LIMIT, TEXT_LENGTH = 500, 2000
 _FAMILIES = {"ip": "ipv4", "ip6": "ipv6", "inet": None}
 _FLAGS = frozenset(("dormant", "owner", "persist"))
 _OF_IPTABLES = ("filter", "mangle", "nat", "raw", "security")
-# Network plugins, policy engines and managers of other networks: their drops are what they are for, and rest on marks and sets that
-# change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel, kindnet, antrea, ovn-kubernetes,
-# containernetworking/plugins, docker 29, libvirt, podman, lxd, incus).
-_OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|flannel|kindnet|kube-network-polic|antrea|ovn|cni_|cni-|docker|libvirt|netavark"
+# Network plugins, policy engines and managers of other networks: their drops are what they are for, and rest on marks
+# and sets that change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel,
+# kindnet, antrea, ovn-kubernetes, containernetworking/plugins, docker 29, libvirt, podman, lxd, incus).
+_OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|flannel|kindnet|kube-network-polic|antrea|"
+                    r"ovn|cni_|cni-|docker|libvirt|netavark"
                     r"|podman|lxd|incus)")
 
 
@@ -53,13 +56,16 @@ def _within_bounds(names, judge):
     wanted, found = sorted(names), []
     for family, name in wanted[:TABLES_LIMIT]:
         found += judge(family, name)
-    return found + [_unjudged(family, name, "more than %d native tables" % TABLES_LIMIT) for family, name in wanted[TABLES_LIMIT:]]
+    return found + [_unjudged(family, name, "more than %d native tables" % TABLES_LIMIT)
+                    for family, name in wanted[TABLES_LIMIT:]]
 
 
 def _of_dumps(host, rules, services):
     known = rules.nftables.tables.values() if rules.nftables else ()
-    own = functools.lru_cache(maxsize=1)(lambda: (_own_addresses(host) if rules.of_tree else set()) | _own_of(known) or None)
-    return _within_bounds(rules.native, lambda family, name: _judged_text(family, name, rules.native[family, name], services, own))
+    own = functools.lru_cache(maxsize=1)(lambda: (_own_addresses(host) if rules.of_tree else set()) | _own_of(known)
+                                         or None)
+    return _within_bounds(rules.native,
+                          lambda family, name: _judged_text(family, name, rules.native[family, name], services, own))
 
 
 def _judged_text(family, name, texts, services, own):
@@ -94,7 +100,8 @@ def _judged(host, family, name, services, own):
     if done.status == OK and done.rc and "No such file or directory" in done.err:
         return []
     if done.status != OK or done.rc or table is None or not table.complete:
-        return [_unjudged(family, name, "nft did not list this table: %s" % (done.status if done.status != OK else "status %s" % done.rc))]
+        return [_unjudged(family, name, "nft did not list this table: %s"
+                          % (done.status if done.status != OK else "status %s" % done.rc))]
     return _rows(table, services, own)
 
 
@@ -110,7 +117,8 @@ def _rows(table, services, own):
     if not all_listed:
         doubt = doubt or "the Services of this node are not known"
     place = RuleSet("live", _FAMILIES[table.family], "nft")
-    found = [observe(kind, place, "%s %s" % (table.family, table.name), chain, text, 1, detail) for kind, chain, text, detail in rows]
+    found = [observe(kind, place, "%s %s" % (table.family, table.name), chain, text, 1, detail)
+             for kind, chain, text, detail in rows]
     return found + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
 
 
@@ -120,10 +128,12 @@ def _own_addresses(host):
 
 
 def _own_of(tables):
-    """Addresses that kube-proxy's nftables mode takes NodePorts at: the node's own (kubernetes pkg/proxy/nftables/proxier.go nodeport-ips)."""
+    """Addresses that kube-proxy's nftables mode takes NodePorts at: the node's own (kubernetes
+    pkg/proxy/nftables/proxier.go nodeport-ips)."""
     held = [table.sets["nodeport-ips"] for table in tables if "nodeport-ips" in table.sets]
     return {element.key[0] for found in held for element in found.elements}
 
 
 def _unjudged(family, name, why):
-    return observe("unjudged_table", RuleSet("live", _FAMILIES[family], "nft"), "%s %s" % (family, name), "", "", 1, why)
+    return observe("unjudged_table", RuleSet("live", _FAMILIES[family], "nft"), "%s %s" % (family, name), "", "", 1,
+                   why)

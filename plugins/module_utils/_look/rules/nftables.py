@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of kube-proxy's nftables mode, as nft lists them. PRIVATE to the collection.
 
-`nft list chains` and single maps take a tenth of a second on a big node, where `nft list ruleset` takes ten and a gigabyte.
+`nft list chains` and single maps take a tenth of a second on a big node, where `nft list ruleset` takes ten and a
+gigabyte.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
@@ -17,14 +18,15 @@ FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
 def read_nftables(host, rules, deep, expected):
     """Put `rules.nftables` and what could not be read of them into `rules`.
 
-    Where they are not `expected`, because kube-proxy is known to use another mode, one map of each family is asked for first, which
-    takes milliseconds; who has left no such map has left nothing.
+    Where they are not `expected`, because kube-proxy is known to use another mode, one map of each family is asked for
+    first, which takes milliseconds; who has left no such map has left nothing.
     """
     there = rules.nf_tables
     if there in (None, ABSENT):
         rules.collected[SOURCE] = ABSENT
     elif there != OK:
-        rules.miss(SOURCE, there, "the tables of kube-proxy's nftables mode may not be asked for: nf_tables is %s" % there)
+        rules.miss(SOURCE, there,
+                   "the tables of kube-proxy's nftables mode may not be asked for: nf_tables is %s" % there)
     elif host.find_binary("nft") is None and expected:
         rules.miss(SOURCE, UNPARSED, "no nft on this node, so the tables of kube-proxy's nftables mode cannot be read")
     elif host.find_binary("nft") is None or not (expected or _left_over(host)):
@@ -56,7 +58,8 @@ def _asked_of_kernel(reader, arguments):
 
 
 class _Early:
-    """The second of two large tables, listed while nft still collects the first: most of the time of either is the kernel's."""
+    """The second of two large tables, listed while nft still collects the first: most of the time of either is the
+    kernel's."""
 
     def __init__(self, host, reader):
         self._host, self._reader = host, reader
@@ -89,7 +92,8 @@ def _list(host, rules, deep):
     for arguments in reader.commands():
         if single and arguments[1] == "chain" and _asked_of_kernel(reader, arguments):
             continue
-        done = early.taken(arguments) or host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT, early.ask)
+        done = early.taken(arguments) or host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT,
+                                                     early.ask)
         reader.end(done.status, done.rc, done.err)
         rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes + early.peak_bytes)
     found = reader.close()

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rules of a node, or of dumps that lie on it, read once and without a trace. PRIVATE to the collection.
 
-The order is what keeps a look free of side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first; the save of
-the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend only where a legacy table
-exists, and never with -t, which would create the table. Neither takes the xtables lock; -L and -S would.
+The order is what keeps a look free of side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first;
+the save of the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend
+only where a legacy table exists, and never with -t, which would create the table. Neither takes the xtables lock; -L
+and -S would.
 """
 
 import contextlib
@@ -21,21 +22,23 @@ from .nf_tables import nf_tables_status
 
 SAVE_SECONDS = 60.0
 SAVE_LIMIT = 400 * 1024 * 1024
-# So often a save of the nft backend that looks torn is run, until two readings in a row agree; all of them together have SAVE_SECONDS.
+# A save of the nft backend that looks torn is run so often, until two readings agree; together they have SAVE_SECONDS.
 READINGS = 4
-FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"), ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
+FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"),
+            ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
 SOURCES = ("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6")
 TEXT_LIMIT, NAME_LIMIT = 200, 64
 _DENIED = re.compile(r"Permission denied|Operation not permitted|you must be root", re.I)
 
 
 class Rules:
-    """What was read. `source`: live, files or None (nothing runs here); `collected` {source: status}; `rule_sets` [RuleSet];
-    `unread` [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell; `notices` [{source, kind,
-    count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None where nobody asked; `nftables`: KubeTables of kube-proxy's nftables mode once
-    they were read (_nftables), else None; `native` {(family, name): [text]} of listed native nft tables (_nft_native); `listings`
-    [source] without a table of iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source: argv}
-    that gave rules."""
+    """What was read. `source`: live, files or None (nothing runs here); `collected` {source: status}; `rule_sets`
+    [RuleSet]; `unread` [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell;
+    `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not asked;
+    `nftables`: KubeTables of kube-proxy's nftables mode once they were read (_nftables), else None; `native` {(family,
+    name): [text]} of listed native nft tables (_nft_native); `listings` [source] without a table of iptables or
+    kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source: argv} that
+    gave rules."""
 
     def __init__(self, source):
         self.source = source
@@ -67,40 +70,45 @@ class Rules:
                 first.setdefault(kind, (line, text[:TEXT_LIMIT]))
             for kind in sorted(rules.notices):
                 line, text = first.get(kind, (0, ""))
-                self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line or None, "text": text})
+                self.notices.append({"source": source, "kind": kind, "count": rules.notices[kind], "line": line or None,
+                                     "text": text})
             for table in sorted(rules.unreadable):
-                self.miss(source, None, "iptables-save prints table %s only as incompatible: nft wrote rules that it cannot show" % table, table)
+                self.miss(source, None, "iptables-save prints table %s only as incompatible: nft wrote rules that it "
+                                        "cannot show" % table, table)
             for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
-                self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")), name[:NAME_LIMIT])
+                self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")),
+                          name[:NAME_LIMIT])
 
 
 def _lacking(table, passed_over):
     """Why not every rule of a table is known; `passed_over`: how many lines of its dump nobody read."""
+    name = table.name[:NAME_LIMIT]
     if table.name == NAMELESS:
         return "the table of some rules is not known"
     if not table.committed and passed_over:
-        return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (table.name[:NAME_LIMIT], passed_over)
+        return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (
+            name, passed_over)
     if not table.committed:
-        return "table %s has no end in this dump" % table.name[:NAME_LIMIT]
-    return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, table.name[:NAME_LIMIT])
+        return "table %s has no end in this dump" % name
+    return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, name)
 
 
 @contextlib.contextmanager
 def many_objects():
-    """While rules are read and asked, nothing that could be collected comes up; looking for it would take a fifth of the time."""
+    """While rules are read, no garbage comes up; looking for it would take a fifth of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was:
-            # Neither afterwards, nor when the module ends: 110,000 rules take 11 ms to look through. Python has it from 3.7 on.
+            # Nor afterwards: 110,000 rules take 11 ms to look through. Python has it from 3.7 on.
             getattr(gc, "freeze", int)()
             gc.enable()
 
 
 class _Dump:
-    """What is printed by a save or stands in a file. The parser is imported when there is something to parse: many machines have no rule."""
+    """What a save prints or a file holds. Its parser is imported for the first text: many machines have no rule."""
 
     def __init__(self, *arguments):
         self._arguments = arguments
@@ -117,7 +125,7 @@ class _Dump:
 
 
 def compile_rest():
-    """Import what a big rule set will need, while the save still reads it from the kernel: a module's sources are compiled on each run."""
+    """Import and compile what a big rule set will need, while the save still reads it from the kernel."""
     from ..._parse.iptables import save
     from . import answers, fit, nftables, setting
     return save, answers, fit, nftables, setting
@@ -132,7 +140,7 @@ def rules_of(host, node):
 
 
 def read_live(host, node):
-    """`Rules` that the kernel of a live node holds in this network namespace. Outside of a live place nothing is asked."""
+    """`Rules` that the kernel of a live node holds in this network namespace; elsewhere nothing is asked."""
     if node["place"] == "bundle":
         return _read_bundle(host)
     if node["place"] != "live":
@@ -161,7 +169,8 @@ def _read_bundle(host):
     _miss_tables(rules)
     rules.rule_sets, doubts = without_repeats(rules.rule_sets)
     left = {(found.source, name) for found in rules.rule_sets for name in list(found.tables) + found.unreadable}
-    rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy") or (row["source"], row["table"]) in left]
+    rules.unread = [row for row in rules.unread if row["table"] in (None, "kube-proxy")
+                    or (row["source"], row["table"]) in left]
     for source, table, doubt in doubts:
         rules.miss(source, None, doubt, table)
     if not rules.collected:
@@ -176,7 +185,8 @@ def _read_nft(host, rules, family, program):
     elif rules.nf_tables == DENIED:
         rules.miss(source, DENIED, "only root may list rules of the nft backend or tell whether there are any")
     elif rules.nf_tables != OK:
-        rules.miss(source, rules.nf_tables, "whether nf_tables is in the kernel is not known, and a query could load it")
+        rules.miss(source, rules.nf_tables,
+                   "whether nf_tables is in the kernel is not known, and a query could load it")
     else:
         _save(host, rules, source, family, program, "nft")
 
@@ -188,7 +198,7 @@ def _read_legacy(host, rules, family, program, names):
         rules.collected[source] = ABSENT
         return
     if not listed.ok:
-        rules.miss(source, listed.status, "%s is %s, so it is not known whether legacy tables exist" % (names, listed.status))
+        rules.miss(source, listed.status, "%s is %s: whether legacy tables exist is unknown" % (names, listed.status))
         return
     found = _save(host, rules, source, family, program, "legacy")
     for table in sorted(set(tables) - set(found.tables) if found else ()):
@@ -199,7 +209,7 @@ def _save(host, rules, source, family, program, backend):
     """Read one backend of one family into `rules`; returns its `RuleSet`, or None where nothing could be read."""
     command = save_command(host, program, backend)
     if command is None:
-        rules.miss(source, UNPARSED, "no %s of the %s backend on this node, so its rules cannot be read here" % (program, backend))
+        rules.miss(source, UNPARSED, "no %s of the %s backend on this node to read its rules with" % (program, backend))
         return None
     done, sets, problem = _read_until_sound(host, rules, command, family, backend)
     _take_messages(rules, source, done.err)
@@ -216,7 +226,7 @@ def _save(host, rules, source, family, program, backend):
 
 
 def _read_until_sound(host, rules, command, family, backend):
-    """(Completed, [RuleSet], (status, why) or None) of a save. One that looks torn is read again: what two readings in a row show is there."""
+    """(Completed, [RuleSet], (status, why) or None) of a save; one that looks torn is read until two readings agree."""
     before, begun = None, time.monotonic()
     for _reading in range(READINGS):
         left = SAVE_SECONDS - (time.monotonic() - begun)
@@ -232,8 +242,8 @@ def _read_until_sound(host, rules, command, family, backend):
         if not signs or signs == before:
             return done, sets, problem
         before = signs
-    return done, sets, (UNPARSED, "the rules change while %s reads them: no reading is sound or like the one before; look again later" % (
-        command[0].rsplit("/", 1)[-1]))
+    return done, sets, (UNPARSED, "the rules change while %s reads them: no reading is sound or like the one before; "
+                                  "look again later" % command[0].rsplit("/", 1)[-1])
 
 
 def _signs(sets):
@@ -248,7 +258,8 @@ def _problem(done, sets, command):
     if done.status == TIMEOUT:
         return TIMEOUT, "%s did not end within %d seconds" % (name, SAVE_SECONDS)
     if done.status != OK:
-        return done.status, "%s could not be run to its end: %s" % (name, "it writes without end" if done.status == UNPARSED else done.status)
+        return done.status, "%s could not be run to its end: %s" % (
+            name, "it writes without end" if done.status == UNPARSED else done.status)
     if done.rc != 0:
         return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, said)
     if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
@@ -275,7 +286,8 @@ def _take_messages(rules, source, messages):
     warned = [line for line in lines if _OTHER_BACKEND in line]
     for kind, texts in (("legacy_tables_present", warned), ("message", _unexpected(messages))):
         if texts:
-            rules.notices.append({"source": source, "kind": kind, "count": len(texts), "line": None, "text": texts[0][:TEXT_LIMIT]})
+            rules.notices.append({"source": source, "kind": kind, "count": len(texts), "line": None,
+                                  "text": texts[0][:TEXT_LIMIT]})
 
 
 def save_command(host, program, backend):
@@ -315,7 +327,7 @@ def _read_file(host, rules, path, source):
     dump = _Dump(source)
     status = host.stream_file(path, dump.feed, SAVE_LIMIT)
     if status == ABSENT:
-        raise _errors.BadInput("src %s does not exist on the node that is looked at; check the path and the host" % path)
+        raise _errors.BadInput("src %s does not exist on the node; check the path and the host" % path)
     if status == DENIED:
         raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
@@ -329,8 +341,8 @@ def _read_file(host, rules, path, source):
     elif sets and not is_plain(sets):
         sets = read_other_forms(host, path, rules, source)
         if sets is None:
-            raise _errors.BadInput(
-                "src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list ruleset printed" % path)
+            raise _errors.BadInput("src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or "
+                                   "nft list ruleset printed" % path)
         if not sets:
             rules.listings.append(source)
     elif not sets and rules.nftables is None:

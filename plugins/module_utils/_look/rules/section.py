@@ -15,27 +15,31 @@ _NOTICES_LIMIT = 20
 _OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing")
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
-    "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None, "service_rows": [],
-    "service_rows_left_out": 0,
+    "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
+    "service_rows": [], "service_rows_left_out": 0,
     "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
     "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }
 
 
 def section_of(host, node, rules, options, kube_proxy, kubelet):
-    """The evidence dict of `rules` (Rules), but for its footprint; `options`, `kube_proxy` and `kubelet` as in collect_iptables_chains()."""
+    """The evidence dict of `rules` (Rules), but for its footprint; `options`, `kube_proxy` and `kubelet` as in
+    collect_iptables_chains()."""
     if rules.source == "files":
         # Of a bundle the configuration of kube-proxy may be known; nothing tells what ran.
         kube_proxy, kubelet = (kube_proxy if node["place"] == "bundle" else None), None
     else:
         kube_proxy, kubelet = kube_proxy or collect_kube_proxy(host, node), kubelet or collect_kubelet(host, node)
         mode = mode_of(rules, options, kube_proxy)[0]
-        read_nftables(host, rules, options["deep"], mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
+        read_nftables(host, rules, options["deep"],
+                      mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
-        rules.miss("files", None, "%s, so the required chains are not known; judge them with proxy_mode" % situation.mode_source)
+        rules.miss("files", None,
+                   "%s, so the required chains are not known; judge them with proxy_mode" % situation.mode_source)
     if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
-        rules.miss("files", None, "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
+        rules.miss("files", None,
+                   "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["starting"] = _put_off(section, (kube_proxy or {}).get("starting"))
     section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
@@ -43,7 +47,8 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
 
 
 def _put_off(section, starting):
-    """`starting`, why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then; else None."""
+    """`starting`, why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then;
+    else None."""
     if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
         return None
     section["observations"] = [row for row in section["observations"] if row["kind"] not in _OF_FIRST_SYNC]
@@ -60,16 +65,18 @@ def _sampled(host, rules, seconds):
 def _section(rules, situation):
     rows = [_row(found) for found in rules.rule_sets]
     return {
-        "schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source, "read_at": rules.read_at,
-        "mode": situation.mode, "mode_source": situation.mode_source,
-        "kubernetes": "%d.%d" % situation.kubernetes if situation.kubernetes else None, "kubernetes_source": situation.kubernetes_source,
+        "schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source,
+        "read_at": rules.read_at, "mode": situation.mode, "mode_source": situation.mode_source, "kubernetes": "%d.%d"
+        % situation.kubernetes if situation.kubernetes else None, "kubernetes_source": situation.kubernetes_source,
         "rule_sets": rows, "rules": sum(row["rules"] for row in rows), "notices": rules.notices[:_NOTICES_LIMIT],
     }
 
 
 def _answers(host, rules, situation, options):
-    """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to know it."""
-    if situation.mode is None and not rules.nftables and not rules.native and not rules.unread and not any(found.tables for found in rules.rule_sets):
+    """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to
+    know it."""
+    if (situation.mode is None and not rules.nftables and not rules.native and not rules.unread
+            and not any(found.tables for found in rules.rule_sets)):
         return dict(_NOTHING, digest=dict(_NOTHING["digest"], read_at=rules.read_at))
     from .answers import answer
     return answer(host, rules, situation, options)
@@ -77,12 +84,15 @@ def _answers(host, rules, situation, options):
 
 def _row(found):
     counts = {name: table.rule_counts() for name, table in found.tables.items()}
-    kube = {cut(name, NAME_LIMIT): sum([count for chain, count in counts[name].items() if chain[:5] == "KUBE-"]) for name in counts}
-    policies = {cut("%s/%s" % (name, chain), NAME_LIMIT): cut(held.policy, NAME_LIMIT) for name, table in found.tables.items()
-                for chain, held in table.chains.items() if held.policy}
+    kube = {cut(name, NAME_LIMIT): sum([count for chain, count in counts[name].items() if chain[:5] == "KUBE-"])
+            for name in counts}
+    policies = {cut("%s/%s" % (name, chain), NAME_LIMIT): cut(held.policy, NAME_LIMIT)
+                for name, table in found.tables.items() for chain, held in table.chains.items() if held.policy}
     return {
         "family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
-        "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables), "rules": sum(sum(chains.values()) for chains in counts.values()),
+        "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables),
+        "rules": sum(sum(chains.values()) for chains in counts.values()),
         "chains": sum(len(chains) for chains in counts.values()), "kube_rules": sum(kube.values()),
-        "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies, "unreadable": sorted(found.unreadable),
+        "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies,
+        "unreadable": sorted(found.unreadable),
     }

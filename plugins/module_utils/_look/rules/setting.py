@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rules are judged for: the mode of kube-proxy, the version of Kubernetes, who runs here. PRIVATE to the collection."""
+"""What rules are judged for: the mode of kube-proxy, the version of Kubernetes, who runs here. PRIVATE to the
+collection."""
 
 import re
 
@@ -14,12 +15,15 @@ from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
 
-# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of iptables mode
-# is what a change to another mode leaves behind.
+# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
+# iptables mode is what a change to another mode leaves behind.
 _OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-(NODEPORTS|EXTERNAL-SERVICES)$")
-_OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER", "KUBE-SOURCE-RANGES-FIREWALL")
-# Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain the API server.
-_API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"), ("kubelite", 16443, ""))
+_OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER",
+            "KUBE-SOURCE-RANGES-FIREWALL")
+# Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain
+# the API server.
+_API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"),
+                ("kubelite", 16443, ""))
 _KUBELET_PORT = 10250
 # The first is there where the kernel has IPv6 and it is not disabled on its command line.
 _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
@@ -32,9 +36,9 @@ _OLDEST = (1, 10)
 
 
 class Situation:
-    """`mode` and `kubernetes` ((1, 30)) with where they come from, or None and why; `kubelet`: whether it runs and has had the time to
-    make its chains, False where it makes none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in Setting; `used`: the backend of
-    the iptables that kube-proxy runs, where both hold rules of it."""
+    """`mode` and `kubernetes` ((1, 30)) with where they come from, or None and why; `kubelet`: whether it runs and has
+    had the time to make its chains, False where it makes none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
+    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold rules of it."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
         self.mode, self.mode_source = mode
@@ -48,23 +52,26 @@ class Situation:
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
-        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports, self.oldest,
-                       self.kubelet_version, self.ipv6, self.liberal)
+        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
+                       self.oldest, self.kubelet_version, self.ipv6, self.liberal)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
-    """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises BadInput."""
+    """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises
+    BadInput."""
     asked = options["kubernetes_version"]
     if asked is not None and len(_versions.numbers(asked)) < 2:
         raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % asked)
     # YAML takes 1.30 without quotes for a number, and that is 1.3.
     if asked is not None and _versions.numbers(asked) < _OLDEST:
-        raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or the zero at its end is lost" % asked)
+        raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
+                               "the zero at its end is lost" % asked)
     version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
-    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None, _ports(host, rules, kubelet),
-                     _kernel(host) if rules.source == "live" else (None, None), _used(host, rules, kube_proxy))
+    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
+                     _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
+                     _used(host, rules, kube_proxy))
 
 
 def _kernel(host):
@@ -116,8 +123,8 @@ def _version(kube_proxy, kubelet):
 
 
 def _told(rules):
-    """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names sets, which ipvs mode
-    alone does and iptables mode would have written anew, all other chains are left over."""
+    """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names
+    sets, which ipvs mode alone does and iptables mode would have written anew, all other chains are left over."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]
     tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs for table in found.tables.values()]
     modes = ["iptables"] if any(_OF_IPTABLES.match(name) for table in tables for name in table.chains) else []

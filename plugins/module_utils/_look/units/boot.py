@@ -19,8 +19,8 @@ STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
 LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
 
 Activation = collections.namedtuple("Activation", "name kind when")
-Activation.__doc__ = ("A timer, path or socket `name` that starts a unit, or a unit that does so where it ends; `when` is what it waits for, as "
-                      "`OnCalendar=daily`.")
+Activation.__doc__ = ("A timer, path or socket `name` that starts a unit, or a unit that does so where it ends; `when` "
+                      "is what it waits for, as `OnCalendar=daily`.")
 
 # What a unit starts where it ends (man systemd.unit).
 _ENDINGS = ("OnFailure", "OnSuccess")
@@ -28,7 +28,8 @@ ACTIVATORS = {"timer": "Timer", "path": "Path", "socket": "Socket"}
 _WAITS = {
     "timer": ("OnCalendar", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec", "OnUnitInactiveSec"),
     "path": ("PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty"),
-    "socket": ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial")}
+    "socket": ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink",
+               "ListenSpecial")}
 
 
 def starts_at_boot(units, name):
@@ -41,7 +42,8 @@ def starts_at_boot(units, name):
 
 
 class Started(dict):
-    """{name: the unit that pulls it in, None for the first} of units that are started together; `sound` is false where not all could be read."""
+    """{name: the unit that pulls it in, None for the first} of units that are started together; `sound` is false where
+    not all could be read."""
 
     sound = True
 
@@ -74,9 +76,11 @@ def pulled_in(units, names):
 
 
 def dependencies(units, unit, kind):
-    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and, where there are such, of directories of links."""
+    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and, where there are such, of directories of
+    links."""
     parts = parse_unit_name(unit.name)
-    # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c resolve_template()).
+    # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c
+    # resolve_template()).
     instance = parts.instance or parts.prefix
     names = [filled_in(filled_specifiers(word, unit.name), instance) for word in unit.words("Unit", kind)]
     if kind in LINKS:
@@ -100,7 +104,8 @@ def implied(unit):
 
 
 def activates(unit):
-    """[name] a timer, path or socket starts: what it says, or the service of the same name. A socket's own for each connection is its template."""
+    """[name] a timer, path or socket starts: what it says, or the service of the same name. A socket's own for each
+    connection is its template."""
     kind = parse_unit_name(unit.name).kind
     section = ACTIVATORS[kind]
     stem = unit.name[:-len(kind) - 1]
@@ -132,5 +137,6 @@ def _all_activations(units):
     for name in sorted(started_units(units)):
         for key in _ENDINGS:
             for target in dependencies(units, units.unit(name), key):
-                found.setdefault(units.paths.canonical(target), []).append(Activation(name, parse_unit_name(name).kind, ("%s=%s" % (key, target),)))
+                found.setdefault(units.paths.canonical(target),
+                                 []).append(Activation(name, parse_unit_name(name).kind, ("%s=%s" % (key, target),)))
     return found

@@ -10,7 +10,8 @@ nobody wants that target (man systemd.special).
 from ..._parse.systemd.name import parse_unit_name
 from .boot import ACTIVATORS, activates, dependencies, pulled_in, started_units
 
-# What a unit waits for by default, and what waits for it (man systemd.service and its neighbours, "Default Dependencies").
+# What a unit waits for by default, and what waits for it (man systemd.service and its neighbours, "Default
+# Dependencies").
 _WAITS_FOR = {"service": ("sysinit.target", "basic.target"), "socket": ("sysinit.target",),
               "timer": ("sysinit.target",), "path": ("sysinit.target",)}
 _PART_OF = {"socket": "sockets.target", "timer": "timers.target", "path": "paths.target"}
@@ -19,7 +20,8 @@ _WAITED_FOR = ("Requires", "Requisite", "Wants", "BindsTo", "Upholds")
 
 
 def ordered_before(units, first, second):
-    """Whether `second` starts only after `first` where a boot starts both, be it through other units that it starts as well."""
+    """Whether `second` starts only after `first` where a boot starts both, be it through other units that it starts as
+    well."""
     first, second = units.paths.canonical(first), units.paths.canonical(second)
     after = _order_with(units, [first, second])
     seen, ahead = set(), list(after.get(second, ()))
@@ -32,7 +34,8 @@ def ordered_before(units, first, second):
 
 
 def cycle_with(units, drop_ins):
-    """[name] of a cycle, each before the next and the first one last again, once `{name: text of a drop-in}` are added; [] where there is none."""
+    """[name] of a cycle, each before the next and the first one last again, once `{name: text of a drop-in}` are added;
+    [] where there is none."""
     changed = units.with_drop_ins(drop_ins)
     names = [changed.paths.canonical(name) for name in drop_ins]
     after = _order_with(changed, [name for name in names if parse_unit_name(name).instance != ""])
@@ -86,7 +89,8 @@ def _said(units, unit):
 
 
 def _members(units, name, after):
-    """Names a target waits for because it pulls them in: unless one of the two wants no defaults, or they wait for it (src/core/target.c)."""
+    """Names a target waits for because it pulls them in: unless one of the two wants no defaults, or they wait for it
+    (src/core/target.c)."""
     target = units.unit(name)
     if not target.yes("Unit", "DefaultDependencies", True):
         return []

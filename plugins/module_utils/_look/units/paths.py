@@ -12,12 +12,13 @@ import posixpath
 from ..._host.host import ABSENT, OK
 from ..._parse.systemd.name import filled_in, names_for_drop_ins, parse_unit_name
 
-# Highest first (man systemd.unit "Unit File Load Path"). A distribution with a /lib of its own reads that before /usr/lib.
+# Highest first (man systemd.unit "Unit File Load Path"). A distribution with a /lib of its own reads that before
+# /usr/lib.
 DIRECTORIES = (
-    "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
-    "/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system", "/run/systemd/system.attached",
-    "/run/systemd/generator", "/usr/local/lib/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system",
-    "/run/systemd/generator.late")
+    "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient",
+    "/run/systemd/generator.early", "/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system",
+    "/run/systemd/system.attached", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/lib/systemd/system",
+    "/usr/lib/systemd/system", "/run/systemd/generator.late")
 
 # Units of other types can have no second name (unit_type_may_alias()).
 _MAY_ALIAS = ("service", "socket", "target", "device", "timer", "path")
@@ -27,7 +28,8 @@ _FOLDERS = (".d", ".wants", ".requires", ".upholds")
 
 
 class UnitPaths:
-    """The directories of one tree. `status` is ok, absent (no systemd here) or what kept one of them from being listed."""
+    """The directories of one tree. `status` is ok, absent (no systemd here) or what kept one of them from being
+    listed."""
 
     def __init__(self, host):
         self._host = host
@@ -85,7 +87,8 @@ class UnitPaths:
         return ""
 
     def canonical(self, name):
-        """The name systemd calls the unit `name` by; `name` itself where there is no such unit, or another one is called so."""
+        """The name systemd calls the unit `name` by; `name` itself where there is no such unit, or another one is
+        called so."""
         path = self.fragment(name)
         if path is None or path.endswith("/" + name):
             return name
@@ -168,7 +171,8 @@ class UnitPaths:
         return self._listed[folder]
 
     def folders_of(self, names, ending):
-        """Directories with this `ending` (`.d`, `.wants`) that count for a unit called `names`, the one that counts most first."""
+        """Directories with this `ending` (`.d`, `.wants`) that count for a unit called `names`, the one that counts
+        most first."""
         folders = []
         for name in names:
             levels = [level + ending for level in names_for_drop_ins(name)]

@@ -52,7 +52,8 @@ def unit_state(units, name):
 def _as_installed(units, unit):
     """The unit as systemctl reads it for [Install]: with its own drop-ins, and none of its prefix or type."""
     names = [unit.name, parse_unit_name(unit.name).template]
-    paths = units.paths.chosen([folder for name in names if name for folder in units.paths.folders.get(name + ".d", ())], ".conf")
+    paths = units.paths.chosen([folder for name in names if name
+                                for folder in units.paths.folders.get(name + ".d", ())], ".conf")
     if paths == unit.drop_ins:
         return unit
     installed = Unit(unit.name, unit.path)

@@ -12,10 +12,12 @@ _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f",
 
 
 class Unit:
-    """One unit: `name` (the one systemd uses), `aliases`, `path`, `drop_ins` (paths, in the order they are read), `masked`.
+    """One unit: `name` (the one systemd uses), `aliases`, `path`, `drop_ins` (paths, in the order they are read),
+    `masked`.
 
-    `unread` is `[(path, status)]` of what counts and could not be read, `broken` `[(path, line)]` of where systemd gives a
-    file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be started (`refused`).
+    `unread` is `[(path, status)]` of what counts and could not be read, `broken` `[(path, line)]` of where systemd
+    gives a file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be
+    started (`refused`).
     """
 
     def __init__(self, name, path, masked=False):
@@ -59,4 +61,5 @@ class Unit:
     def exec_lines(self):
         """[ExecLine] of the commands of a service or a socket, in the order of EXEC_KEYS."""
         section = "Socket" if self.name.endswith(".socket") else "Service"
-        return [line for key in EXEC_KEYS for value in self.values(section, key) for line in parse_exec(key, value, self.name)]
+        return [line for key in EXEC_KEYS for value in self.values(section, key)
+                for line in parse_exec(key, value, self.name)]

@@ -28,11 +28,13 @@ _BOOTED = "/run/systemd/system"
 
 def _is_empty(found):
     """systemd's null_or_empty(): an empty file or any device."""
-    return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
+    return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
+                                  or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
 
 
 class Units:
-    """All units of one tree; files are read when a unit is asked for, and once. `status` says whether all directories could be listed."""
+    """All units of one tree; files are read when a unit is asked for, and once. `status` says whether all directories
+    could be listed."""
 
     def __init__(self, host, node):
         self._host = host
@@ -42,7 +44,8 @@ class Units:
         self._texts = {}
         self._units = {}
         self._added = {}
-        # What a boot starts, what starts a unit later (_unit_boot) and links (_unit_state), worked out when somebody asks.
+        # What a boot starts, what starts a unit later (_unit_boot) and links (_unit_state), worked out when somebody
+        # asks.
         self.started = None
         self.activations = None
         self.links = None
@@ -52,7 +55,8 @@ class Units:
         known = set(self.paths.candidates)
         known.update(path.rpartition("/")[2] for path in self.paths.wanted())
         found = {self.paths.canonical(name) for name in known if name.endswith(ending) and self.paths.fragment(name)}
-        return sorted(name for name in found if self.paths.fragment(name) not in self.paths.links_out or self.unit(name))
+        return sorted(name for name in found if self.paths.fragment(name) not in self.paths.links_out
+                      or self.unit(name))
 
     def unit(self, name):
         """`Unit` behind a name or an alias; None where no file is found for it."""
@@ -83,7 +87,8 @@ class Units:
         return unit
 
     def with_drop_ins(self, texts):
-        """These units with `{name: text}` as drop-ins that are read last (their `path` is None); no file is read twice."""
+        """These units with `{name: text}` as drop-ins that are read last (their `path` is None); no file is read
+        twice."""
         changed = copy.copy(self)
         changed.started = changed.activations = None
         changed._added = {self.paths.canonical(name): text for name, text in texts.items()}
@@ -104,7 +109,8 @@ class Units:
         return self._texts[path]
 
     def _is_null(self, path):
-        """Whether a file says nothing because it is a mask: empty, a device, or a link to /dev/null, which an image need not have."""
+        """Whether a file says nothing because it is a mask: empty, a device, or a link to /dev/null, which an image
+        need not have."""
         return is_masked(self._host, path) or _is_empty(self._host.stat(path))
 
     def state(self, name):
@@ -123,11 +129,13 @@ class Units:
         return activated_by(self, name)
 
     def active(self, names):
-        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not answer.
+        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not
+        answer.
 
         Where another init runs no unit is active, whatever its files say.
         """
-        names = [name for name in names if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
+        names = [name for name in names
+                 if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
         if not self._live or not names:
             return {}
         if not self._host.is_dir(_BOOTED):

@@ -4,8 +4,8 @@
 """Commands that apt runs around its work. PRIVATE to the collection.
 
 Sample: `DPkg::Post-Invoke { "systemctl restart iptables || true"; };`.
-Grammar: apt man apt.conf(5), apt-pkg/contrib/configuration.cc ReadConfigFile(): scopes in braces, statements end with a semicolon,
-comments are `//`, `#` and those of C; a backslash does not save a quote. Names count whatever their case.
+Grammar: apt man apt.conf(5), apt-pkg/contrib/configuration.cc ReadConfigFile(): scopes in braces, statements end with a
+semicolon, comments are `//`, `#` and those of C; a backslash does not save a quote. Names count whatever their case.
 """
 
 import re
@@ -13,9 +13,11 @@ import re
 from .embedded import PACKAGE_UPGRADE, command
 
 # apt-pkg/deb/dpkgpm.cc, apt-pkg/update.cc; lower case.
-_HOOKS = ("dpkg::pre-invoke", "dpkg::post-invoke", "dpkg::pre-install-pkgs", "apt::update::pre-invoke", "apt::update::post-invoke",
-          "apt::update::post-invoke-success", "apt::install::pre-invoke", "apt::install::post-invoke", "apt::install::post-invoke-success")
-_PIECE = re.compile(r'"[^"]*"?|//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|[{};]|\n|[^\S\n]+|[^\s"{};#/]+|[/#]', re.DOTALL)
+_HOOKS = ("dpkg::pre-invoke", "dpkg::post-invoke", "dpkg::pre-install-pkgs", "apt::update::pre-invoke",
+          "apt::update::post-invoke", "apt::update::post-invoke-success", "apt::install::pre-invoke",
+          "apt::install::post-invoke", "apt::install::post-invoke-success")
+_PIECE = re.compile(r'"[^"]*"?|//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|[{};]|\n|[^\S\n'
+                    r']+|[^\s"{};#/]+|[/#]', re.DOTALL)
 
 
 def parse_apt_conf(text):
@@ -40,7 +42,8 @@ def _statements(text):
         if piece in ("{", "}", ";"):
             yield words, line, piece
             words, open_word = [], False
-        elif piece.isspace() or piece.startswith(("//", "/*")) or (piece[0] == "#" and len(piece) > 1 and not open_word):
+        elif piece.isspace() or piece.startswith(("//",
+                                                  "/*")) or (piece[0] == "#" and len(piece) > 1 and not open_word):
             open_word = False
         else:
             value = piece.strip('"') if piece[0] == '"' else piece

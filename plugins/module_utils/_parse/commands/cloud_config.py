@@ -13,8 +13,9 @@ Sample:
       - path: /etc/cron.d/fw
         content: |
           @reboot root /opt/fw.sh
-Grammar: cloud-init cloudinit/config/cc_bootcmd.py, cc_runcmd.py, cc_write_files.py, util.shellify(): the items of a list become one
-script, a text as it is, a list as words in quotes. `bootcmd` and boothooks run at every boot, `runcmd` and scripts once.
+Grammar: cloud-init cloudinit/config/cc_bootcmd.py, cc_runcmd.py, cc_write_files.py, util.shellify(): the items of a
+list become one script, a text as it is, a list as words in quotes. `bootcmd` and boothooks run at every boot, `runcmd`
+and scripts once.
 """
 
 import collections
@@ -35,7 +36,8 @@ WrittenFile = collections.namedtuple("WrittenFile", "line path text exact")
 
 
 def parse_cloud_config(data, marked=False):
-    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: they count only with their mark), as bytes or as text."""
+    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: they count only with their mark), as bytes or
+    as text."""
     found = []
     for part in _all_parts(data, marked):
         if part.sort in _SCRIPTS:
@@ -60,8 +62,8 @@ def written_files(data, marked=False):
 
 
 def unread_config(data, marked=False):
-    """The problem of the first part that may hold commands and cannot be read as a whole, with its line in the file; None where there is none.
-    What can be read of it is read all the same."""
+    """The problem of the first part that may hold commands and cannot be read as a whole, with its line in the file;
+    None where there is none. What can be read of it is read all the same."""
     for part in _all_parts(data, marked):
         if part.sort == "config" and _COMMANDS.search(part.text):
             problem = next((document.problem for document in parse_yaml(part.text)[:1]), None)
@@ -92,7 +94,8 @@ def _of_archive(part):
         if content.kind == SCALAR:
             sort = TYPES.get(item(entry, "type").value)
             line, exact = _line(part, content), part.exact and content.exact
-            found.extend(Part(line, sort or inner.sort, inner.text, exact) for inner in parse_user_data(content.value, sort))
+            found.extend(Part(line, sort or inner.sort, inner.text, exact)
+                         for inner in parse_user_data(content.value, sort))
     return found
 
 
@@ -117,9 +120,11 @@ def _shell_texts(node):
 
 def _written(entry, part):
     path, content = item(entry, "path"), item(entry, "content")
-    if path.kind != SCALAR or not path.value.startswith("/") or content is NOTHING or content.kind not in (SCALAR, BINARY):
+    if (path.kind != SCALAR or not path.value.startswith("/") or content is NOTHING
+            or content.kind not in (SCALAR, BINARY)):
         return []
-    encoding, text, exact = str(item(entry, "encoding").value).strip().lower(), content.value, content.exact and part.exact
+    encoding, text, exact = str(item(entry,
+                                     "encoding").value).strip().lower(), content.value, content.exact and part.exact
     data = from_base64(text) if content.kind == BINARY or encoding in _BASE64 else text.encode("utf-8", "replace")
     if encoding in _BASE64 and content.kind == BINARY:
         data = from_base64(data.decode("ascii", "replace"))

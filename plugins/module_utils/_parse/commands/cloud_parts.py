@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of cloud-init's user data. PRIVATE to the collection.
 
-A `Part` has `line`, where its text begins in the file, `sort`, `text` and `exact` as a `Command` has it. The sort is told by the
-first line or by the type of a MIME part: `config`, `archive`, `script` (once in the life of an instance), `script_per_boot`,
-`boothook`; anything else is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py, handlers/__init__.py.
+A `Part` has `line`, where its text begins in the file, `sort`, `text` and `exact` as a `Command` has it. The sort is
+told by the first line or by the type of a MIME part: `config`, `archive`, `script` (once in the life of an instance),
+`script_per_boot`, `boothook`; anything else is left out. Format: cloud-init doc/rtd/explanation/format,
+cloudinit/user_data.py, handlers/__init__.py.
 """
 
 import base64
@@ -21,10 +22,12 @@ _DEPTH = 4
 _GZIP = b"\x1f\x8b"
 Part = collections.namedtuple("Part", "line sort text exact")
 
-_STARTS = (("#!", "script"), ("#cloud-boothook", "boothook"), ("#cloud-config-archive", "archive"), ("#cloud-config", "config"))
+_STARTS = (("#!", "script"), ("#cloud-boothook", "boothook"), ("#cloud-config-archive", "archive"),
+           ("#cloud-config", "config"))
 TYPES = {
-    "text/cloud-config": "config", "text/cloud-config-archive": "archive", "text/cloud-boothook": "boothook", "text/x-shellscript": "script",
-    "text/x-shellscript-per-boot": "script_per_boot", "text/x-shellscript-per-instance": "script", "text/x-shellscript-per-once": "script",
+    "text/cloud-config": "config", "text/cloud-config-archive": "archive", "text/cloud-boothook": "boothook",
+    "text/x-shellscript": "script", "text/x-shellscript-per-boot": "script_per_boot",
+    "text/x-shellscript-per-instance": "script", "text/x-shellscript-per-once": "script",
 }
 # The first line decides for these; text/plain is what people write who do not know better.
 _UNTYPED = ("", "text/plain", "text/x-not-multipart", "application/octet-stream", "text/jinja2")
@@ -61,7 +64,8 @@ def from_base64(text, limit=LIMIT):
 
 
 def parse_user_data(data, sort=None):
-    """[Part] of user data, as bytes or as text. `sort`: what a text is that does not say it; cloud-init runs nothing of such."""
+    """[Part] of user data, as bytes or as text. `sort`: what a text is that does not say it; cloud-init runs nothing of
+    such."""
     text, exact = decoded(data)
     if "mime-version:" in text[:4096].lower() or text[:13].lower() == "content-type:":
         return _of_message(text, 1, exact, 0)
@@ -95,7 +99,8 @@ def _of_message(text, line, exact, depth):
         body, exact = decoded(from_base64(body))[0], False
     elif encoding == "quoted-printable":
         body, exact = quopri.decodestring(body.encode("utf-8")).decode("utf-8", "replace"), False
-    return _typed(body, line + skipped, exact, TYPES.get(content_type) or (_sort_of(body) if content_type in _UNTYPED else None))
+    return _typed(body, line + skipped, exact,
+                  TYPES.get(content_type) or (_sort_of(body) if content_type in _UNTYPED else None))
 
 
 def _of_multipart(body, line, exact, boundary, depth):

@@ -8,9 +8,9 @@ Sample:
     # m h dom mon dow user command
     */5 * * * * root /opt/fw.sh
     @reboot     root $IPT -F
-Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A table of the system has a user before the command, a user's
-own has none. There are no continued lines; the first `%` that has no backslash ends the command, the rest is its input, in which
-every further one begins a line.
+Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A table of the system has a user before the command,
+a user's own has none. There are no continued lines; the first `%` that has no backslash ends the command, the rest is
+its input, in which every further one begins a line.
 """
 
 import re

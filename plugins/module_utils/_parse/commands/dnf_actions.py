@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands that dnf runs after its transactions. PRIVATE to the collection.
 
-Samples: `iptables*:any:systemctl restart iptables` (dnf 4, post-transaction-actions.d/*.action: package, state, command) and
-`post_transaction:iptables*:::/usr/bin/systemctl restart iptables` (dnf 5, libdnf5-plugins/actions.d/*.actions: callback, package,
-direction, options, command, without a shell: the command is cut into words at blanks outside of quotes).
+Samples: `iptables*:any:systemctl restart iptables` (dnf 4, post-transaction-actions.d/*.action: package, state,
+command) and `post_transaction:iptables*:::/usr/bin/systemctl restart iptables` (dnf 5,
+libdnf5-plugins/actions.d/*.actions: callback, package, direction, options, command, without a shell: the command is cut
+into words at blanks outside of quotes).
 """
 
 import shlex

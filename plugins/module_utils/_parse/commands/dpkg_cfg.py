@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands that dpkg runs around its work. PRIVATE to the collection.
 
-Sample: `post-invoke="systemctl restart iptables || true"`. A line is an option of the command line without its dashes, its value
-behind `=` or a blank, quotes around the value are taken off, comments begin with `#` (man dpkg, lib/dpkg/options.c).
+Sample: `post-invoke="systemctl restart iptables || true"`. A line is an option of the command line without its dashes,
+its value behind `=` or a blank, quotes around the value are taken off, comments begin with `#` (man dpkg,
+lib/dpkg/options.c).
 """
 
 import re

@@ -8,8 +8,8 @@ Sample:
     iface eth0 inet dhcp
         pre-up iptables-restore < /etc/iptables.rules
         down iptables -F
-Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, `#` begins a comment only at the start of a line,
-`auto /eth*` takes a pattern.
+Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, `#` begins a comment only at the start of a
+line, `auto /eth*` takes a pattern.
 """
 
 import fnmatch
@@ -22,8 +22,10 @@ _DOWN = ("pre-down", "down", "post-down")
 
 def parse_interfaces(text):
     """[Command] of the interfaces; those of an interface that `auto` or `allow-hotplug` brings up run at boot."""
-    lines = [(number, words) for number, words in ((number, line.split(None, 1)) for number, line in _joined(text)) if len(words) == 2]
-    at_boot = {name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-") for name in rest.split()}
+    lines = [(number, words) for number, words in ((number, line.split(None, 1)) for number, line in _joined(text))
+             if len(words) == 2]
+    at_boot = {name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-")
+               for name in rest.split()}
     found, when, stanza = [], EVENT, ""
     for number, (key, rest) in lines:
         if key in ("iface", "mapping", "source", "source-directory", "auto") or key.startswith("allow-"):

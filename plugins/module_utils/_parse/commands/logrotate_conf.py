@@ -10,8 +10,8 @@ Sample:
             systemctl restart iptables
         endscript
     }
-Grammar: logrotate man, logrotate config.c readConfigFile(): a script begins behind a line that holds its keyword alone and ends at a
-line that holds `endscript` alone; a file with a script that does not end is refused as a whole.
+Grammar: logrotate man, logrotate config.c readConfigFile(): a script begins behind a line that holds its keyword alone
+and ends at a line that holds `endscript` alone; a file with a script that does not end is refused as a whole.
 """
 
 from .embedded import TIMER, command

@@ -4,8 +4,8 @@
 """Programs that udev's rules start. PRIVATE to the collection.
 
 Sample: `ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'"`.
-Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. No shell: the value is cut into words at blanks outside of quotes; a
-program without a folder is one of udev's own; `%%` and `$$` stand for one.
+Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. No shell: the value is cut into words at blanks outside
+of quotes; a program without a folder is one of udev's own; `%%` and `$$` stand for one.
 """
 
 import re
@@ -37,7 +37,8 @@ def _program(name):
 
 
 def _word(word):
-    return "".join(one or two or plain for one, two, plain in _PIECE.findall(word)).replace("$$", "$").replace("%%", "%")
+    return "".join(one or two or plain
+                   for one, two, plain in _PIECE.findall(word)).replace("$$", "$").replace("%%", "%")
 
 
 def _unescaped(value):

@@ -12,11 +12,12 @@ Prefixes: CRI logs, journald, klog, quoting. `\\n` and `#012` are line ends of l
 
 import re
 
-_RULES = (r"(?:\*(?:filter|nat|mangle|raw|security)\b|:[!-~]{1,64} (?:-|[A-Z]{1,20}) \[\d{1,20}:\d{1,20}\]|(?:\[\d{1,20}:\d{1,20}\] )?-A \S{1,64} -"
+_RULES = (r"(?:\*(?:filter|nat|mangle|raw|security)\b|:[!-~]{1,64} (?:-|[A-Z]{1,20}) "
+          r"\[\d{1,20}:\d{1,20}\]|(?:\[\d{1,20}:\d{1,20}\] )?-A \S{1,64} -"
           r"|-P \S{1,64} [A-Z]|-N \S|Chain \S{1,64} \(|table ip6? \S{1,64} \{)")
 _PREFIX = re.compile(
-    r"(?:\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])? |[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [^\s:]+: "
-    r"|[IWEF]\d{4} [\d:.]+ +\d+ \S+:\d+\] |> ?|\| )+")
+    r"(?:\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])? |[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ "
+    r"[^\s:]+: |[IWEF]\d{4} [\d:.]+ +\d+ \S+:\d+\] |> ?|\| )+")
 _START = re.compile(_RULES)
 _ESCAPED = re.compile(r"\\{1,4}(?:r\\{1,4})?n|#012")
 _MANY = re.compile(r"(?:\\n|#012)\s*%s" % _RULES)

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which table a fragment of rules belongs to, told by its chains and targets. PRIVATE to the collection.
 
-Somebody who copies rules leaves out the line of the table. Many chains and targets exist in one table only (man 8 iptables-extensions;
-kubernetes pkg/proxy/iptables and pkg/proxy/ipvs; calico felix/rules; containernetworking plugins; moby).
+Somebody who copies rules leaves out the line of the table. Many chains and targets exist in one table only (man 8
+iptables-extensions; kubernetes pkg/proxy/iptables and pkg/proxy/ipvs; calico felix/rules; containernetworking plugins;
+moby).
 """
 
 import re
@@ -18,14 +19,19 @@ BUILT_IN = {
 }
 ALL_BUILT_IN = BUILT_IN["mangle"]
 _CHAINS = (
-    ("nat", re.compile(r"KUBE-(SVC|SVL|SEP|EXT|FW|XLB|HP)-|KUBE-(MARK-MASQ|MARK-DROP|POSTROUTING|LOAD-BALANCER|HOSTPORTS)$"
-                       r"|CNI-(HOSTPORT|DN|SN)-|CNI-[0-9a-f]{24}$|FLANNEL-POSTRTG$|AWS-SNAT-CHAIN-|(IP|KIND)-MASQ-AGENT$|cali-(nat-|fip-)")),
-    ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|SOURCE-RANGES-FIREWALL|FIREWALL)$"
-                          r"|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-(FORWARD|INPUT|OUTPUT)$")),
+    ("nat",
+     re.compile(r"KUBE-(SVC|SVL|SEP|EXT|FW|XLB|HP)-|KUBE-(MARK-MASQ|MARK-DROP|POSTROUTING|LOAD-BALANCER|HOSTPORTS)$"
+                r"|CNI-(HOSTPORT|DN|SN)-|CNI-[0-9a-f]{24}$|FLANNEL-POSTRTG$|AWS-SNAT-CHAIN-|(IP|KIND)-MASQ-AGENT$|cali-"
+                r"(nat-|fip-)")),
+    ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|SOURCE-RANGES-"
+                          r"FIREWALL|FIREWALL)$"
+                          r"|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-"
+                          r"(FORWARD|INPUT|OUTPUT)$")),
     ("mangle", re.compile(r"KUBE-IPTABLES-HINT$")),
 )
-_TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat", "NETMAP": "nat", "REJECT": "filter", "CT": "raw",
-            "NOTRACK": "raw", "TRACE": "raw", "TCPMSS": "mangle", "TPROXY": "mangle", "DSCP": "mangle", "TOS": "mangle"}
+_TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat", "NETMAP": "nat", "REJECT": "filter",
+            "CT": "raw", "NOTRACK": "raw", "TRACE": "raw", "TCPMSS": "mangle", "TPROXY": "mangle", "DSCP": "mangle",
+            "TOS": "mangle"}
 
 
 def table_of_rule(chain, target):

@@ -8,8 +8,8 @@ Sample:
      pkts bytes target        prot opt in   out   source        destination
         0     0 KUBE-FORWARD  all  --  *    *     0.0.0.0/0     0.0.0.0/0    /* kubernetes forwarding rules */
     Chain KUBE-FORWARD (1 references)
-Grammar: iptables/iptables.c list_entries(), print_firewall(), the print functions of extensions/. Without `-v` no interface is
-printed, so a verdict that seems to be for every packet may be for those of one interface.
+Grammar: iptables/iptables.c list_entries(), print_firewall(), the print functions of extensions/. Without `-v` no
+interface is printed, so a verdict that seems to be for every packet may be for those of one interface.
 """
 
 import re
@@ -18,11 +18,12 @@ from .fragment_table import ALL_BUILT_IN, is_whole, table_of_chains, table_of_ru
 from .save_lines import LINE_LIMIT
 from .save_text import SaveText
 
-CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d+)([KMGT]?) packets, (\d+)([KMGT]?) bytes)?|(\d+) references)\)\Z")
+CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d+)([KMGT]?) packets, (\d+)([KMGT]?) bytes)?|(\d+) "
+                   r"references)\)\Z")
 HEADER = re.compile(r"(num +)?(pkts +bytes +)?target +prot +(opt +)?(in +out +)?source +destination\Z")
 _UNITS = {"": 1, "K": 1000, "M": 1000 ** 2, "G": 1000 ** 3, "T": 1000 ** 4}
-_PROTOCOLS = {"0": "all", "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "50": "esp", "51": "ah", "58": "ipv6-icmp", "132": "sctp",
-              "136": "udplite"}
+_PROTOCOLS = {"0": "all", "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "50": "esp", "51": "ah",
+              "58": "ipv6-icmp", "132": "sctp", "136": "udplite"}
 _NAMES = frozenset(_PROTOCOLS.values()) | {"ipv6-icmp", "icmpv6", "ipencap", "gre"}
 _OPTION = re.compile(r"(--|!?-f|----)\Z")
 _EVERYWHERE = ("0.0.0.0/0", "::/0", "anywhere")
@@ -62,21 +63,26 @@ def _recent(found):
         option, seconds, " --reap" if found.group(3) else "", found.group(4), found.group(6), found.group(5))
 
 
-# What may stand behind the addresses: (form, how iptables-save puts it). One that prints no argument is put with a text.
+# What may stand behind the addresses: (form, how iptables-save puts it). One that prints no argument is put with a
+# text.
 _PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
     (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?\d+(?::\d+)?)+)", _ports),
     (r"(tcp|udp|sctp)(?= |\Z)", r"-m \1"),
-    (r"(tcp )?flags:(!?)(\S+)/(\S+)", lambda found: "-m tcp %s--tcp-flags %s %s" % ("! " if found.group(2) else "", found.group(3), found.group(4))),
-    (r"multiport ([sd]?ports) (!?)(\S+)", lambda found: "-m multiport %s--%s %s" % ("! " if found.group(2) else "", found.group(1), found.group(3))),
+    (r"(tcp )?flags:(!?)(\S+)/(\S+)",
+     lambda found: "-m tcp %s--tcp-flags %s %s" % ("! " if found.group(2) else "", found.group(3), found.group(4))),
+    (r"multiport ([sd]?ports) (!?)(\S+)",
+     lambda found: "-m multiport %s--%s %s" % ("! " if found.group(2) else "", found.group(1), found.group(3))),
     (r"(! )?ctstate (\S+)", r"-m conntrack \1--ctstate \2"),
     (r"(! )?ctstatus (\S+)", r"-m conntrack \1--ctstatus \2"),
     (r"(! )?state (\S+)", r"-m state \1--state \2"),
-    (r"mark match (! ?)?(0x[0-9a-f]+(?:/0x[0-9a-f]+)?)", lambda found: "-m mark %s--mark %s" % ("! " if found.group(1) else "", found.group(2))),
+    (r"mark match (! ?)?(0x[0-9a-f]+(?:/0x[0-9a-f]+)?)",
+     lambda found: "-m mark %s--mark %s" % ("! " if found.group(1) else "", found.group(2))),
     (r"ADDRTYPE match ((?: ?(?:src|dst)-type !?[A-Z,]+)+)", lambda found: "-m addrtype " + " ".join(
         _negated("--" + side, value) for side, value in re.findall(r"((?:src|dst)-type) (!?\S+)", found.group(1)))),
     (r"statistic mode random probability (\d\.\d+)", r"-m statistic --mode random --probability \1"),
-    (r"recent: (SET|CHECK|UPDATE|REMOVE)(?: seconds: (\d+))?( reap)? name: (\S+) side: (source|dest) mask: (\S+)", _recent),
+    (r"recent: (SET|CHECK|UPDATE|REMOVE)(?: seconds: (\d+))?( reap)? name: (\S+) side: (source|dest) mask: (\S+)",
+     _recent),
     (r"(! )?match-set (\S+) (\S+)", r"-m set \1--match-set \2 \3"),
     (r"(?:PHYSDEV match ((?:--\S+ ?)+))", r"-m physdev \1"),
     (r"limit: avg (\S+) burst (\d+)", r"-m limit --limit \1 --limit-burst \2"),
@@ -107,12 +113,14 @@ _TO = {"DNAT": "--to-destination %s", "SNAT": "--to-source %s", "NETMAP": "--to 
 class _Chain:
     def __init__(self, found):
         self.name, self.policy = found.group(1), found.group(2)
-        self.packets, self.bytes = [int(found.group(index) or 0) * _UNITS[found.group(index + 1) or ""] for index in (3, 5)]
+        self.packets, self.bytes = [int(found.group(index) or 0) * _UNITS[found.group(index + 1) or ""]
+                                    for index in (3, 5)]
         self.references = None if found.group(7) is None else int(found.group(7))
 
 
 def save_text_of(lines, table=None, cut=False):
-    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has no end."""
+    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has
+    no end."""
     chains, rows, unread, columns, current = [], [], [], None, None
     last = len(lines) - 1
     for number, line in enumerate([line.strip() for line in lines]):
@@ -134,10 +142,12 @@ def save_text_of(lines, table=None, cut=False):
     unread += bare
     built_in = set(names) & ALL_BUILT_IN
     told = [table_of_rule(row.chain, row.target) for row in rows]
-    table = table or table_of_chains(built_in) or next((name for name in told if name), None) or ("filter" if "FORWARD" in built_in else None)
+    table = table or table_of_chains(built_in) or next((name for name in told if name),
+                                                       None) or ("filter" if "FORWARD" in built_in else None)
     whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
     return SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
-                    [chain.name for chain in chains if not chain.policy], [row.text() for row in rows], unread, whole, family=_family(rows))
+                    [chain.name for chain in chains if not chain.policy], [row.text() for row in rows], unread, whole,
+                    family=_family(rows))
 
 
 def _family(rows):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of a dump that has very many of them, 21 bytes each beside their text, where an object takes 250. PRIVATE to the collection."""
+"""Rules of a dump that has very many of them, 21 bytes each beside their text, where an object takes 250. PRIVATE to
+the collection."""
 
 import array
 
@@ -18,7 +19,8 @@ class PackedTexts:
     def __init__(self):
         self.texts = bytearray()
         self.starts = array.array("I", [0])
-        # Where the name of the target stands in the text; a length of 0: it is quoted, so that the rule has to be read again.
+        # Where the name of the target stands in the text; a length of 0: it is quoted, so that the rule has to be read
+        # again.
         self.target_starts, self.target_lengths = array.array("I"), array.array("I")
         self.flags = bytearray()
         self.folded = array.array("I")
@@ -31,8 +33,8 @@ class PackedTexts:
         self.starts.append(len(self.texts))
         self.target_starts.append(place)
         self.target_lengths.append(len(target) if place > 4 else 0)
-        self.flags.append(words.goto * _GOTO + bool(words.options or words.matches) * _MATCH + (words.target is not None) * _TARGET
-                          + bool(words.arguments) * _ARGUMENTS)
+        self.flags.append(words.goto * _GOTO + bool(words.options or words.matches) * _MATCH
+                          + (words.target is not None) * _TARGET + bool(words.arguments) * _ARGUMENTS)
         self.folded.append(folded_before)
         return len(self.flags) - 1
 
@@ -105,4 +107,5 @@ class PackedRules:
         index = index if index >= 0 else len(self) + index
         if not 0 <= index < len(self):
             raise IndexError(index)
-        return self._first[index] if index < before else PackedRule(self._packed, self._chain, self._numbers[index - before])
+        return self._first[index] if index < before else PackedRule(self._packed, self._chain,
+                                                                    self._numbers[index - before])

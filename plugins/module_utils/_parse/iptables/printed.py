@@ -24,7 +24,8 @@ FIRST = re.compile(r"-[PN] \S")
 
 
 def save_text_of(lines, table=None, cut=False):
-    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has no end."""
+    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has
+    no end."""
     policies, chains, rules = [], [], []
     for line in lines:
         policy, new = _POLICY.match(line), _NEW.match(line)
@@ -35,7 +36,8 @@ def save_text_of(lines, table=None, cut=False):
         else:
             rules.append(_COUNTERS.sub("", line))
     names = [row[0] for row in policies]
-    table = table or _told(names, rules) or (table_of_chains(names) if names else None) or ("filter" if "FORWARD" in names else None)
+    table = table or _told(names, rules) or (table_of_chains(names)
+                                             if names else None) or ("filter" if "FORWARD" in names else None)
     cut = cut and not _is_ended(lines[-1], chains)
     # What stands behind the end of the text is not known, the last line itself least of all.
     unread = [rules.pop()] if cut and rules else []
@@ -46,11 +48,13 @@ def save_text_of(lines, table=None, cut=False):
 def _is_ended(line, chains):
     """True for a last line without a line end that ends in a whole target all the same."""
     words = read_rule(_COUNTERS.sub("", line))
-    return words is not None and not words.arguments and words.target is not None and (words.target in chains or words.target in _VERDICTS)
+    return (words is not None and not words.arguments and words.target is not None
+            and (words.target in chains or words.target in _VERDICTS))
 
 
 def _breaks_off(chains, rules):
-    """True where rules lead to chains whose own rules would stand behind the last line: rules are printed in the order of their chains."""
+    """True where rules lead to chains whose own rules would stand behind the last line: rules are printed in the order
+    of their chains."""
     words = [found for found in map(read_rule, rules) if found]
     last = chains.index(words[-1].chain) + 1 if words and words[-1].chain in chains else 0
     return bool(words) and not set(chains[last:]).isdisjoint(found.target for found in words)

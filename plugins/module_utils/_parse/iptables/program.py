@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bytes of an iptables program: which build it is. PRIVATE to the collection.
 
-A build of 1.8.9 or later holds `1.8.9 (nf_tables)` or `1.8.9 (legacy)`, which it prints for `--version`; one of 1.8.7 holds
-`%s v%s (nf_tables)` and, apart from it, `1.8.7`. Either form is taken, whatever the version. Seen in Debian's xtables-nft-multi
-and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
+A build of 1.8.9 or later holds `1.8.9 (nf_tables)` or `1.8.9 (legacy)`, which it prints for `--version`; one of 1.8.7
+holds `%s v%s (nf_tables)` and, apart from it, `1.8.7`. Either form is taken, whatever the version. Seen in Debian's
+xtables-nft-multi and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
 """
 
 import re
@@ -21,7 +21,8 @@ _ALONE = re.compile(rb"(?<=\0)v?(1\.\d+\.\d+(?:\.\d+)?)(?=\0)")
 
 
 def parse_iptables_program(data):
-    """(backend, version): nft, legacy, wrapper (a script, or the Go program of kubernetes-sigs/iptables-wrappers), or None; and 1.8.9 or None."""
+    """(backend, version): nft, legacy, wrapper (a script, or the Go program of kubernetes-sigs/iptables-wrappers), or
+    None; and 1.8.9 or None."""
     if data.startswith(b"#!"):
         return "wrapper", None
     if not data.startswith(b"\x7fELF"):

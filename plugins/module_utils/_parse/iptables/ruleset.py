@@ -13,7 +13,8 @@ import sys
 
 # What a table without its `*name` line is called.
 NAMELESS = ""
-# Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by their text.
+# Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by
+# their text.
 fingerprint = hash if sys.maxsize > 2 ** 32 else str
 
 
@@ -54,7 +55,8 @@ class RuleWords:
         return self.words().comment
 
     def value(self, option):
-        """First value of an option among matches and arguments, or None; an option without value gives an empty string."""
+        """First value of an option among matches and arguments, or None; an option without value gives an empty
+        string."""
         for _match, options in self.matches + [("", self.arguments)]:
             for name, values, _negated in options:
                 if name == option:
@@ -68,9 +70,9 @@ class RuleWords:
 class Rule(RuleWords):
     """One rule of a save dump; of a dump with very many only the first are objects (see packed_rules).
 
-    `chain`, `text` (from `-A` on, without counters), `target` (None without one), `goto` (True for `-g`), `has_match` (any
-    option or match besides the comment), `has_arguments` (of the target) and `folded_before`: so many rules of its chain that were
-    folded into `Services` stand before it.
+    `chain`, `text` (from `-A` on, without counters), `target` (None without one), `goto` (True for `-g`), `has_match`
+    (any option or match besides the comment), `has_arguments` (of the target) and `folded_before`: so many rules of its
+    chain that were folded into `Services` stand before it.
     """
 
     __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
@@ -91,8 +93,8 @@ class Rule(RuleWords):
 
 
 class Chain:
-    """`policy` (None for a user chain), `packets` that met it, `declared` (it had its `:` line), `rules` that were not folded, a list or
-    what is used like one."""
+    """`policy` (None for a user chain), `packets` that met it, `declared` (it had its `:` line), `rules` that were not
+    folded, a list or what is used like one."""
 
     __slots__ = ("policy", "packets", "declared", "rules")
 
@@ -106,7 +108,8 @@ class Chain:
         return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
 
 
-# Stands for every user chain that is declared and has no rule, or none that was not folded: of 40,000 chains all but 20.
+# Stands for every user chain that is declared and has no rule, or none that was not folded: of 40,000 chains all but
+# 20.
 BARE = Chain(None, True)
 BARE.rules = ()
 
@@ -114,17 +117,18 @@ BARE.rules = ()
 class Services:
     """Canonical service rules of kube-proxy's iptables mode, in short.
 
-    `jumps`: [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of KUBE-SERVICES
-    and KUBE-NODEPORTS; of a repeated rule the first, the others count in `copies` {target: number};
-    `balancing`: {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in order;
-    `endpoints`: {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
+    `jumps`: [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of
+    KUBE-SERVICES and KUBE-NODEPORTS; of a repeated rule the first, the others count in `copies` {target: number};
+    `balancing`: {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in
+    order; `endpoints`: {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
     `affinity`: {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the `recent --rcheck` rules before the balancing;
     `noting`: the KUBE-SEP chains of `endpoints` that note their clients for that (`recent --set`);
     `masquerading`: {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
     `titles`: {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
     """
 
-    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "in_services", "in_nodeports")
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles",
+                 "in_services", "in_nodeports")
 
     def __init__(self):
         self.jumps, self.copies = [], {}
@@ -144,7 +148,8 @@ class Services:
         endpoints.append(endpoint)
 
     def add_other(self, chain, kept):
-        """Adds a rule that stands before the balancing: to the endpoint that keeps a client, or None for one that masquerades."""
+        """Adds a rule that stands before the balancing: to the endpoint that keeps a client, or None for one that
+        masquerades."""
         if kept:
             self.affinity.setdefault(chain, []).append(kept)
         else:
@@ -159,8 +164,8 @@ class Services:
     def rules_in(self, chain):
         """How many rules of a chain were folded."""
         direct = {"KUBE-SERVICES": self.in_services, "KUBE-NODEPORTS": self.in_nodeports}.get(chain, 0)
-        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ())) + len(self.balancing.get(chain, ((), ()))[1])
-                + (2 if chain in self.endpoints else 0))
+        return (direct + self.masquerading.get(chain, 0) + len(self.affinity.get(chain, ()))
+                + len(self.balancing.get(chain, ((), ()))[1]) + (2 if chain in self.endpoints else 0))
 
     def led_to(self):
         """The chains of endpoints that rules of services lead to, one after the other, some of them more than once."""
@@ -168,7 +173,8 @@ class Services:
         return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
 
     def targets(self):
-        """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller part."""
+        """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller
+        part."""
         found = {jump[4] for jump in self.jumps}
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
@@ -182,7 +188,8 @@ class Services:
             if wanted is None or target in wanted:
                 counts[target] = counts.get(target, 0) + 1
         masquerading = sum(self.masquerading.values()) + len(self.endpoints)
-        for target, number in [("KUBE-MARK-MASQ", masquerading), ("DNAT", len(self.endpoints))] + list(self.copies.items()):
+        for target, number in [("KUBE-MARK-MASQ", masquerading),
+                               ("DNAT", len(self.endpoints))] + list(self.copies.items()):
             if number and (wanted is None or target in wanted):
                 counts[target] = counts.get(target, 0) + number
 
@@ -202,12 +209,13 @@ class Services:
 
 
 class Table:
-    """`name` (`NAMELESS` where its line is lost), `chains` {name: Chain}, `committed` (COMMIT seen), `unread` (lines in it
-    that could not be read), `services`, `repeated` {(chain, text of a rule): times} of the first repeated rules,
+    """`name` (`NAMELESS` where its line is lost), `chains` {name: Chain}, `committed` (COMMIT seen), `unread` (lines in
+    it that could not be read), `services`, `repeated` {(chain, text of a rule): times} of the first repeated rules,
     `repeated_more` {chain: copies too many} of further ones.
     """
 
-    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "repeated_more", "_counts", "_unfolded")
+    __slots__ = ("name", "chains", "committed", "unread", "services", "repeated", "repeated_more", "_counts",
+                 "_unfolded")
 
     def __init__(self, name):
         self.name = name
@@ -231,7 +239,8 @@ class Table:
         return chain
 
     def references(self, wanted=None):
-        """`{target: number of rules that jump or go to it}`, of all or of `wanted` targets; extensions such as DNAT are targets too."""
+        """`{target: number of rules that jump or go to it}`, of all or of `wanted` targets; extensions such as DNAT are
+        targets too."""
         counts = {}
         for rule in self._rules():
             target = rule.target
@@ -241,7 +250,8 @@ class Table:
         return counts
 
     def targets(self, endpoints=True):
-        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to `endpoints`."""
+        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to
+        `endpoints`."""
         found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
         if endpoints:
             found.update(self.services.led_to())
@@ -257,7 +267,8 @@ class Table:
         return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
-        """`{chain: number of rules}`, counted when first asked for: every question asks it of a table that was read to its end."""
+        """`{chain: number of rules}`, counted when first asked for: every question asks it of a table that was read to
+        its end."""
         if self._counts is None:
             self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
@@ -267,7 +278,8 @@ class Table:
         return self._counts
 
     def unfolded(self):
-        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Looked for when first asked for, as the counts."""
+        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Looked for when first
+        asked for, as the counts."""
         if self._unfolded is None:
             self._unfolded = sorted([name for name, chain in self.chains.items() if chain is not BARE and chain.rules])
         return self._unfolded
@@ -278,9 +290,9 @@ class Table:
 
 
 class RuleSet:
-    """One dump: `family` (ipv4, ipv6 or None), `backend` (nft, legacy or None), `source`, `version` of the iptables that printed it,
-    `tables` {name: Table}, `notices` {kind: count}, `examples` [(kind, line number, text)], `unreadable` names of tables
-    whose rules nft can list and iptables cannot: they are unknown, not absent.
+    """One dump: `family` (ipv4, ipv6 or None), `backend` (nft, legacy or None), `source`, `version` of the iptables
+    that printed it, `tables` {name: Table}, `notices` {kind: count}, `examples` [(kind, line number, text)],
+    `unreadable` names of tables whose rules nft can list and iptables cannot: they are unknown, not absent.
     """
 
     __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable")

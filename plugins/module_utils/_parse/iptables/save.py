@@ -19,8 +19,8 @@ from . import save_fold as fold
 from .save_lines import LINE_LIMIT, Lines, is_rule
 from .save_rule import is_open
 
-# A comment has 255 bytes at most (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN; so far
-# may the end of a rule lie behind the line end that a comment holds.
+# A comment has 255 bytes at most (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN;
+# so far may the end of a rule lie behind the line end that a comment holds.
 _COMMENT_REACH = 2048
 _BLOCK = 1 << 17
 _ESCAPED = re.compile(r"\\.")
@@ -30,11 +30,12 @@ _INDENTED = re.compile(r"\n(?: |(?<= \n))")
 
 
 class SaveReader:
-    """Reads dumps piece by piece; how the bytes are divided does not matter, but for where reading ends if they take too much memory.
+    """Reads dumps piece by piece; how the bytes are divided does not matter, but for where reading ends if they take
+    too much memory.
 
-    `feed` bytes, then `close` for [RuleSet], one for each dump. `lines` counts every line of the text under exactly one of
-    table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are `continued`.
-    `family` and `backend` are what the caller knows of a dump without a header.
+    `feed` bytes, then `close` for [RuleSet], one for each dump. `lines` counts every line of the text under exactly one
+    of table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are
+    `continued`. `family` and `backend` are what the caller knows of a dump without a header.
     """
 
     def __init__(self, source="live", family=None, backend=None, folding=True):
@@ -60,7 +61,8 @@ class SaveReader:
             end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
             if end:
                 self._take(data[:end], False)
-            # Of a line without an end only so much is kept as proves that it is too long: a character has at most 4 bytes.
+            # Of a line without an end only so much is kept as proves that it is too long: a character has at most 4
+            # bytes.
             self._keep(data[end:])
 
     def _keep(self, data):
@@ -104,7 +106,8 @@ class SaveReader:
             self._held = rest + final
 
     def _read_lines(self, text, last):
-        """Reads text and returns what has to wait: a rule whose comment goes on behind the line end, as far as can be seen."""
+        """Reads text and returns what has to wait: a rule whose comment goes on behind the line end, as far as can be
+        seen."""
         unescaped = _ESCAPED.sub("", text) if "\\" in text else text
         if "\n" not in "".join(unescaped.split('"')[1::2]):
             self._lines.block(text, self._folding)
@@ -139,7 +142,8 @@ def _stripped(text):
 
 
 def _end_of_rule(lines, start):
-    """Index behind the last line of a rule whose comment holds line ends; 0 if it is no such rule, None if the lines do not tell."""
+    """Index behind the last line of a rule whose comment holds line ends; 0 if it is no such rule, None if the lines do
+    not tell."""
     reach = 0
     for index in range(start + 1, len(lines) if len(lines[start]) <= LINE_LIMIT else 0):
         reach += len(lines[index]) + 1

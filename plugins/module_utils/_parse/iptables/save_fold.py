@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The service rules of kube-proxy's iptables mode, taken in by a few regular expressions. PRIVATE to the collection.
 
-A node with 10,000 Services has 110,000 rules of four shapes; as objects they would need 200 MB. Only a rule that is printed exactly
-as kube-proxy makes it, and stands where it has to, is folded; any other stays a Rule, and answers are the same either way.
-Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, printed by iptables-nft-save and iptables-legacy-save.
+A node with 10,000 Services has 110,000 rules of four shapes; as objects they would need 200 MB. Only a rule that is
+printed exactly as kube-proxy makes it, and stands where it has to, is folded; any other stays a Rule, and answers are
+the same either way. Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, printed by
+iptables-nft-save and iptables-legacy-save.
 """
 
 import functools
@@ -29,24 +30,31 @@ def _comment(name=None):
 # A chain of a service or an endpoint.
 _DECLARED = "".join((r":(?P<chain>KUBE-S(?:EP|VC|VL)-", _HASH, r") - \[\d{1,20}:\d{1,20}\]"))
 # Both rules of an endpoint: masquerade what comes from itself, translate to the same address.
-_ENDPOINT = "".join((
-    r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ", _comment("comment"), r"-j KUBE-MARK-MASQ",
-    r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"), r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
-    r"-m (?P=protocol) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
+_ENDPOINT = "".join(
+    (
+        r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
+        _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
+        r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
+        r"-m (?P=protocol) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
 # A rule of a service: to an endpoint by chance, to the endpoint where the client was before, or masquerading.
-_SERVICE = "".join((
-    r"-A (?P<chain>KUBE-SV[CL]-", _HASH, r") (?:",
-    _comment("comment"), r"(?:-m statistic --mode random --probability (?P<chance>0\.\d{11}) |)-j (?P<endpoint>KUBE-SEP-", _HASH, r")",
-    r"|(?P<other>", _comment(), r"-m recent --rcheck --seconds \d{1,10} --reap ", _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), r"-j (?P=kept)",
-    r"|(?:! -s [\da-f.:]{2,39}/\d{1,3} |)-d [\da-f.:]{2,39}/(?:32|128) (?:! -i [\w.+-]{1,16} |)-p (?P<protocol>tcp|udp|sctp) ", _comment(),
-    r"-m (?P=protocol) --dport [1-9]\d{0,4} -j KUBE-MARK-MASQ))"))
+_SERVICE = "".join(
+    (
+        r"-A (?P<chain>KUBE-SV[CL]-", _HASH, r") (?:", _comment("comment"),
+        r"(?:-m statistic --mode random --probability (?P<chance>0\.\d{11}) |)-j (?P<endpoint>KUBE-SEP-", _HASH, r")",
+        r"|(?P<other>", _comment(), r"-m recent --rcheck --seconds \d{1,10} --reap ",
+        _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), r"-j (?P=kept)",
+        r"|(?:! -s [\da-f.:]{2,39}/\d{1,3} |)-d [\da-f.:]{2,39}/(?:32|128) (?:! -i [\w.+-]{1,16} |)-p "
+        r"(?P<protocol>tcp|udp|sctp) ", _comment(), r"-m (?P=protocol) --dport [1-9]\d{0,4} -j KUBE-MARK-MASQ))"))
 # A rule that sends a virtual address or a node port to its service.
-_JUMP = "".join((
-    r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p (?P<protocol>tcp|udp|sctp) ",
-    _comment("comment"), r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
+_JUMP = "".join(
+    (
+        r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p "
+        r"(?P<protocol>tcp|udp|sctp) ", _comment("comment"),
+        r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
-# What each takes of iptables_save_lines.ROOM, in bytes: both rules of an endpoint, one of a service that balances or another one, one that leads
-# to a service, with the Service it tells of; and one that has to be written down beside what is kept of it.
+# What each takes of iptables_save_lines.ROOM, in bytes: both rules of an endpoint, one of a service that balances or
+# another one, one that leads to a service, with the Service it tells of; and one that has to be written down beside
+# what is kept of it.
 _OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN = 200, 40, 120, 710, 230
 
 
@@ -72,7 +80,8 @@ def fold_block(text, lines):
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain, as they were printed, that have no comment and are no others than these: to a chance, or an endpoint's."""
+    """The folded rules of a chain, as they were printed, that have no comment and are no others than these: to a
+    chance, or an endpoint's."""
     if chain in services.endpoints:
         yield from _endpoint_texts(chain, *services.endpoints[chain])
     for chance, endpoint in zip(*services.balancing.get(chain, ((), ()))):
@@ -98,12 +107,14 @@ def _commented(comment):
 class _Shape:
     """Lines of one shape: how they look, and what is done with a run of them.
 
-    `mark` is in each; `take(folder, columns)` gets `{group: [text of each row]}`, `lines(row)` writes a row as it was printed.
+    `mark` is in each; `take(folder, columns)` gets `{group: [text of each row]}`, `lines(row)` writes a row as it was
+    printed.
     """
 
     def __init__(self, mark, pattern, take, lines, only_nat=True):
         self.mark = "\n" + mark
-        # From the end of the line before: a search for a fixed beginning is faster than one for the beginning of any line.
+        # From the end of the line before: a search for a fixed beginning is faster than one for the beginning of any
+        # line.
         self.pattern = re.compile(r"\n" + pattern + r"(?![^\n])")
         self.take = take
         self.lines = lines
@@ -118,7 +129,8 @@ class _Folder:
         self.table = None
 
     def fold(self, text, shapes):
-        """Takes lines, each with its line end before it: those of the first shape, and what stands between them by the other shapes."""
+        """Takes lines, each with its line end before it: those of the first shape, and what stands between them by the
+        other shapes."""
         if not text:
             return
         if not shapes:
@@ -131,7 +143,8 @@ class _Folder:
             return
         parts = shape.pattern.split(text)
         width = shape.pattern.groups + 1
-        between, columns = parts[::width], {name: parts[group::width] for name, group in shape.pattern.groupindex.items()}
+        between, columns = parts[::width], {name: parts[group::width]
+                                            for name, group in shape.pattern.groupindex.items()}
         start, last = 0, len(between) - 1
         for index in [index for index, before in enumerate(between) if before or index == last]:
             self._run(shape, columns, start, index)
@@ -169,10 +182,12 @@ class _Folder:
     def endpoints(self, columns):
         """Pairs of rules of KUBE-SEP chains; the first pair of each chain."""
         names, known = self._shared(columns["chain"]), self.table.services.endpoints
-        addresses = columns["four"] if None not in columns["four"] else [four or six for four, six in zip(columns["four"], columns["six"])]
+        addresses = (columns["four"] if None not in columns["four"]
+                     else [four or six for four, six in zip(columns["four"], columns["six"])])
         rows = list(zip(addresses, map(_PORTS.__getitem__, columns["port"]), map(_PROTOCOLS.get, columns["protocol"])))
         fresh, told = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
-        if len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, told)) and not self._mixed(names):
+        if (len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, told))
+                and not self._mixed(names)):
             known.update(fresh)
             self.lines.folded(2 * len(names), len(names) * _OF_ENDPOINT)
             return
@@ -191,7 +206,8 @@ class _Folder:
         names, others, balancing = columns["chain"], columns["other"], self.table.services.balancing
         starts = [0] + [index for index, (name, following) in enumerate(zip(names, names[1:]), 1) if name != following]
         ends = starts[1:] + [len(names)]
-        firsts = [next((index for index in range(start, end) if not others[index]), end) for start, end in zip(starts, ends)]
+        firsts = [next((index for index in range(start, end) if not others[index]), end)
+                  for start, end in zip(starts, ends)]
         chains, led_to = self._shared([names[start] for start in starts]), self._shared(columns["endpoint"])
         mixed = set(chains) if any(columns["comment"]) else self._mixed(chains)
         texts, folded = [], 0
@@ -231,7 +247,8 @@ class _Folder:
         for name in dict.fromkeys(chains):
             self.table.chains.setdefault(name, Chain())
         jumps = zip(
-            chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]), self._shared(columns["target"]),
+            chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]),
+            self._shared(columns["target"]),
             [comment and comment.strip('"').partition(" ")[0] for comment in columns["comment"]])
         services.in_nodeports += addresses.count(None)
         services.in_services += len(addresses) - addresses.count(None)
@@ -246,11 +263,13 @@ class _Folder:
         self.lines.folded(len(addresses), (len(addresses) if first is None else sum(first)) * _OF_JUMP)
 
     def _shared(self, names):
-        """The same names, each one string in memory for all that speak of the chain, which makes it faster to look for, too."""
+        """The same names, each one string in memory for all that speak of the chain, which makes it faster to look for,
+        too."""
         return list(map(self.lines.names.get, names, names))
 
     def _mixed(self, names):
-        """Those of these chains that may hold more than what was folded and can be written again: what is added to them is written down."""
+        """Those of these chains that may hold more than what was folded and can be written again: what is added to them
+        is written down."""
         noted, chains = self.lines.noted, self.table.chains
         if not self.lines.family_known:
             return set(names)
@@ -275,7 +294,9 @@ def _chances(texts):
 _CHAINS = _Shape(":KUBE-S", _DECLARED, _Folder.declared, lambda row: [":%s - [0:0]" % row["chain"]], only_nat=False)
 _ENDPOINTS = _Shape("-A KUBE-SEP-", _ENDPOINT, _Folder.endpoints, lambda row: _endpoint_texts(
     row["chain"], row["four"] or row["six"], row["port"], row["protocol"], row["comment"], row["other"], row["recent"]))
-_SERVICES = _Shape("-A KUBE-SV", _SERVICE, _Folder.services, lambda row: [
-    "-A %s %s" % (row["chain"], row["other"]) if row["other"] else _balancing_text(row["chain"], row["chance"], row["endpoint"], row["comment"])])
+_SERVICES = _Shape("-A KUBE-SV", _SERVICE, _Folder.services,
+                   lambda row: [
+                       "-A %s %s" % (row["chain"], row["other"]) if row["other"]
+                       else _balancing_text(row["chain"], row["chance"], row["endpoint"], row["comment"])])
 _JUMPS = _Shape("-A KUBE-", _JUMP, _Folder.jumps, lambda row: [row["text"]])
 _SHAPES = (_CHAINS, _ENDPOINTS, _SERVICES, _JUMPS)

@@ -10,13 +10,15 @@ from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
 from .save_header import WARNINGS, family_of, header_of
 from .save_rule import read_rule, repeats_with_reason
 
-# In characters. iptables-restore takes 10240 bytes a line (iptables/iptables-restore.c); the rest is for bytes shown as \xNN.
+# In characters. iptables-restore takes 10240 bytes a line (iptables/iptables-restore.c); the rest is for bytes shown as
+# \xNN.
 LINE_LIMIT = 16384
 # 500,000 rules with their chains, and some more. What lies behind is not read, nor are more dumps in one text.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
-# So many bytes may be taken by what is read of a dump until all is asked of it, enough for 500,000 rules as firewalls and kube-proxy write them.
-# Nothing behind that is read either. Everything counts with about what it was measured to take (CPython 3.11, 64 bits).
+# So many bytes may be taken by what is read of a dump until all is asked of it, enough for 500,000 rules as firewalls
+# and kube-proxy write them. Nothing behind that is read either. Everything counts with about what it was measured to
+# take (CPython 3.11, 64 bits).
 ROOM = 121 * 1000 * 1000
 _OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
 # So many characters of rules are kept as objects with what was read of them; what comes behind is packed.
@@ -154,8 +156,8 @@ class Lines:
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Writes rules down to find those that are there twice; the table has their chains. Returns `[whether it is the first of its kind]`
-        of each, None where all are."""
+        """Writes rules down to find those that are there twice; the table has their chains. Returns `[whether it is the
+        first of its kind]` of each, None where all are."""
         keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):
             self._seen |= keys
@@ -174,9 +176,11 @@ class Lines:
         return False
 
     def note_folded(self, chain):
-        """Writes down what was folded of a chain, from now on all of it: somebody may repeat a rule of it that is not folded.
+        """Writes down what was folded of a chain, from now on all of it: somebody may repeat a rule of it that is not
+        folded.
 
-        Nobody does as a rule, so what can be written again from what was kept of it is not written down before (30 ms of 110,000 rules).
+        Nobody does as a rule, so what can be written again from what was kept of it is not written down before (30 ms
+        of 110,000 rules).
         """
         if chain not in self.noted:
             self.noted.add(chain)
@@ -226,7 +230,8 @@ class Lines:
         backend = self._given[2] or backend
         if self._headed and (family, backend) != (rule_set.family, rule_set.backend):
             rule_set = self._next_rule_set()
-        elif not self._headed and rule_set.tables and None not in (family, rule_set.family) and family != rule_set.family:
+        elif not self._headed and rule_set.tables and None not in (family,
+                                                                   rule_set.family) and family != rule_set.family:
             rule_set = self._next_rule_set()
         rule_set.family = family or rule_set.family
         rule_set.backend, rule_set.version = backend, version

@@ -4,9 +4,11 @@
 """One rule as iptables-save prints it. PRIVATE to the collection.
 
 Sample:
-    -A KUBE-SVC-A ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m comment --comment "a/b:c -> d" -m tcp --dport 80 -j KUBE-MARK-MASQ
-Grammar: iptables/xshared.c save_rule_details() and the save functions of extensions/. A value is quoted unless it is made of safe
-characters; a backslash escapes `"`, `\\` and `'` inside the quotes (libxtables/xtables.c xtables_save_string()).
+    -A KUBE-SVC-A ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m comment --comment "a/b:c -> d" -m tcp --dport 80 -j
+    KUBE-MARK-MASQ
+Grammar: iptables/xshared.c save_rule_details() and the save functions of extensions/. A value is quoted unless it is
+made of safe characters; a backslash escapes `"`, `\\` and `'` inside the quotes (libxtables/xtables.c
+xtables_save_string()).
 """
 
 import re
@@ -23,7 +25,8 @@ _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
 
 
 # With these the second copy of a rule counts, draws or limits anew.
-_COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent", "statistic"))
+_COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent",
+                       "statistic"))
 
 
 class Words:
@@ -80,7 +83,8 @@ def read_rule(text):
 
 
 def repeats_with_reason(words):
-    """True for a rule (`Words`, None for one that cannot be read) whose second copy is not without effect; without a target it only counts."""
+    """True for a rule (`Words`, None for one that cannot be read) whose second copy is not without effect; without a
+    target it only counts."""
     return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 

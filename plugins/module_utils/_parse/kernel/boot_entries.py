@@ -34,8 +34,8 @@ def parse_grubenv(text):
 def parse_grub_cfg(text):
     """The menu of a grub.cfg.
 
-    `{"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...], ...],
-    "release": str or None}]}`. `where` and `names` have one part for each menu level, as in `default="1>2"` or
+    `{"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...],
+    ...], "release": str or None}]}`. `where` and `names` have one part for each menu level, as in `default="1>2"` or
     `default="Advanced>Debian"`; `once` tells that next_entry of the environment is honoured.
     """
     menu = {"default": None, "once": False, "blscfg": False, "entries": []}
@@ -76,7 +76,8 @@ def find_entry(menu, wanted):
     parts = wanted.split(">")
     for entry in menu["entries"]:
         if len(entry["where"]) == len(parts) and all(
-                part == str(index) or part in names for part, index, names in zip(parts, entry["where"], entry["names"])):
+                part == str(index) or part in names
+                for part, index, names in zip(parts, entry["where"], entry["names"])):
             return entry
     return None
 

@@ -9,8 +9,8 @@ Sample:
     install ip_vs /bin/true
     alias ipt_comment off
     options nf_conntrack hashsize=65536
-Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive a line, a line
-may go on behind a backslash, only blanks and tabs divide words, a zero byte ends what is seen of a line.
+Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive a line, a
+line may go on behind a backslash, only blanks and tabs divide words, a zero byte ends what is seen of a line.
 """
 
 import re
@@ -23,7 +23,8 @@ _WITHOUT_EFFECT = ("include", "config")
 
 
 class Directive:
-    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words behind, unsplit), `line` number and `text`."""
+    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words behind, unsplit), `line` number and
+    `text`."""
 
     def __init__(self, keyword, name, rest, line, text):
         self.keyword = keyword

@@ -18,7 +18,8 @@ _LINE = re.compile(r"^([^:\n]*?([^:/\n]+)\.ko(?:\.gz|\.xz|\.zst)?):(.*)$", re.M)
 
 
 def parse_modules_dep(text):
-    """({name: (path, paths of the hard dependencies in one text, see dependencies_of)}, [lines that could not be read])."""
+    """({name: (path, paths of the hard dependencies in one text, see dependencies_of)}, [lines that could not be
+    read])."""
     found = _LINE.findall(text)
     if len(found) == len(text.splitlines()) and not _NO_PATH.search(text):
         return {_names.normalise(name): (path, needs) for path, name, needs in found}, []

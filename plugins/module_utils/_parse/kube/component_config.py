@@ -7,8 +7,9 @@ Sample:
     apiVersion: kubeproxy.config.k8s.io/v1alpha1
     kind: KubeProxyConfiguration
     conntrack: {maxPerCore: 0}
-Kept are the fields and those of a block, and not what is deeper. A field has to have the type of its field in Go: a number in quotes is no
-number, and the component does not start with it (kubernetes apimachinery pkg/runtime/serializer/json, strict about types).
+Kept are the fields and those of a block, and not what is deeper. A field has to have the type of its field in Go: a
+number in quotes is no number, and the component does not start with it (kubernetes apimachinery
+pkg/runtime/serializer/json, strict about types).
 """
 
 import collections
@@ -21,7 +22,8 @@ _LEVELS = 2
 
 
 def parse_component_config(text, kind):
-    """`ComponentConfig` of the first document of that kind. What stands ahead of it has to be read as a whole too: it may be that document."""
+    """`ComponentConfig` of the first document of that kind. What stands ahead of it has to be read as a whole too: it
+    may be that document."""
     # Most of what is named in error is no such file at all, and need not be read through.
     for document in parse_yaml(text) if kind in text else ():
         if document.problem:

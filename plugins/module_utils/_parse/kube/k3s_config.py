@@ -7,15 +7,16 @@ Sample:
     token: secret
     kubelet-arg+:
       - "port=10260"
-Nothing else of the file is kept: it holds the token of the cluster. Format: k3s pkg/configfilearg/parser.go, which reads it with yaml.v2.
+Nothing else of the file is kept: it holds the token of the cluster. Format: k3s pkg/configfilearg/parser.go, which
+reads it with yaml.v2.
 """
 
 from ..yaml.parse_yaml import LIST, MAP, NOTHING, SCALAR, parse_yaml, plain_value
 
 
 def parse_k3s_config(text, options):
-    """({option: ([text], whether they are added to those of files ahead)} of those of the `options` that are there, None), or
-    (None, the problem why it cannot be read). Of several documents the first counts."""
+    """({option: ([text], whether they are added to those of files ahead)} of those of the `options` that are there,
+    None), or (None, the problem why it cannot be read). Of several documents the first counts."""
     documents = parse_yaml(text)
     root, problem = documents[0] if documents else (NOTHING, None)
     if problem or root.kind not in (MAP, SCALAR) or root.kind == SCALAR and root.value:
@@ -35,5 +36,6 @@ def parse_k3s_config(text, options):
 
 
 def passed_on(texts):
-    """Arguments of a component, from those of an option such as `kubelet-arg`: without a value one is true (k3s pkg/daemons/config GetArgs)."""
+    """Arguments of a component, from those of an option such as `kubelet-arg`: without a value one is true (k3s
+    pkg/daemons/config GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

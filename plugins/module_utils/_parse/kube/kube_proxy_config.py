@@ -18,19 +18,21 @@ from .kube_proxy_conntrack import TYPES
 
 # (block or empty, key) -> what the value is called here, its type.
 FIELDS = {
-    ("", "mode"): ("mode", str), ("ipvs", "scheduler"): ("scheduler", str), ("", "metricsBindAddress"): ("metrics", str),
-    ("", "clusterCIDR"): ("cluster_cidr", str), ("", "detectLocalMode"): ("detect_local_mode", str),
-    ("iptables", "masqueradeAll"): ("masquerade_all", bool), ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool),
+    ("", "mode"): ("mode", str), ("ipvs", "scheduler"): ("scheduler", str),
+    ("", "metricsBindAddress"): ("metrics", str), ("", "clusterCIDR"): ("cluster_cidr", str),
+    ("", "detectLocalMode"): ("detect_local_mode", str), ("iptables", "masqueradeAll"): ("masquerade_all", bool),
+    ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool),
 }
 
 
 def parse_kube_proxy_config(text):
-    """`ComponentConfig` with the values of FIELDS as a flag would have them, empty where the file leaves the default, and those of the block
-    `conntrack` as {key: text}, empty for one of another type."""
+    """`ComponentConfig` with the values of FIELDS as a flag would have them, empty where the file leaves the default,
+    and those of the block `conntrack` as {key: text}, empty for one of another type."""
     found = parse_component_config(text, "KubeProxyConfiguration")
     if found.fields is None:
         return found
-    blocks = {block: {} if found.fields.get(block) is None else found.fields[block] for block in ("ipvs", "iptables", "nftables", "conntrack")}
+    blocks = {block: {} if found.fields.get(block) is None else found.fields[block]
+              for block in ("ipvs", "iptables", "nftables", "conntrack")}
     wrong = [block for block in sorted(blocks) if not isinstance(blocks[block], dict)]
     if wrong:
         return ComponentConfig(None, "%s is not a mapping" % wrong[0])
@@ -41,7 +43,8 @@ def parse_kube_proxy_config(text):
         values[name] = "" if value is None else _text(value, kind)
         if values[name] is None:
             return ComponentConfig(None, "%s has another type" % ".".join(part for part in (block, key) if part))
-    conntrack = {key: _text(value, TYPES[key]) or "" for key, value in blocks["conntrack"].items() if key in TYPES and value is not None}
+    conntrack = {key: _text(value, TYPES[key]) or "" for key, value in blocks["conntrack"].items()
+                 if key in TYPES and value is not None}
     return ComponentConfig(dict(values, conntrack=conntrack), None)
 
 

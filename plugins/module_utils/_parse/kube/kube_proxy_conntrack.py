@@ -26,12 +26,14 @@ FIELDS = {
     "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
     "udpTimeout": ("conntrack-udp-timeout", parse_go_duration),
 }
-# What the field is in a configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration, which is a text).
+# What the field is in a configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration, which
+# is a text).
 TYPES = {field: {_number: int, _switch: bool}.get(read, str) for field, (_flag, read) in FIELDS.items()}
 FLAGS = {FIELDS[field][0]: field for field in FIELDS}
 
 
 def parse_kube_proxy_conntrack(texts):
-    """{field: number} of `{field: text}`, durations in seconds, what is not set left out; None where one of them cannot be read."""
+    """{field: number} of `{field: text}`, durations in seconds, what is not set left out; None where one of them cannot
+    be read."""
     found = {field: FIELDS[field][1](text) for field, text in texts.items() if field in FIELDS and text is not None}
     return None if None in found.values() else found

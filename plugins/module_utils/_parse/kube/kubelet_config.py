@@ -23,22 +23,25 @@ _LARGEST = 99999
 # Name here, which is the flag's with underscores -> (field, its type or the words it may be).
 FIELDS = {
     "port": ("port", int), "read_only_port": ("readOnlyPort", int), "healthz_port": ("healthzPort", int),
-    "make_iptables_util_chains": ("makeIPTablesUtilChains", bool), "iptables_masquerade_bit": ("iptablesMasqueradeBit", int),
-    "iptables_drop_bit": ("iptablesDropBit", int), "hairpin_mode": ("hairpinMode", _HAIRPIN),
+    "make_iptables_util_chains": ("makeIPTablesUtilChains", bool),
+    "iptables_masquerade_bit": ("iptablesMasqueradeBit", int), "iptables_drop_bit": ("iptablesDropBit", int),
+    "hairpin_mode": ("hairpinMode", _HAIRPIN),
 }
 # What kubelet takes where nothing is said (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
-DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True, "iptables_masquerade_bit": 14,
-            "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"}
+DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
+            "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"}
 # Flags without any file leave it open (applyLegacyDefaults of kubernetes cmd/kubelet/app/options/options.go).
 READ_ONLY_PORT_OF_FLAGS = 10255
 
 
 def parse_kubelet_config(text):
-    """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for a value that makes no sense."""
+    """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for a value that makes no
+    sense."""
     found = parse_component_config(text, "KubeletConfiguration")
     if found.fields is None:
         return found
-    values = {name: _sensible(kind, found.fields[field]) for name, (field, kind) in FIELDS.items() if found.fields.get(field) is not None}
+    values = {name: _sensible(kind, found.fields[field]) for name, (field, kind) in FIELDS.items()
+              if found.fields.get(field) is not None}
     return ComponentConfig(values, None)
 
 
@@ -52,5 +55,6 @@ def flag_value(name, text):
 
 def _sensible(kind, value):
     if kind in (int, bool):
-        return value if isinstance(value, kind) and isinstance(value, bool) == (kind is bool) and 0 <= value <= _LARGEST else None
+        return (value if isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+                and 0 <= value <= _LARGEST else None)
     return value if isinstance(value, str) and value in kind else None

@@ -4,10 +4,12 @@
 """What kubelet logs of the one time it sets its chains up. PRIVATE to the collection.
 
 Samples, from kubernetes pkg/kubelet/kubelet_network_linux.go; 1.20, the releases before 1.24, and 1.24 on:
-    W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some functionality may be missing.
-    I1121 ... kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; some functionality may be missing." protocol=IPv4
-    I1121 ... kubelet_network_linux.go:58] "Failed to initialize iptables rules; some functionality may be missing." protocol="IPv4"
-and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line in one of its own and escapes the quotes.
+    W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some
+    functionality may be missing. I1121 ... kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules;
+    some functionality may be missing." protocol=IPv4 I1121 ... kubelet_network_linux.go:58] "Failed to initialize
+    iptables rules; some functionality may be missing." protocol="IPv4"
+and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line in one of its own and escapes the
+quotes.
 """
 
 import re
@@ -16,7 +18,8 @@ import re
 PATTERN = "(failed to initialize|initialized) .*iptables rules"
 
 _LINE = re.compile(
-    r"(Failed to initialize|Initialized) (?:(IPv[46]) |protocol )?iptables rules(?:; some functionality may be missing)?\."
+    r"(Failed to initialize|Initialized) (?:(IPv[46]) |protocol )?iptables rules(?:; some functionality may be "
+    r"missing)?\."
     r"(?:[^\n]{0,40}?protocol\\*\"?[=:]\s?\\*\"?(IPv[46]))?")
 _FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
 

@@ -6,13 +6,15 @@
 Sample:
     elements = { 10.96.0.23 . tcp . 80 comment "default/empty" : goto reject-chain,
                  192.0.2.7 timeout 3h expires 2h59m56s }
-nft breaks lines behind commas only (nftables src/expression.c); comments hold no quotation mark, and may hold anything else.
+nft breaks lines behind commas only (nftables src/expression.c); comments hold no quotation mark, and may hold anything
+else.
 """
 
 import collections
 import re
 
-# key: the words between the dots. verdict: goto, jump, drop, accept, ..., of a set or map without verdicts None. target: the chain.
+# key: the words between the dots. verdict: goto, jump, drop, accept, ..., of a set or map without verdicts None.
+# target: the chain.
 Element = collections.namedtuple("Element", "key verdict target comment")
 
 _COMMENT = re.compile("comment \"([^\"]*)\"")
@@ -37,7 +39,8 @@ def parse_element(text):
 
 
 class ElementReader:
-    """Takes what stands behind `elements = {` line by line, gives each Element to `take`, and is `done` at the closing brace."""
+    """Takes what stands behind `elements = {` line by line, gives each Element to `take`, and is `done` at the closing
+    brace."""
 
     def __init__(self, take):
         self.done = False

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of nftables as the kernel holds them, in words of `nft list chain` as far as kube-proxy's own chains need. PRIVATE to the collection.
+"""Rules of nftables as the kernel holds them, in words of `nft list chain` as far as kube-proxy's own chains need.
+PRIVATE to the collection.
 
-Numbers: Linux include/uapi/linux/netfilter/nf_tables.h. An expression that only looks at a packet is printed by its name: a rule with one
-is no rule for every packet.
+Numbers: Linux include/uapi/linux/netfilter/nf_tables.h. An expression that only looks at a packet is printed by its
+name: a rule with one is no rule for every packet.
 """
 
 import struct
@@ -14,7 +15,8 @@ _STATEMENTS = {"masq": "masquerade", "redir": "redirect", "reject": "reject", "n
 
 
 def rule_text(expressions, attributes_of):
-    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)` gives the attributes of a nested one."""
+    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)` gives the attributes of a
+    nested one."""
     words = [_words(name, attributes, attributes_of) for name, attributes in expressions]
     return " ".join(word for word in words if word)
 

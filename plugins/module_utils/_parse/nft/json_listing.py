@@ -4,9 +4,11 @@
 """What `nft -j list ruleset` prints, in the words of `nft list ruleset`. PRIVATE to the collection.
 
 Sample:
-    {"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}}, {"table": {"family": "ip", "name": "kube-proxy"}},
+    {"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}}, {"table": {"family": "ip", "name":
+    "kube-proxy"}},
      {"chain": {"family": "ip", "table": "kube-proxy", "name": "services"}},
-     {"rule": {"family": "ip", "table": "kube-proxy", "chain": "services", "expr": [{"counter": null}, {"jump": {"target": "a"}}]}}]}
+     {"rule": {"family": "ip", "table": "kube-proxy", "chain": "services", "expr": [{"counter": null}, {"jump":
+     {"target": "a"}}]}}]}
 Format: libnftables-json(5). What is not in it here becomes a line that no reader takes for a rule.
 """
 
@@ -23,8 +25,8 @@ class _Unknown(ValueError):
 
 
 def find_ruleset(text):
-    """The text of nft that the first JSON rule set in `text` stands for, None without one. Of one that is cut the whole objects are taken,
-    and the tables stay open, as in a listing that breaks off."""
+    """The text of nft that the first JSON rule set in `text` stands for, None without one. Of one that is cut the whole
+    objects are taken, and the tables stay open, as in a listing that breaks off."""
     start = _START.search(text)
     if not start:
         return None
@@ -53,7 +55,8 @@ def _skip(text, at):
 
 
 def listing_of(objects, whole):
-    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does something that is not known that of its own."""
+    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does something that is not known
+    that of its own."""
     tables, torn = {}, set()
     for found in objects:
         if not isinstance(found, dict) or len(found) != 1:
@@ -108,8 +111,8 @@ def _set(kind, what):
 
 def _element(element):
     if isinstance(element, list) and len(element) == 2:
-        return "%s : %s" % (_element(element[0]), _statement(element[1]) if isinstance(element[1], dict) and "concat" not in element[1]
-                            else _expression(element[1]))
+        return "%s : %s" % (_element(element[0]), _statement(element[1])
+                            if isinstance(element[1], dict) and "concat" not in element[1] else _expression(element[1]))
     if isinstance(element, dict) and isinstance(element.get("elem"), dict):
         inner = element["elem"]
         comment = ' comment "%s"' % str(inner["comment"]).replace('"', "'") if inner.get("comment") else ""
@@ -176,17 +179,16 @@ def _log(what):
 
 
 _STATEMENTS = {
-    "match": _match,
-    "counter": lambda what: "counter packets %s bytes %s" % (_word(what.get("packets", 0)), _word(what.get("bytes", 0))),
-    "jump": lambda what: "jump %s" % _word(what.get("target")),
-    "goto": lambda what: "goto %s" % _word(what.get("target")),
+    "match": _match, "counter": lambda what: "counter packets %s bytes %s"
+    % (_word(what.get("packets", 0)), _word(what.get("bytes", 0))), "jump": lambda what: "jump %s"
+    % _word(what.get("target")), "goto": lambda what: "goto %s" % _word(what.get("target")),
     "vmap": lambda what: "%s vmap %s" % (_expression(what.get("key")), _expression(what.get("data"))),
     "mangle": lambda what: "%s set %s" % (_expression(what.get("key")), _expression(what.get("value"))),
     "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
     "xt": lambda what: 'xt %s "%s"' % (_word(what.get("type")), _word(what.get("name"))),
     "ct count": lambda what: "ct count %s%s" % ("over " if what.get("inv") else "", _word(what.get("val"))),
-    "limit": lambda what: "limit rate %s/%s" % (_word(what.get("rate")), _word(what.get("per"))),
-    "reject": _reject, "log": _log, "dnat": _translation("dnat"), "snat": _translation("snat"), "masquerade": _translation("masquerade"),
+    "limit": lambda what: "limit rate %s/%s" % (_word(what.get("rate")), _word(what.get("per"))), "reject": _reject,
+    "log": _log, "dnat": _translation("dnat"), "snat": _translation("snat"), "masquerade": _translation("masquerade"),
     "redirect": _translation("redirect"),
 }
 
@@ -220,13 +222,12 @@ def _meta(what, _depth):
 
 
 _EXPRESSIONS = {
-    "meta": _meta,
-    "payload": lambda what, _depth: "%s %s" % (_word(what.get("protocol")), _word(what.get("field"))),
-    "ct": lambda what, _depth: "ct %s" % _word(what.get("key")),
-    "fib": lambda what, _depth: "fib %s %s" % (" . ".join(_flags(what)), _word(what.get("result"))),
-    "prefix": lambda what, _depth: "%s/%s" % (_word(what.get("addr")), _word(what.get("len"))),
-    "numgen": lambda what, _depth: "numgen %s mod %s" % (_word(what.get("mode")), _word(what.get("mod"))),
-    "map": lambda what, depth: "%s map %s" % (_expression(what.get("key"), depth), _expression(what.get("data"), depth)),
+    "meta": _meta, "payload": lambda what, _depth: "%s %s" % (_word(what.get("protocol")), _word(what.get("field"))),
+    "ct": lambda what, _depth: "ct %s" % _word(what.get("key")), "fib": lambda what, _depth: "fib %s %s"
+    % (" . ".join(_flags(what)), _word(what.get("result"))), "prefix": lambda what, _depth: "%s/%s"
+    % (_word(what.get("addr")), _word(what.get("len"))), "numgen": lambda what, _depth: "numgen %s mod %s"
+    % (_word(what.get("mode")), _word(what.get("mod"))), "map": lambda what, depth: "%s map %s"
+    % (_expression(what.get("key"), depth), _expression(what.get("data"), depth)),
     "elem": lambda what, depth: _expression(what.get("val"), depth),
 }
 

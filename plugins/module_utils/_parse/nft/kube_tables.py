@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which `nft list` commands show what kube-proxy's nftables mode programmed, and what their output says. PRIVATE to the collection.
+"""Which `nft list` commands show what kube-proxy's nftables mode programmed, and what their output says. PRIVATE to the
+collection.
 
     reader = KubeTablesReader(deep=False)
     for arguments in reader.commands():
@@ -9,13 +10,14 @@
         reader.end(done.status, done.rc, done.err)
     tables = reader.close()
 
-Each `arguments` is a list without the program; what comes next depends on what was read before. Only for a node where nf_tables
-is in the kernel already: nft loads it otherwise. `nft list ruleset` and `list tables` are not among them: they read everything
-of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of 1.30 or 5000 of 1.36: `list chains` 0.05 s
-and 20 MB, `list map` 0.07 s and 13 MB, `list table` 1.2 s and 120 MB or 0.9 s and 52 MB, with `-j` 1.8 s and 265 MB or 1.0 s and 102 MB.
-Of `list table` 0.7 s are the kernel's, which looks for the map of each Service in a list of all maps; it does so for two tables at the
-same time on two processors (next_table()). Rules of a chain that the caller has over netlink (_host/netlink.py) may
-take the place of `list chain`: feed() the listing without the line of the base chain.
+Each `arguments` is a list without the program; what comes next depends on what was read before. Only for a node where
+nf_tables is in the kernel already: nft loads it otherwise. `nft list ruleset` and `list tables` are not among them:
+they read everything of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of
+1.30 or 5000 of 1.36: `list chains` 0.05 s and 20 MB, `list map` 0.07 s and 13 MB, `list table` 1.2 s and 120 MB or 0.9
+s and 52 MB, with `-j` 1.8 s and 265 MB or 1.0 s and 102 MB. Of `list table` 0.7 s are the kernel's, which looks for the
+map of each Service in a list of all maps; it does so for two tables at the same time on two processors (next_table()).
+Rules of a chain that the caller has over netlink (_host/netlink.py) may take the place of `list chain`: feed() the
+listing without the line of the base chain.
 """
 
 from .listing import ListingReader
@@ -25,18 +27,22 @@ FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
 FIRST = ["list", "chains"]
 # Sets and maps of fixed names (kubernetes pkg/proxy/nftables/proxier.go). affinity- sets hold clients, nobody's rules.
 SETS = (("set", "cluster-ips"), ("map", "service-ips"), ("map", "no-endpoint-services"), ("map", "service-nodeports"),
-        ("map", "no-endpoint-nodeports"), ("map", "firewall-ips"), ("set", "nodeport-ips"), ("set", "hairpin-connections"))
+        ("map", "no-endpoint-nodeports"), ("map", "firewall-ips"), ("set", "nodeport-ips"),
+        ("set", "hairpin-connections"))
 # The first three of them say the same of a ClusterIP.
 LOST_IN = 3
-# Whose rules are looked at without `deep`: everything goes through these two, and `nft flush table` leaves chains and maps as they are.
-# Where the kernel can be asked for single chains (`single`), those of all chains that belong to no Service are.
+# Whose rules are looked at without `deep`: everything goes through these two, and `nft flush table` leaves chains and
+# maps as they are. Where the kernel can be asked for single chains (`single`), those of all chains that belong to no
+# Service are.
 PROBES = ("nat-prerouting", "services")
 # Above this number of chains the probes are left to `deep`, or to `single`.
 PROBED_CHAINS = 25000
-# Whole tables are always read up to so many chains, of both families together: 5000 Services of two endpoints in both have 30,000.
+# Whole tables are always read up to so many chains, of both families together: 5000 Services of two endpoints in both
+# have 30,000.
 WHOLE_CHAINS = 40000
-# And up to so many chains of a table that balance: the kernel looks for the map of each in a list of all maps (net/netfilter/nf_tables_api.c
-# nft_set_lookup()), so that time grows with their square: 5000 take one second, 7000 two.
+# And up to so many chains of a table that balance: the kernel looks for the map of each in a list of all maps
+# (net/netfilter/nf_tables_api.c nft_set_lookup()), so that time grows with their square: 5000 take one second, 7000
+# two.
 WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
 # Of so many chains single ones are read at most; kube-proxy has 20 of its own.
@@ -49,10 +55,10 @@ OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "t
 class KubeTables:
     """What was found. `tables` {"ipv4": nft_listing.Table, "ipv6": ...}: the tables kube-proxy, those that are there.
 
-    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where absence is knowledge.
-    `unread` {(family, name of a set): status}: not known whether it is there. `deep` {family: None, or why the rules of all chains
-    are not known}. `ipv6`: whether the node has IPv6, None where that is not known. `others`: (family as nft names
-    it, name) of all other tables. `notices` {kind: count}, `examples`.
+    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where absence is
+    knowledge. `unread` {(family, name of a set): status}: not known whether it is there. `deep` {family: None, or why
+    the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known. `others`:
+    (family as nft names it, name) of all other tables. `notices` {kind: count}, `examples`.
     """
 
     def __init__(self):
@@ -67,7 +73,8 @@ class KubeTables:
 class KubeTablesReader:
     """See above. One `feed`* and `end` for each of `commands()`, then `close()`.
 
-    Tables of up to `whole_chains` chains together are read as with `deep`. `single`: asking for one chain costs next to nothing.
+    Tables of up to `whole_chains` chains together are read as with `deep`. `single`: asking for one chain costs next to
+    nothing.
     """
 
     def __init__(self, deep=False, whole_chains=WHOLE_CHAINS, single=False):
@@ -101,11 +108,13 @@ class KubeTablesReader:
             yield self._begin(FIRST)
 
     def next_table(self):
-        """The arguments that list the next whole table, so that it can be asked for meanwhile; None where no other one will be."""
+        """The arguments that list the next whole table, so that it can be asked for meanwhile; None where no other one
+        will be."""
         return self._waiting[0] if self._waiting else None
 
     def _read_whole(self):
-        """Sorted families, as nft names them, whose table is read as a whole: the smaller first where both together are too many."""
+        """Sorted families, as nft names them, whose table is read as a whole: the smaller first where both together are
+        too many."""
         whole, left = [], self._whole_chains
         for name in sorted(self._families(), key=lambda name: len(self._found.tables[FAMILIES[name]].chains)):
             chains = self._found.tables[FAMILIES[name]].chains
@@ -127,7 +136,8 @@ class KubeTablesReader:
         self._listing.feed(chunk)
 
     def end(self, status, rc=0, message=""):
-        """The command came to its end: `status` as of `Completed` in _host/host.py, `message` what it wrote to stderr."""
+        """The command came to its end: `status` as of `Completed` in _host/host.py, `message` what it wrote to
+        stderr."""
         status = _status(status, rc, message)
         tables, listing, arguments = self._listing.close(), self._listing, self._arguments
         if status == OK:
@@ -159,7 +169,8 @@ class KubeTablesReader:
 
     def _begin(self, arguments):
         self._arguments = arguments
-        self._listing = ListingReader(whole=lambda family, name: name == NAME and family in FAMILIES, rules=arguments != FIRST)
+        self._listing = ListingReader(whole=lambda family, name: name == NAME and family in FAMILIES,
+                                      rules=arguments != FIRST)
         return list(arguments)
 
     def _count(self, listing):
@@ -196,7 +207,8 @@ class KubeTablesReader:
             self._found.deep[family] = None
             self._found.tables[family] = table
         else:
-            self._found.deep[family] = "nft list table gave no whole table (%s)" % (UNPARSED if status == OK else status)
+            self._found.deep[family] = "nft list table gave no whole table (%s)" % (UNPARSED
+                                                                                    if status == OK else status)
 
 
 def _kube_only(tables):
@@ -226,7 +238,8 @@ def leads_nowhere(table):
 
 
 def lost_addresses(table):
-    """Sorted ClusterIPs in use that no map knows: kube-proxy puts each into the set, and each of its ports into one of the maps."""
+    """Sorted ClusterIPs in use that no map knows: kube-proxy puts each into the set, and each of its ports into one of
+    the maps."""
     sets = table.sets
     if any(name not in sets or not sets[name].complete for _kind, name in SETS[:LOST_IN]):
         return []
@@ -235,7 +248,8 @@ def lost_addresses(table):
 
 
 def read_kube_tables(answer, *how):
-    """The `KubeTables` of outputs at hand: `answer(arguments)` gives the text of a command, None where nft would find no such thing."""
+    """The `KubeTables` of outputs at hand: `answer(arguments)` gives the text of a command, None where nft would find
+    no such thing."""
     reader = KubeTablesReader(*how)
     for arguments in reader.commands():
         text = answer(arguments)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The output of `nft list chains`, `list chain`, `list map`, `list set` and `list table`, read as it arrives. PRIVATE to the collection.
+"""The output of `nft list chains`, `list chain`, `list map`, `list set` and `list table`, read as it arrives. PRIVATE
+to the collection.
 
 Sample:
     table ip kube-proxy {
@@ -16,8 +17,8 @@ Sample:
             jump services
         }
     }
-All five print the same blocks; `list chains` leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only what it leads to
-is kept, so that a table of 100,000 rules needs little memory.
+All five print the same blocks; `list chains` leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only what
+it leads to is kept, so that a table of 100,000 rules needs little memory.
 """
 
 import re
@@ -35,25 +36,32 @@ EXAMPLE_LENGTH = 200
 
 _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
 _AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
-# What comes before it is nothing but addresses and a port. A map with anything else in it is left to who reads all forms of rules.
+# What comes before it is nothing but addresses and a port. A map with anything else in it is left to who reads all
+# forms of rules.
 _COMMON = re.compile(
     r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)"
     r"|meta l4proto \w+ dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)"
-    r"|(?:meta l4proto \w+ dnat ip6? to )?numgen random mod (\d+) v?map \{ (\d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+)"
+    r"|(?:meta l4proto \w+ dnat ip6? to )?numgen random mod (\d+) v?map \{ (\d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. "
+    r"\d+)"
     r"(?:, \d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+))*) \})\Z")
-_OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct \w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
-_PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|last|devices)\b")
+_OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct "
+                     r"\w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
+_PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|"
+                       r"last|devices)\b")
 
 
 class Chain:
-    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None where they were not listed.
+    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None where they
+    were not listed.
 
-    `targets`: names its rules jump or go to. `otherwise`: where a rule without any match goes to. `endpoints`: addresses with port
-    its rules translate to. `share`: (modulus, number of elements) of the map that balances, None without one. `texts`: the first rules.
-    `affinity`: names of the sets of clients (sessionAffinity) its rules look into or write to.
+    `targets`: names its rules jump or go to. `otherwise`: where a rule without any match goes to. `endpoints`:
+    addresses with port its rules translate to. `share`: (modulus, number of elements) of the map that balances, None
+    without one. `texts`: the first rules. `affinity`: names of the sets of clients (sessionAffinity) its rules look
+    into or write to.
     """
 
-    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share", "texts", "affinity")
+    __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share",
+                 "texts", "affinity")
 
     def __init__(self, name):
         self.name = name
@@ -94,9 +102,9 @@ class Table:
 class ListingReader:
     """`feed(bytes)` as often as there is output, then `close()`: {(family, name): Table}.
 
-    `whole(family, name)` tells which tables are wanted with all they hold; of others only the base chains are kept. `rules` says
-    whether this listing shows rules, `texts` how many of a chain are kept and how long. `notices` {kind: count} and `examples`
-    [(kind, line number, text)] tell what was not understood.
+    `whole(family, name)` tells which tables are wanted with all they hold; of others only the base chains are kept.
+    `rules` says whether this listing shows rules, `texts` how many of a chain are kept and how long. `notices` {kind:
+    count} and `examples` [(kind, line number, text)] tell what was not understood.
     """
 
     def __init__(self, whole=lambda family, name: True, rules=True, texts=(TEXTS_LIMIT, EXAMPLE_LENGTH)):
@@ -139,7 +147,8 @@ class ListingReader:
     def _notice(self, kind, line):
         self.notices[kind] = self.notices.get(kind, 0) + 1
         if len(self.examples) < EXAMPLES_LIMIT:
-            text = line[:EXAMPLE_LENGTH].decode("utf-8", "replace") if isinstance(line, bytes) else line[:EXAMPLE_LENGTH]
+            text = line[:EXAMPLE_LENGTH].decode("utf-8",
+                                                "replace") if isinstance(line, bytes) else line[:EXAMPLE_LENGTH]
             self.examples.append((kind, self._number, text))
 
     def _outside(self, line):
@@ -235,7 +244,8 @@ class ListingReader:
         if line == "}":
             self._block.complete, self._block, self._take = True, None, self._in_table
         elif line.startswith("elements = {"):
-            self._elements, self._take = ElementReader(self._block.elements.append if self._keep else lambda element: None), self._more_elements
+            self._elements, self._take = ElementReader(self._block.elements.append
+                                                       if self._keep else lambda element: None), self._more_elements
             self._more_elements(line[len("elements = {"):])
         elif not _PROPERTY.match(line):
             self._notice("unreadable_line", line)
@@ -248,7 +258,8 @@ class ListingReader:
 
 
 def _take_common(chain, line):
-    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which `chain` has all then."""
+    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which `chain` has
+    all then."""
     found = _COMMON.match(line)
     if not found:
         return False

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single lines of a chain of `nft list` say: where it is hooked in, where its rules lead. PRIVATE to the collection.
+"""What single lines of a chain of `nft list` say: where it is hooked in, where its rules lead. PRIVATE to the
+collection.
 
 Samples:
-    type filter hook prerouting priority dstnat - 10; policy accept;
-    numgen random mod 2 vmap { 0 : goto endpoint-A-ns/web/tcp/__10.244.0.5/80, 1 : goto endpoint-B-ns/web/tcp/__10.244.0.6/80 }
-    meta l4proto tcp dnat to [fd00::5]:80
-    meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.244.0.5 . 80, 1 : 10.244.0.6 . 80 }
+    type filter hook prerouting priority dstnat - 10; policy accept; numgen random mod 2 vmap { 0 : goto
+    endpoint-A-ns/web/tcp/__10.244.0.5/80, 1 : goto endpoint-B-ns/web/tcp/__10.244.0.6/80 } meta l4proto tcp dnat to
+    [fd00::5]:80 meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.244.0.5 . 80, 1 : 10.244.0.6 . 80 }
 `dnat ip addr . port to` is how nftables 1.1 writes the last one. Names of priorities: nftables src/rule.c std_prios.
 """
 
@@ -15,17 +15,20 @@ import re
 
 PRIORITIES = {"raw": -300, "mangle": -150, "dstnat": -100, "filter": 0, "security": 50, "srcnat": 100}
 
-_BASE = re.compile(r"^type (\w+) hook (\w+)(?: devices? .*?)? priority (?:(-?\d+)|(\w+)(?: ([+-]) (\d+))?);(?: policy (\w+);)?")
+_BASE = re.compile(r"^type (\w+) hook (\w+)(?: devices? .*?)? priority (?:(-?\d+)|(\w+)(?: ([+-]) (\d+))?);(?: policy "
+                   r"(\w+);)?")
 _QUOTED = re.compile('"[^"]*"')
 _TARGET = re.compile(r"(?:^|[ ;])(?:jump|goto) ([^\s,;{}]+)")
 _TO_ONE = re.compile(r"(?:^| )dnat (?:ip6? )?to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)(?: |$)")
-_TO_MANY = re.compile(r"(?:^| )dnat (?:ip6? )?(?:addr \. port )?to numgen \w+ mod \d+(?: offset \d+)? map \{ ([^{}]*)\}")
+_TO_MANY = re.compile(r"(?:^| )dnat (?:ip6? )?(?:addr \. port )?to numgen \w+ mod \d+(?: offset \d+)? map \{ "
+                      r"([^{}]*)\}")
 _SHARED = re.compile(r"numgen \w+ mod (\d+)(?: offset \d+)? (?:vmap|map) \{ ([^{}]*)\}")
 _MANY = re.compile(r" : (\S+) \. (\d+)")
 
 
 def base_chain(line):
-    """(type, hook, priority, policy) of the line a base chain begins with; None if it is none. A priority without a number is None."""
+    """(type, hook, priority, policy) of the line a base chain begins with; None if it is none. A priority without a
+    number is None."""
     found = _BASE.match(line)
     if not found:
         return None
@@ -61,7 +64,8 @@ def balances(elements):
 
 
 def share_of(plain):
-    """(modulus, number of elements) of the map by which a rule without quoted parts balances, None of any other rule."""
+    """(modulus, number of elements) of the map by which a rule without quoted parts balances, None of any other
+    rule."""
     shared = _SHARED.search(plain) if "numgen " in plain else None
     return (int(shared.group(1)), shared.group(2).count(" : ")) if shared else None
 

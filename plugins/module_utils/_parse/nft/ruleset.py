@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of the iptables nft backend in what `nft list ruleset` prints, as lines of iptables-save. PRIVATE to the collection.
+"""Tables of the iptables nft backend in what `nft list ruleset` prints, as lines of iptables-save. PRIVATE to the
+collection.
 
 Sample:
     table ip nat {
@@ -13,8 +14,8 @@ Sample:
             meta random & 2147483647 < 1073741824 counter packets 3 bytes 180 jump KUBE-SEP-EMZT26ULR4E3WUQT
         }
     }
-Grammar: nft(8), what libxtables translates for nft (iptables extensions/*.txlate). nft prints no comment of iptables, and of a match it
-does not know only the name: what that costs is told in `doubts`, or the rule counts as unread.
+Grammar: nft(8), what libxtables translates for nft (iptables extensions/*.txlate). nft prints no comment of iptables,
+and of a match it does not know only the name: what that costs is told in `doubts`, or the rule counts as unread.
 """
 
 import re
@@ -79,7 +80,8 @@ def _mark_match(found):
 
 def _mark_set(found):
     operator, value = found.group(1), _number(found.group(2))
-    pairs = {"or": (value, value), "|": (value, value), "xor": (value, 0), "^": (value, 0), "and": (0, ~value & _MASK), "&": (0, ~value & _MASK)}
+    pairs = {"or": (value, value), "|": (value, value), "xor": (value, 0), "^": (value, 0), "and": (0, ~value & _MASK),
+             "&": (0, ~value & _MASK)}
     return "-j MARK --set-xmark 0x%x/0x%x" % pairs[operator]
 
 
@@ -97,17 +99,19 @@ _N = r"(0x[0-9a-f]+|\d+)"
 _PHRASES = (
     (r"counter(?: packets \d+ bytes \d+)?", ""),
     (r'comment "([^"]+)"', r'-m comment --comment "\1"'),
-    (r"(?:meta l4proto|ip protocol|ip6 nexthdr) (!= )?([\w-]+)", lambda found: "%s-p %s" % (_not(found.group(1)), found.group(2))),
+    (r"(?:meta l4proto|ip protocol|ip6 nexthdr) (!= )?([\w-]+)",
+     lambda found: "%s-p %s" % (_not(found.group(1)), found.group(2))),
     (r"(ip6?) (saddr|daddr) (!= )?([0-9a-f.:]+(?:/\d+)?)", _address),
-    (r'(?:meta )?([io])ifname (!= )?"([^"]+)"', lambda found: "%s-%s %s" % (_not(found.group(2)), found.group(1), found.group(3).replace("*", "+"))),
+    (r'(?:meta )?([io])ifname (!= )?"([^"]+)"',
+     lambda found: "%s-%s %s" % (_not(found.group(2)), found.group(1), found.group(3).replace("*", "+"))),
     (r"(tcp|udp|sctp|dccp|th) (sport|dport) (!= )?(\d+(?:-\d+)?|\{[^}]*\})", _ports),
     (r"ct (state|status) (!= )?(\{[^}]*\}|[a-z,-]+)", _states),
     (r"(?:meta )?mark (?:&|and) %s (==|!=) %s" % (_N, _N), _mark_match),
     (r"(?:meta )?mark (?!set)()(!= |== )?%s" % _N, _mark_match),
     (r"meta random (?:&|and) 2147483647 < (\d+)",
      lambda found: "-m statistic --mode random --probability %.11f" % (float(found.group(1)) / _CHANCES)),
-    (r"fib (s|d)addr(?: \. [io]if)? type (!= )?(\w+)",
-     lambda found: "-m addrtype %s--%s-type %s" % (_not(found.group(2)), {"s": "src", "d": "dst"}[found.group(1)], found.group(3).upper())),
+    (r"fib (s|d)addr(?: \. [io]if)? type (!= )?(\w+)", lambda found: "-m addrtype %s--%s-type %s"
+     % (_not(found.group(2)), {"s": "src", "d": "dst"}[found.group(1)], found.group(3).upper())),
     (r"limit rate (?:over )?(\d+/\w+)(?: burst (\d+) packets)?", r"-m limit --limit \1"),
     (r"(?:meta )?mark set (?:meta )?mark (or|xor|and|[|^&]) %s" % _N, _mark_set),
     (r"(?:meta )?mark set (?:meta )?mark (?:and|&) %s (or|xor|[|^]) %s" % (_N, _N), _mark_mask_set),
@@ -119,7 +123,8 @@ _PHRASES = (
     (r"snat (?:ip6? )?to (\S+)", r"-j SNAT --to-source \1"),
     (r"masquerade(?: to :(\S+))?((?: (?:fully-random|random|persistent))*)",
      lambda found: "-j MASQUERADE" + (" --random-fully" if "fully-random" in found.group(2) else "")),
-    (r"redirect(?: to :(\d+(?:-\d+)?))?", lambda found: "-j REDIRECT" + (" --to-ports " + found.group(1) if found.group(1) else "")),
+    (r"redirect(?: to :(\d+(?:-\d+)?))?",
+     lambda found: "-j REDIRECT" + (" --to-ports " + found.group(1) if found.group(1) else "")),
     (r'log(?: prefix "([^"]*)")?(?: level \w+| flags \w+)*',
      lambda found: "-j LOG" + (' --log-prefix "%s"' % found.group(1) if found.group(1) else "")),
     (r"notrack", "-j CT --notrack"),
@@ -182,7 +187,8 @@ def _in_chain(chain, line):
 
 
 def _save_text(family, name, chains, ended):
-    """A table whose base chains are not those of iptables is somebody else's, and none of its rules is one of iptables."""
+    """A table whose base chains are not those of iptables is somebody else's, and none of its rules is one of
+    iptables."""
     base = [chain for chain in chains if chain[1]]
     if any(chain[0] not in ALL_BUILT_IN or chain[0] != chain[1].upper() for chain in base):
         return None
@@ -193,8 +199,8 @@ def _save_text(family, name, chains, ended):
                 rules.append(_rule(chain, text, doubts))
             except _Unprinted:
                 unread.append("-A %s %s" % (chain, text))
-    return SaveText(name, [(chain[0], (chain[2] or "accept").upper(), 0, 0) for chain in base], [chain[0] for chain in chains if not chain[1]],
-                    rules, unread, ended, sorted(doubts), family)
+    return SaveText(name, [(chain[0], (chain[2] or "accept").upper(), 0, 0) for chain in base],
+                    [chain[0] for chain in chains if not chain[1]], rules, unread, ended, sorted(doubts), family)
 
 
 def _rule(chain, text, doubts):
@@ -220,7 +226,8 @@ def _rule(chain, text, doubts):
         rest = rest[found.end():].strip()
     parts += [part for part in [_lost_match(name, parts, target, text, doubts) for name in lost] if part]
     order = ["-s", "-d", "-i", "-o", "-p"]
-    basic = sorted([part for part in parts if part.replace("! ", "")[:3].strip() in order], key=lambda part: order.index(part.replace("! ", "")[:2]))
+    basic = sorted([part for part in parts if part.replace("! ", "")[:3].strip() in order],
+                   key=lambda part: order.index(part.replace("! ", "")[:2]))
     matches = [part for part in parts if part not in basic]
     return " ".join(["-A " + chain] + basic + matches + ([target] if target else []))
 
@@ -235,7 +242,8 @@ def _phrase(rest):
 
 
 def _lost_match(name, parts, target, text, doubts):
-    """What stands for a match of which nft prints only the name; raises _Unprinted where the rule says nothing without it."""
+    """What stands for a match of which nft prints only the name; raises _Unprinted where the rule says nothing without
+    it."""
     protocol = next((part[3:] for part in parts if part.startswith("-p ")), None)
     if name == "comment" or (name == protocol and (target or "").startswith("-j DNAT")):
         return None

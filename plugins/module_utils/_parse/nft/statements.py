@@ -13,29 +13,35 @@ Grammar: nft(8). What is not known becomes a condition without a key: whether it
 import collections
 import re
 
-# keys: ("ip daddr", "tcp dport"), empty where it was not understood. values: [(word for each key)], or the name of a set with @.
-# The key "limit" stands for what holds for some packets of any connection: rates, counts, TCP flags.
+# keys: ("ip daddr", "tcp dport"), empty where it was not understood. values: [(word for each key)], or the name of a
+# set with @. The key "limit" stands for what holds for some packets of any connection: rates, counts, TCP flags.
 Condition = collections.namedtuple("Condition", "keys negated values")
-# action: accept, drop, reject, return, continue, jump, goto, dnat, redirect, notrack, queue, mark, vmap. argument: chain, expression, or
-# the (keys, [(values, verdict, chain)] or the name of a map) of vmap.
+# action: accept, drop, reject, return, continue, jump, goto, dnat, redirect, notrack, queue, mark, vmap. argument:
+# chain, expression, or the (keys, [(values, verdict, chain)] or the name of a map) of vmap.
 Statement = collections.namedtuple("Statement", "action argument")
 Rule = collections.namedtuple("Rule", "conditions statement text")
 
 _NAME = r'"[^"]*"|[^\s,{}"]+'
-_KEY = (r"fib [sd]addr(?: \. \w+)* \w+|(?:ip6?|tcp|udp|udplite|sctp|dccp|th|meta|ct|icmp|icmpv6|igmp|ether|arp|vlan|rt|ah|esp|socket) [\w-]+"
+_KEY = (r"fib [sd]addr(?: \. \w+)* "
+        r"\w+|(?:ip6?|tcp|udp|udplite|sctp|dccp|th|meta|ct|icmp|icmpv6|igmp|ether|arp|vlan|rt|ah|esp|socket) [\w-]+"
         r"|exthdr \w+|iifname|oifname|iifgroup|oifgroup|iiftype|oiftype|iif|oif|mark|skuid|skgid|pkttype")
 _KEYS = r"(?P<keys>(?:%s)(?: \. (?:%s))*)" % (_KEY, _KEY)
 _CONDITION = re.compile(
-    _KEYS + r"(?P<mask> (?:&|and) [^\s{}]+)?(?P<mark> (?:==|!=|<=|>=|<|>))? (?P<values>@\S+|\{ [^{}]*\}|(?:%s)(?:,(?:%s))*)" % (_NAME, _NAME))
+    _KEYS + r"(?P<mask> (?:&|and) [^\s{}]+)?(?P<mark> (?:==|!=|<=|>=|<|>))? (?P<values>@\S+|\{ "
+            r"[^{}]*\}|(?:%s)(?:,(?:%s))*)" % (_NAME, _NAME))
 _MAP = re.compile(_KEYS + r" vmap (?P<values>@\S+|\{ [^{}]*\})")
 _PASSED_OVER = re.compile(
-    r'(?:counter(?: packets \d+ bytes \d+| name \S+)?|comment "[^"]*"|log(?: prefix "[^"]*"| level \w+| flags \w+| group \d+| snaplen \d+)*'
+    r'(?:counter(?: packets \d+ bytes \d+| name \S+)?|comment "[^"]*"|log(?: prefix "[^"]*"| level \w+| flags \w+| '
+    r'group \d+| snaplen \d+)*'
     r'|(?:ct|meta) (?!mark)\w+ set \S+|ct mark set (?:meta )?(?:mark|\S+)(?: (?:&|\||\^|and|or|xor) \S+)*'
     r'|flow (?:add|offload) \S+|tcp option maxseg size set \S+'
     r'|(?:add|update) @\S+ \{[^{}]*\})(?= |$)')
-_LIMIT = re.compile(r"(?:limit rate|ct count|meter|quota|tcp flags) .*?(?= (?:accept|drop|reject|return|jump|goto|counter|log|comment)|$)")
-_MARK = re.compile(r"(?:meta )?mark set (.+?)(?= (?:accept|drop|return|counter|log|comment|jump|goto|masquerade|ct mark)|$)")
-_ACTION = re.compile(r"(accept|drop|return|continue|notrack|queue|reject|dnat|redirect|snat|masquerade|jump|goto)(?: (.*))?$")
+_LIMIT = re.compile(r"(?:limit rate|ct count|meter|quota|tcp flags) .*?(?= "
+                    r"(?:accept|drop|reject|return|jump|goto|counter|log|comment)|$)")
+_MARK = re.compile(r"(?:meta )?mark set (.+?)(?= (?:accept|drop|return|counter|log|comment|jump|goto|masquerade|ct "
+                   r"mark)|$)")
+_ACTION = re.compile(r"(accept|drop|return|continue|notrack|queue|reject|dnat|redirect|snat|masquerade|jump|goto)(?: "
+                     r"(.*))?$")
 _BLOCK = re.compile(r"^\{ (.*) \}$")
 
 
@@ -43,7 +49,8 @@ def parse_rule(text):
     """[Rule] of one line: one for each statement that does something."""
     rest, conditions, rules = text.strip(), [], []
     while rest:
-        passed, limit, mark, mapped, action = (form.match(rest) for form in (_PASSED_OVER, _LIMIT, _MARK, _MAP, _ACTION))
+        passed, limit, mark, mapped, action = (form.match(rest)
+                                               for form in (_PASSED_OVER, _LIMIT, _MARK, _MAP, _ACTION))
         if passed:
             end = passed.end()
         elif limit:
@@ -68,7 +75,8 @@ def parse_rule(text):
 
 
 def _keys(found):
-    return tuple(key[5:] if key.startswith("meta ") else key for key in re.split(r" \. (?!(?:iif|oif|mark|saddr|daddr)\b(?! ?name))", found.group("keys")))
+    return tuple(key[5:] if key.startswith("meta ") else key
+                 for key in re.split(r" \. (?!(?:iif|oif|mark|saddr|daddr)\b(?! ?name))", found.group("keys")))
 
 
 def _condition(found):
@@ -81,7 +89,8 @@ def _values(text):
     if text.startswith("@"):
         return text
     block = _BLOCK.match(text)
-    return [tuple(word.strip('"') for word in part.strip().split(" . ")) for part in (block.group(1).split(",") if block else text.split(","))]
+    return [tuple(word.strip('"') for word in part.strip().split(" . "))
+            for part in (block.group(1).split(",") if block else text.split(","))]
 
 
 def _elements(text):

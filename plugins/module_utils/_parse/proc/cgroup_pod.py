@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which pod and container a process belongs to, by /proc/PID/cgroup. PRIVATE to the collection.
 
-kubelet names the group of a pod after its UID (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go), the runtime the group
-below it after the container:
+kubelet names the group of a pod after its UID (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go), the runtime
+the group below it after the container:
 
     /kubepods/burstable/pod<UID>/<ID>                                       cgroupfs driver, any runtime
-    /kubepods.slice/kubepods-pod<UID>.slice/cri-containerd-<ID>.scope       systemd driver; crio-<ID>, docker-<ID>; '_' for '-' in the UID
-    /system.slice/containerd.service/kubepods-pod<UID>.slice:cri-containerd:<ID>   containerd told apart from kubelet
-    /docker/<ID>, /system.slice/docker-<ID>.scope, /machine.slice/libpod-<ID>.scope   no pod
+    /kubepods.slice/kubepods-pod<UID>.slice/cri-containerd-<ID>.scope       systemd driver; crio-<ID>, docker-<ID>; '_'
+    for '-' in the UID /system.slice/containerd.service/kubepods-pod<UID>.slice:cri-containerd:<ID>   containerd told
+    apart from kubelet /docker/<ID>, /system.slice/docker-<ID>.scope, /machine.slice/libpod-<ID>.scope   no pod
 """
 
 import collections
@@ -26,7 +26,8 @@ _MONITOR = "conmon-"
 
 
 def parse_cgroup(text):
-    """The `Place` of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7 cgroups)."""
+    """The `Place` of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7
+    cgroups)."""
     places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
     known = [place for place in places if place != Place(None, None)]
     # With version 1 some hierarchies may stay at the root, or lead no further than to the pod.

@@ -6,12 +6,14 @@
 import collections
 import re
 
-# `device` is (major, minor), `inode` a number; both None for a lock without a file. `waits`: it is not held, it is waited for.
+# `device` is (major, minor), `inode` a number; both None for a lock without a file. `waits`: it is not held, it is
+# waited for.
 Lock = collections.namedtuple("Lock", "number waits kind mode pid device inode")
 
 # ID: [-> ]KIND  STATE MODE PID MAJ:MIN:INODE START END, device numbers in hex and the inode in decimal (fs/locks.c
 # lock_get_status). A waiter has the ID of its holder, and one more blank before the arrow the deeper it waits.
-_LINE = re.compile(r"(\d+): *(-> ?)?(\w+) +(\*?\w+\*?) +(\w+) +(-?\d+) (?:([0-9a-f]+):([0-9a-f]+):(\d+)|<none>:0) (\d+) (\d+|EOF) *\Z", re.ASCII)
+_LINE = re.compile(r"(\d+): *(-> ?)?(\w+) +(\*?\w+\*?) +(\w+) +(-?\d+) (?:([0-9a-f]+):([0-9a-f]+):(\d+)|<none>:0) "
+                   r"(\d+) (\d+|EOF) *\Z", re.ASCII)
 
 
 def parse_proc_locks(text, inode=None):

@@ -13,7 +13,8 @@ from ... import _names
 def parse_proc_modules(text):
     """{name: state} with state `Live`, `Loading` or `Unloading`, and the list of lines that could not be read.
 
-    A module that another one is used by is loaded as well, also where the text is a part of the list and has no line of it.
+    A module that another one is used by is loaded as well, also where the text is a part of the list and has no line of
+    it.
     """
     states, users, unread = {}, set(), []
     for line in text.splitlines():

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """/proc/net/fib_trie: the IPv4 addresses a machine takes for its own. PRIVATE to the collection.
 
-Sample: `|-- 10.96.0.1` and below it `/32 host LOCAL`. An address is there whether or not its interface is up, which that of
-kube-proxy's ipvs mode never is. Format: net/ipv4/fib_trie.c fib_trie_seq_show().
+Sample: `|-- 10.96.0.1` and below it `/32 host LOCAL`. An address is there whether or not its interface is up, which
+that of kube-proxy's ipvs mode never is. Format: net/ipv4/fib_trie.c fib_trie_seq_show().
 """
 
 import ipaddress

@@ -10,8 +10,8 @@ Sample, behind three lines of heading::
     UDP  [fd00:0010:0096:0000:0000:0000:0000:000a]:0035 rr
     FWM  00000001 wlc ops
 
-Addresses, ports and marks are hexadecimal in the order they are written in; the time of `persistent` is counted in jiffies.
-Format: net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show().
+Addresses, ports and marks are hexadecimal in the order they are written in; the time of `persistent` is counted in
+jiffies. Format: net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show().
 """
 
 import collections
@@ -19,7 +19,8 @@ import ipaddress
 import re
 
 # address and port are None for a server that is known by its firewall mark, which is None for all others.
-VirtualServer = collections.namedtuple("VirtualServer", "family address port protocol mark scheduler persistent one_packet real_servers")
+VirtualServer = collections.namedtuple("VirtualServer",
+                                       "family address port protocol mark scheduler persistent one_packet real_servers")
 RealServer = collections.namedtuple("RealServer", "address port forward weight")
 
 _HEADING = ("IP Virtual Server version ", "Prot LocalAddress:Port ", "  -> RemoteAddress:Port ")
@@ -33,7 +34,8 @@ _REAL = re.compile(r"  -> " + _PLACE + r" +(\w+) +(-?\d+) +-?\d+ +-?\d+ *\Z")
 
 
 def parse_proc_net_ip_vs(text):
-    """([VirtualServer], lines that could not be read). Protocols are `tcp`, `udp`, `sctp`; a real server needs a virtual one before it."""
+    """([VirtualServer], lines that could not be read). Protocols are `tcp`, `udp`, `sctp`; a real server needs a
+    virtual one before it."""
     servers, unread = [], []
     for row in _ROW.finditer(text):
         line = row.group(0)
@@ -54,7 +56,8 @@ def parse_proc_net_ip_vs(text):
 def _server(line):
     found = _MARK.match(line)
     if found:
-        return VirtualServer(None, None, None, None, int(found.group(1), 16), found.group(2), bool(found.group(4)), bool(found.group(3)), [])
+        return VirtualServer(None, None, None, None, int(found.group(1), 16), found.group(2), bool(found.group(4)),
+                             bool(found.group(3)), [])
     found = _SERVER.match(line)
     if not found:
         return None
@@ -62,14 +65,16 @@ def _server(line):
     family, address, port = _place(*found.groups()[1:4])
     if not address:
         return None
-    return VirtualServer(family, address, port, protocol, None, scheduler, bool(found.group(7)), bool(found.group(6)), [])
+    return VirtualServer(family, address, port, protocol, None, scheduler, bool(found.group(7)), bool(found.group(6)),
+                         [])
 
 
 def _place(four, six, port):
     """(family, address as people write it, port); the address is None where it is none."""
     if four:
         number = int(four, 16)
-        return "ipv4", "%d.%d.%d.%d" % (number >> 24, number >> 16 & 255, number >> 8 & 255, number & 255), int(port, 16)
+        return "ipv4", "%d.%d.%d.%d" % (number >> 24, number >> 16 & 255, number >> 8 & 255,
+                                        number & 255), int(port, 16)
     try:
         return "ipv6", str(ipaddress.IPv6Address(six)), int(port, 16)
     except ValueError:

@@ -4,11 +4,11 @@
 """/proc/net/route and /proc/net/ipv6_route: which networks are right behind which interface. PRIVATE to the collection.
 
 Samples, of which the first has tabs:
-    eth0 0002A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
-    fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
-The first file prints addresses as numbers of the machine's own byte order, those of the main table only, and a star in place of the
-interface of a route that refuses. Formats: net/ipv4/fib_trie.c fib_route_seq_show(), net/ipv6/route.c rt6_info_route(); flags:
-include/uapi/linux/route.h and ipv6_route.h.
+    eth0 0002A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0 fd000000000000000000000000000000 40
+    00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
+The first file prints addresses as numbers of the machine's own byte order, those of the main table only, and a star in
+place of the interface of a route that refuses. Formats: net/ipv4/fib_trie.c fib_route_seq_show(), net/ipv6/route.c
+rt6_info_route(); flags: include/uapi/linux/route.h and ipv6_route.h.
 """
 
 import collections
@@ -21,18 +21,21 @@ Route = collections.namedtuple("Route", ("network", "interface"))
 
 _GATEWAY, _REJECT, _OF_THE_MACHINE = 0x2, 0x200, 0x80100000  # The last: its own addresses, local and anycast.
 _OF_IPV4 = re.compile(r"^([^*\s]\S*)\t([0-9A-F]{8})\t[0-9A-F]{8}\t([0-9A-F]{4})\t\d+\t\d+\t\d+\t([0-9A-F]{8})\t", re.M)
-_OF_IPV6 = re.compile(r"^([0-9a-f]{32}) ([0-9a-f]{2}) [0-9a-f]{32} [0-9a-f]{2} [0-9a-f]{32}(?: [0-9a-f]{8}){3} ([0-9a-f]{8}) +(\S+)$", re.M)
+_OF_IPV6 = re.compile(r"^([0-9a-f]{32}) ([0-9a-f]{2}) [0-9a-f]{32} [0-9a-f]{2} [0-9a-f]{32}(?: [0-9a-f]{8}){3} "
+                      r"([0-9a-f]{8}) +(\S+)$", re.M)
 
 
 def parse_proc_net_route(text):
     """[Route] of IPv4 without those through a gateway to a single network, in the order of the file."""
-    rows = ((_number(network), _length(_number(mask)), int(flags, 16), interface) for interface, network, flags, mask in _OF_IPV4.findall(text))
+    rows = ((_number(network), _length(_number(mask)), int(flags, 16), interface)
+            for interface, network, flags, mask in _OF_IPV4.findall(text))
     return _routes(ipaddress.IPv4Network, rows)
 
 
 def parse_proc_net_ipv6_route(text):
     """The same of IPv6, without those to addresses of the machine itself."""
-    rows = ((int(network, 16), int(length, 16), int(flags, 16), interface) for network, length, flags, interface in _OF_IPV6.findall(text))
+    rows = ((int(network, 16), int(length, 16), int(flags, 16), interface)
+            for network, length, flags, interface in _OF_IPV6.findall(text))
     return _routes(ipaddress.IPv6Network, (row for row in rows if row[1] <= 128))
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A command line without its secrets, short enough to be shown. PRIVATE to the collection.
 
-Whatever looks like a secret is masked: values of options and headers named like one, credentials of a URL, and every value of an
-environment variable. In doubt too much is masked.
+Whatever looks like a secret is masked: values of options and headers named like one, credentials of a URL, and every
+value of an environment variable. In doubt too much is masked.
 """
 
 import re
@@ -21,12 +21,14 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 _NAMED_SECRET = re.compile(r"-{0,2}%s\Z" % _SECRET, re.IGNORECASE)
 # Inside of a script or a header: what is behind a colon is masked to the end of its quotes, else one word is.
 _BEHIND_NAME = re.compile(
-    r"((?<![\w-])-{0,2}(?:%s)[\"']?\s*)(:[^\"']*|(?:=\s*|\s+)(?:\"[^\"]*\"|'[^']*'|[^\s\"']+))" % _SECRET, re.IGNORECASE)
+    r"((?<![\w-])-{0,2}(?:%s)[\"']?\s*)(:[^\"']*|(?:=\s*|\s+)(?:\"[^\"]*\"|'[^']*'|[^\s\"']+))" % _SECRET,
+    re.IGNORECASE)
 _SET_IN_TEXT = re.compile(r"(?<![\w-])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|\S+)")
 
 
 def masked_command(arguments, limit=LIMIT):
-    """The arguments as one line of at most `limit` characters, secrets replaced by `***`, the program without its folder."""
+    """The arguments as one line of at most `limit` characters, secrets replaced by `***`, the program without its
+    folder."""
     words, hide = [], False
     for argument in arguments:
         # A process may hold megabytes of arguments; what is behind the first ones is never shown.

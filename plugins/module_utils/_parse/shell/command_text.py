@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A command as it stands in a script, without its secrets. PRIVATE to the collection.
 
-Any word of a script may be a secret, so only those are shown that cannot be one: a tool of the firewall or of services with its
-arguments, what stands for starting another program, names of programs, and words of the shell. Everything else reads `...`.
+Any word of a script may be a secret, so only those are shown that cannot be one: a tool of the firewall or of services
+with its arguments, what stands for starting another program, names of programs, and words of the shell. Everything else
+reads `...`.
 """
 
 import re
@@ -14,23 +15,26 @@ from .command_line import masked_command
 
 LIMIT = 200
 REST = "..."
-# Divides a text into pieces; a brace divides only where it is a word (ip{,6}tables is one word), quotes only where they hold more than one.
+# Divides a text into pieces; a brace divides only where it is a word (ip{,6}tables is one word), quotes only where they
+# hold more than one.
 _DIVIDER = re.compile(r"""(\|\|?|&&?|;;?|\$?\(|\)|`|(?<!\S)[{}](?=[\s;])|\\?["'](?:\\?["'])*)""")
 _ONE_WORD = re.compile(r"""(?<![^\s(=])(["'])([^\s"'|&;()`\\]*)\1(?![^\s);=])""")
 # Stand for the quotes of such a word.
 _QUOTES = ("\ue000", "\ue001")
 _QUOTES_IN_TEXT = re.compile("[%s]" % "".join(_QUOTES))
 _TOOL = re.compile(
-    r"(?:\S*/)?(?:(?:ip|ip6|arp|eb|x|ip\{\S*\})tables(?:-[\w-]+)?|nft|ipset|ipvsadm(?:-\w+)?|systemctl|service|rc-service|invoke-rc\.d|ufw|firewall-cmd|"
-    r"netfilter-persistent|modprobe|rmmod|update-alternatives|kube-proxy|ip6?tables\.init|conntrack)\Z|\$\{?\w*(?:ipt|tables|nft)\w*\}?[\w-]*\Z",
+    r"(?:\S*/)?(?:(?:ip|ip6|arp|eb|x|ip\{\S*\})tables(?:-[\w-]+)?|nft|ipset|ipvsadm(?:-\w+)?|systemctl|service|rc-"
+    r"service|invoke-rc\.d|ufw|firewall-cmd|"
+    r"netfilter-persistent|modprobe|rmmod|update-alternatives|kube-proxy|ip6?tables\.init|conntrack)\Z|\$\{?\w*(?:ipt|"
+    r"tables|nft)\w*\}?[\w-]*\Z",
     re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})\Z")
 _PLAIN = re.compile(r"\[?[\w./-]{1,60}\]?\Z")
 _OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]*\Z|\d{1,4}[smh]?\Z")
 _SHOWN = frozenset(
-    "! [ [[ : do done elif else esac exec export fi for function if in local not set then time until while nat filter mangle raw security ipv4 ipv6 "
-    "sudo doas env nice ionice chrt nohup setsid timeout flock command builtin eval xargs nsenter ip netns su runuser -c sh bash dash ksh zsh "
-    "iptables ip6tables nft KUBE cali true false".split())
+    "! [ [[ : do done elif else esac exec export fi for function if in local not set then time until while nat filter "
+    "mangle raw security ipv4 ipv6 sudo doas env nice ionice chrt nohup setsid timeout flock command builtin eval "
+    "xargs nsenter ip netns su runuser -c sh bash dash ksh zsh iptables ip6tables nft KUBE cali true false".split())
 # Filters in a pipeline, whose arguments are patterns and files.
 _FILTERS = frozenset("grep egrep fgrep".split())
 _NFT = re.compile(r"(?:^|[\s/])nft(?:\s+-[a-z]+)*\s+\Z")
@@ -43,8 +47,10 @@ _COMMENT_OPTION = re.compile(r"(--comment[\s=]+)(?:\"[^\"]*\"?|'[^']*'?|\S+)")
 def masked_text(command, limit=LIMIT):
     """The command on one line of at most `limit` characters, secrets and what might be one left out."""
     text = " ".join(_QUOTES_IN_TEXT.sub("", _COMMENT.sub("", command[:limit * 20])).split())
-    text = _HERE.sub(lambda found: "%s %s" % (found.group(1) or found.group(2), REST), _COMMENT_OPTION.sub(r"\1%s" % MASK, text))
-    text = _ONE_WORD.sub(lambda found: _QUOTES[found.group(1) == "'"] + found.group(2) + _QUOTES[found.group(1) == "'"], text)
+    text = _HERE.sub(lambda found: "%s %s" % (found.group(1) or found.group(2), REST),
+                     _COMMENT_OPTION.sub(r"\1%s" % MASK, text))
+    text = _ONE_WORD.sub(lambda found: _QUOTES[found.group(1) == "'"] + found.group(2) + _QUOTES[found.group(1) == "'"],
+                         text)
     pieces, starts, shown = _DIVIDER.split(text), True, []
     for number, piece in enumerate(pieces):
         if number % 2:
@@ -61,7 +67,8 @@ def masked_text(command, limit=LIMIT):
 
 
 def _piece(piece, starts, alone=False):
-    """What is shown of the words between two dividers; `starts`: a command begins with them; `alone`: they are the whole command."""
+    """What is shown of the words between two dividers; `starts`: a command begins with them; `alone`: they are the
+    whole command."""
     words = piece.split()
     if not words:
         return piece

@@ -9,8 +9,8 @@ Sample:
     [ -f "$SAVED" ] && iptables-restore < "$SAVED" || cat <<EOF
     nothing saved
     EOF
-Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh add. What cannot be read is left out up to the end of
-its line, and the tree is not `whole`.
+Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh add. What cannot be read is left out up
+to the end of its line, and the tree is not `whole`.
 """
 
 import functools
@@ -21,7 +21,8 @@ from .tree import Compound
 from .words import Unreadable
 
 _COMMENT = re.compile(r"#[^\n]*")
-_RESERVED = re.compile(r"(?:if|then|elif|else|fi|for|select|while|until|do|done|case|esac|function|time|coproc|[{}!]|\[\[)(?=[ \t\r\n;&|()<>]|\Z)")
+_RESERVED = re.compile(r"(?:if|then|elif|else|fi|for|select|while|until|do|done|case|esac|function|time|coproc|[{}!]|"
+                       r"\[\[)(?=[ \t\r\n;&|()<>]|\Z)")
 _BREAKS = re.compile(r";;&|;;|;&")
 _FUNCTION = re.compile(r"([^ \t\r\n;&|<>()\"'\\$`=#]+)[ \t\r]*\([ \t\r]*\)")
 _IN = re.compile(r"in(?=[ \t\r\n]|\\\r?\n|\Z)")

@@ -71,7 +71,8 @@ class SimpleReader(WordReader):
         redirect.body, redirect.last = (min(start, self.end), self.end), self.end
 
     def words(self, last):
-        """The words up to one of the characters in `last`; where that is a parenthesis, they may stand on several lines."""
+        """The words up to one of the characters in `last`; where that is a parenthesis, they may stand on several
+        lines."""
         words = []
         while True:
             if last == ")":

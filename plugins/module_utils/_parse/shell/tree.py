@@ -21,7 +21,8 @@ class Word:
 
 
 class Variable:
-    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` behind it, parts of a word. `index`: that of an array, or None."""
+    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` behind it, parts of a word. `index`: that of an
+    array, or None."""
 
     __slots__ = ("name", "index", "operator", "rest", "quoted")
 
@@ -30,7 +31,8 @@ class Variable:
 
 
 class Substitution:
-    """What `nodes`, or the commands of `text` where they had to be unescaped, print. `process`: `<(...)`, which is a file's name."""
+    """What `nodes`, or the commands of `text` where they had to be unescaped, print. `process`: `<(...)`, which is a
+    file's name."""
 
     __slots__ = ("nodes", "text", "quoted", "process")
 
@@ -48,7 +50,8 @@ class Assignment:
 
 
 class Redirect:
-    """`operator` and `word`; of a here-document `word` is what ends it, `body` its (start, end), `last` the end of the line behind it."""
+    """`operator` and `word`; of a here-document `word` is what ends it, `body` its (start, end), `last` the end of the
+    line behind it."""
 
     __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
 

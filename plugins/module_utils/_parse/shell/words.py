@@ -5,8 +5,8 @@
 
 Sample:
     "$DIR"/iptables${V:-6} -t 'nat' $(which x) `which \\`echo y\\`` $'a\\tb' <(echo z)
-Grammar: POSIX.1-2017 Shell Command Language 2.2 to 2.6, and what bash adds. Everything is read once from left to right, so the time
-grows with the text; what is never closed ends with the text and makes it not `whole`.
+Grammar: POSIX.1-2017 Shell Command Language 2.2 to 2.6, and what bash adds. Everything is read once from left to right,
+so the time grows with the text; what is never closed ends with the text and makes it not `whole`.
 """
 
 import re

@@ -6,8 +6,8 @@
 Sample:
     1:name=systemd:/system.slice/kubelet.service
     0::/system.slice/k3s.service
-systemd keeps its units in the hierarchy of its name, or in the unified one where there is no other (man 7 cgroups). Below `.slice`
-folders the first folder is the unit; what a unit with Delegate= puts below is its own.
+systemd keeps its units in the hierarchy of its name, or in the unified one where there is no other (man 7 cgroups).
+Below `.slice` folders the first folder is the unit; what a unit with Delegate= puts below is its own.
 """
 
 import re
@@ -16,7 +16,8 @@ _UNIT = re.compile(r"_?([A-Za-z0-9:_.\\@-]{1,255}\.service)\Z")
 
 
 def parse_cgroup_unit(text):
-    """Name of the service of the system's own systemd, or None: a scope, a container, a user's service, or no systemd at all."""
+    """Name of the service of the system's own systemd, or None: a scope, a container, a user's service, or no systemd
+    at all."""
     paths = {}
     for line in text.splitlines():
         _number, _colon, rest = line.partition(":")

@@ -4,8 +4,8 @@
 """Command lines of unit files (ExecStart= and its relatives). PRIVATE to the collection.
 
 Sample: `-/bin/sh -c 'iptables -F; iptables -X' ; /bin/true "a b"`
-Grammar: systemd src/core/load-fragment.c config_parse_exec(), src/basic/extract-word.c extract_first_word(), man systemd.service
-"Command lines". It is no shell: no pipes, no redirection; `;` as a word of its own divides commands.
+Grammar: systemd src/core/load-fragment.c config_parse_exec(), src/basic/extract-word.c extract_first_word(), man
+systemd.service "Command lines". It is no shell: no pipes, no redirection; `;` as a word of its own divides commands.
 """
 
 import re
@@ -17,13 +17,15 @@ _PIECE = r"""[^\s"'\\]|\\.|\\\Z|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
 _WORD = re.compile(r"[ \t\n\r]*((?:%s)+)(?=[ \t\n\r]|\Z)" % _PIECE.replace(r"\s", r" \t\n\r"), re.DOTALL)
 _PARTS = re.compile(r"""((?:[^"'\\]|\\.|\\\Z)+)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
 # src/basic/escape.c cunescape_one(); a backslash before anything else stays.
-_ESCAPE = re.compile(r"""\\(?:([abfnrtv\\"'s])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))""")
+_ESCAPE = re.compile(
+    r"""\\(?:([abfnrtv\\"'s])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))""")
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
 _PREFIXES = re.compile(r"[-@:+!]*")
 
 
 class ExecLine:
-    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written behind them, `path` and `line` of its value."""
+    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written behind them, `path` and
+    `line` of its value."""
 
     def __init__(self, key, prefixes, text, path, line, unit):
         self.key = key
@@ -34,7 +36,8 @@ class ExecLine:
         self._unit = unit
 
     def argv(self):
-        """The words without quotes, specifiers of the unit's name filled in, `$$` made `$` as systemd does before it starts the program.
+        """The words without quotes, specifiers of the unit's name filled in, `$$` made `$` as systemd does before it
+        starts the program.
 
         With the prefix `@` the second word is what the program is told as its own name. Variables (`${NAME}`) stay.
         """
@@ -44,19 +47,21 @@ class ExecLine:
 
 def parse_exec(key, value, unit):
     """[ExecLine] of one value of a unit called `unit`; ` ; ` divides commands."""
-    return [ExecLine(key, prefixes, text, value.path, value.line, unit) for prefixes, text in split_commands(value.text)]
+    return [ExecLine(key, prefixes, text, value.path, value.line, unit)
+            for prefixes, text in split_commands(value.text)]
 
 
 def filled_specifiers(text, unit):
-    """`text` with those specifiers filled in that the unit's name decides, or that are the same on every system (man systemd.unit)."""
+    """`text` with those specifiers filled in that the unit's name decides, or that are the same on every system (man
+    systemd.unit)."""
     if "%" not in text:
         return text
     parts = parse_unit_name(unit)
     plain = unit[:-len(parts.kind) - 1]
     values = {
-        "%": "%", "n": unit, "N": plain, "p": parts.prefix, "P": unescaped_name(parts.prefix), "i": parts.instance or "",
-        "I": unescaped_name(parts.instance or ""), "j": parts.prefix.rpartition("-")[2],
-        "J": unescaped_name(parts.prefix.rpartition("-")[2]), "f": "/" + unescaped_name(parts.instance or parts.prefix).lstrip("/"),
+        "%": "%", "n": unit, "N": plain, "p": parts.prefix, "P": unescaped_name(parts.prefix), "i": parts.instance
+        or "", "I": unescaped_name(parts.instance or ""), "j": parts.prefix.rpartition("-")[2], "J": unescaped_name(
+            parts.prefix.rpartition("-")[2]), "f": "/" + unescaped_name(parts.instance or parts.prefix).lstrip("/"),
         "t": "/run", "S": "/var/lib", "C": "/var/cache", "L": "/var/log", "E": "/etc", "T": "/tmp", "V": "/var/tmp"}
     return re.sub("%(.)", lambda found: values.get(found.group(1), found.group(0)), text)
 
@@ -83,7 +88,8 @@ def _without_prefixes(command):
 
 
 def split_arguments(text):
-    """The words of one command without their quotes. What follows an unbalanced quote is lost, as systemd refuses such a line."""
+    """The words of one command without their quotes. What follows an unbalanced quote is lost, as systemd refuses such
+    a line."""
     return [";" if text[begin:end] == "\\;" else _unquoted(text[begin:end]) for begin, end in _words(text)]
 
 
@@ -98,7 +104,8 @@ def _words(text):
 
 
 def _unquoted(word):
-    return "".join(_unescaped(next(part for part in found.groups() if part is not None)) for found in _PARTS.finditer(word))
+    return "".join(_unescaped(next(part for part in found.groups() if part is not None))
+                   for found in _PARTS.finditer(word))
 
 
 def _unescaped(piece):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a unit file and its drop-ins say together. PRIVATE to the collection.
 
-An empty assignment takes back what was said before; of dependencies nothing is taken back, and some keys of one list are
-taken back together (systemd src/core/load-fragment.c).
+An empty assignment takes back what was said before; of dependencies nothing is taken back, and some keys of one list
+are taken back together (systemd src/core/load-fragment.c).
 """
 
 import collections
@@ -14,17 +14,20 @@ Value.__doc__ = "What one line of `path` gives a key."
 
 # Dependencies, these lists, and switches, of which the last that says yes or no counts.
 _DEPENDENCIES = (
-    "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure", "OnSuccess",
-    "PropagatesReloadTo", "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom", "JoinsNamespaceOf")
-_NEVER_RESET = frozenset([("Unit", key) for key in _DEPENDENCIES] + [
-    ("Install", "Also"), ("Timer", "Unit"), ("Path", "Unit"), ("Unit", "DefaultDependencies"), ("Unit", "RefuseManualStart"),
-    ("Unit", "RefuseManualStop"), ("Socket", "Accept"), ("Service", "RemainAfterExit")])
+    "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure",
+    "OnSuccess", "PropagatesReloadTo", "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom",
+    "JoinsNamespaceOf")
+_NEVER_RESET = frozenset([("Unit", key)
+                          for key in _DEPENDENCIES] + [
+                              ("Install", "Also"), ("Timer", "Unit"), ("Path", "Unit"), ("Unit", "DefaultDependencies"),
+                              ("Unit", "RefuseManualStart"), ("Unit", "RefuseManualStop"), ("Socket", "Accept"),
+                              ("Service", "RemainAfterExit")])
 # Keys that fill one list: an empty assignment to any of them empties all of it.
 _ONE_LIST = (
     ("Timer", ("OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec", "OnUnitInactiveSec", "OnCalendar")),
     ("Path", ("PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty")),
-    ("Socket", ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial",
-                "ListenMessageQueue", "ListenUSBFunction")))
+    ("Socket", ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink",
+                "ListenSpecial", "ListenMessageQueue", "ListenUSBFunction")))
 _LIST_OF = {(section, key): (section, keys) for section, keys in _ONE_LIST for key in keys}
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names of systemd units. PRIVATE to the collection.
 
-Samples: `iptables.service`, `getty@tty1.service` (an instance), `getty@.service` (its template), `dev-disk-by\\x2duuid.device`.
-Grammar: systemd src/basic/unit-name.c unit_name_is_valid(), man systemd.unit.
+Samples: `iptables.service`, `getty@tty1.service` (an instance), `getty@.service` (its template),
+`dev-disk-by\\x2duuid.device`. Grammar: systemd src/basic/unit-name.c unit_name_is_valid(), man systemd.unit.
 """
 
 import functools
@@ -64,6 +64,7 @@ def names_for_drop_ins(name):
     dash = (parts.prefix[:-1] if parts.prefix.endswith("-") else parts.prefix).rfind("-")
     if dash > 0:
         shorter = UnitName(parts.prefix[:dash + 1], parts.instance, parts.kind)
-        shorter_name = shorter.with_instance(parts.instance) if parts.instance else "%s.%s" % (shorter.prefix, parts.kind)
+        shorter_name = (shorter.with_instance(parts.instance)
+                        if parts.instance else "%s.%s" % (shorter.prefix, parts.kind))
         names += names_for_drop_ins(shorter_name)
     return names

@@ -11,7 +11,8 @@ Sample:
     ExecStop=
     ExecStart=/bin/sh -c 'iptables -F; \\
         iptables -X'
-Grammar: systemd src/shared/conf-parser.c config_parse(), parse_line(), src/basic/fileio.c read_line_full(), man systemd.syntax.
+Grammar: systemd src/shared/conf-parser.c config_parse(), parse_line(), src/basic/fileio.c read_line_full(), man
+systemd.syntax.
 """
 
 import collections
@@ -38,7 +39,8 @@ class UnitText:
 
 
 def parse_unit(data):
-    """`UnitText` of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no section, ends it."""
+    """`UnitText` of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no
+    section, ends it."""
     ascii_only = _BEYOND_ASCII.search(data) is None
     text = data.decode("utf-8", "surrogateescape")
     text = text[1:] if text.startswith("\ufeff") else text
@@ -63,7 +65,8 @@ def parse_unit(data):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines made one; the backslash becomes a blank, comments between them go."""
+    """(number of the first line, text) with continued lines made one; the backslash becomes a blank, comments between
+    them go."""
     start, parts = 0, []
     for number, line in enumerate(_LINE_END.split(text), 1):
         if line.lstrip(_BLANKS)[:1] in ("#", ";"):

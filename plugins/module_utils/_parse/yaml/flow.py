@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lists and mappings of YAML in brackets, JSON among them. PRIVATE to the collection.
 
-Sample: `[ sh, -c, "iptables -F" ]`. Grammar: YAML 1.2.2, 7.4; where libyaml and goyaml, which read the configurations, do not agree with it
-or with each other, the text is in doubt.
+Sample: `[ sh, -c, "iptables -F" ]`. Grammar: YAML 1.2.2, 7.4; where libyaml and goyaml, which read the configurations,
+do not agree with it or with each other, the text is in doubt.
 """
 
 import collections
@@ -16,7 +16,8 @@ from .scalars import QUOTES, end_of_quote, has_odd_escape, unquoted
 _DEPTH = 40
 _GAP = re.compile(r"[ \t\n]*(?:(?<=[ \t\n])#[^\n]*[ \t\n]*)*")
 _LETTER = r"(?:[^ \t\n,\[\]{}:]|:(?![ \t\n,\[\]{}]|\Z))"
-_PLAIN = re.compile(r"(?:[^ \t\n,\[\]{}:?&*!|>%%@`#\"'-]|-(?![ \t\n,\[\]{}]|\Z))%s*(?:[ \t\n]+(?!\#)%s+)*" % (_LETTER, _LETTER))
+_PLAIN = re.compile(r"(?:[^ \t\n,\[\]{}:?&*!|>%%@`#\"'-]|-(?![ \t\n,\[\]{}]|\Z))%s*(?:[ \t\n]+(?!\#)%s+)*"
+                    % (_LETTER, _LETTER))
 _PROPERTY = re.compile(r"(?:(![^ \t\n,\[\]{}]*)|&([A-Za-z0-9_-]+))(?=[ \t\n,\]}]|\Z)")
 _ALIAS = re.compile(r"\*([A-Za-z0-9_-]+)(?=[ \t\n,\]}]|\Z)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
@@ -80,7 +81,8 @@ class _Reader:
             return self._notes.anchored(found.group(1), self.line)
         found = _PLAIN.match(self._text, self.at)
         if not found:
-            raise Unreadable(self.line, "a bracket is not closed" if not start else "the text in brackets is neither a list nor a mapping")
+            raise Unreadable(self.line, "a bracket is not closed"
+                             if not start else "the text in brackets is neither a list nor a mapping")
         line, text = self.line, self._move(found.end())
         # A question mark ends a plain scalar for some readers.
         self._notes.doubt(line, "a question mark stands in brackets without quotes", "?" in text)

@@ -25,7 +25,8 @@ _BELONGS_NOWHERE = "it belongs to nothing by its indentation"
 
 
 def parse_lines(lines, offset):
-    """(`Node`, what is in doubt or None) of a document, the first of whose lines is that behind line `offset` of the file."""
+    """(`Node`, what is in doubt or None) of a document, the first of whose lines is that behind line `offset` of the
+    file."""
     reader = _Reader(lines, offset)
     return reader.document(), reader.notes.problem
 
@@ -64,7 +65,8 @@ class _Reader:
         return indent
 
     def _block(self, least, parent, depth):
-        """What begins on the next line, if that is indented by at least `least`; `parent` is the indentation of what it belongs to."""
+        """What begins on the next line, if that is indented by at least `least`; `parent` is the indentation of what it
+        belongs to."""
         indent = self._indent()
         if indent < least or depth > _DEPTH:
             self._doubt("it is nested deeper than %d levels" % _DEPTH, depth > _DEPTH)
@@ -96,7 +98,8 @@ class _Reader:
         pairs, first = [], self._at
         while self._indent() == indent:
             number, found = self._at, _key_of(self._lines[self._at][indent:])
-            self._doubt("a mapping goes on without a key", not found or found[0] is not MERGE and found[0].startswith("? "))
+            self._doubt("a mapping goes on without a key",
+                        not found or found[0] is not MERGE and found[0].startswith("? "))
             if found:
                 key, rest = found
                 # The items of a list may stand at the column of its key.
@@ -138,7 +141,8 @@ class _Reader:
             return node
         block = _BLOCK.match(text)
         if block:
-            return self._literal(indent, block.group(1), block.group(2) or block.group(5), block.group(3) or block.group(4))
+            return self._literal(indent, block.group(1), block.group(2) or block.group(5),
+                                 block.group(3) or block.group(4))
         if text[0] in QUOTES:
             return self._quoted(text, indent)
         if text[0] in "[{" and self._broken < _BROKEN_LIMIT:
@@ -172,7 +176,8 @@ class _Reader:
         pieces, end = [text[1:]], end_of_quote(text, quote, 1) - 1
         self._at += 1
         while end < 0:
-            if self._at >= len(self._lines) or (self._lines[self._at].strip() and _indent_of(self._lines[self._at]) <= indent):
+            if self._at >= len(self._lines) or (self._lines[self._at].strip()
+                                                and _indent_of(self._lines[self._at]) <= indent):
                 self._at = number + 1
                 self._doubt("a quote is not closed", at=number)
                 return Node(SCALAR, self._number(number), text, False, False)
@@ -221,7 +226,8 @@ class _Reader:
             else:
                 blanks += 1
             self._at += 1
-        odd = text[0] in "%@`,]}&!|>" or text[0] in "?-" and text[1:2] in ("", " ", "\t") or any(_KEY_END.search(piece) for piece in pieces)
+        odd = (text[0] in "%@`,]}&!|>" or text[0] in "?-" and text[1:2] in ("", " ", "\t")
+               or any(_KEY_END.search(piece) for piece in pieces))
         self._doubt("it is not plain text and not in quotes", odd, number)
         return Node(SCALAR, self._number(number), "".join(pieces), len(pieces) == 1, True)
 
@@ -239,7 +245,8 @@ def _key_of(line):
     if line[:1] and line[0] in QUOTES:
         end = end_of_quote(line, line[0], 1)
         rest = line[end + 1:].lstrip(" \t") if end > 0 else ""
-        return (unquoted(line[1:end], line[0]), rest[1:].lstrip(" \t")) if rest[:1] == ":" and rest[1:2] in ("", " ", "\t") else None
+        return (unquoted(line[1:end], line[0]),
+                rest[1:].lstrip(" \t")) if rest[:1] == ":" and rest[1:2] in ("", " ", "\t") else None
     if not line or line[0] in "[]{}#&*!|>%@`,":
         return None
     end = _KEY_END.search(line)

@@ -1,14 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a document of YAML consists of, its anchors and merge keys, and what of it is in doubt. PRIVATE to the collection."""
+"""What a document of YAML consists of, its anchors and merge keys, and what of it is in doubt. PRIVATE to the
+collection."""
 
 import collections
 
 SCALAR, LIST, MAP = "scalar", "list", "map"
 BINARY = "binary"  # A scalar in base64: `!!binary`.
-# `value`: a text, [Node] or [(key, Node)]. `exact`: line N of the text is line `line + N - 1` of the file. `plain`: a text that is not in quotes
-# and no block, which may be a number as well.
+# `value`: a text, [Node] or [(key, Node)]. `exact`: line N of the text is line `line + N - 1` of the file. `plain`: a
+# text that is not in quotes and no block, which may be a number as well.
 Node = collections.namedtuple("Node", "kind line value exact plain")
 NOTHING = Node(SCALAR, 0, "", False, True)
 MERGE = object()  # Stands where a merge key stood: https://yaml.org/type/merge.html.
@@ -22,7 +23,8 @@ class Unreadable(Exception):
 
 
 class Notes:
-    """What is noted while a document is read: its anchors, and the first thing that may mean something else than this reader takes it for."""
+    """What is noted while a document is read: its anchors, and the first thing that may mean something else than this
+    reader takes it for."""
 
     def __init__(self):
         self.problem = None
@@ -59,7 +61,8 @@ class Notes:
                 continue
             found = self._of_merge(value, line)
             # yaml.v2 lets a merge key overrule what stands ahead of it, other readers do not.
-            self.doubt(line, "a merge key follows a key that it brings as well", any(name in before for name, _node in found))
+            self.doubt(line, "a merge key follows a key that it brings as well",
+                       any(name in before for name, _node in found))
             brought += found
         return brought + own
 

@@ -9,9 +9,9 @@ Sample:
       - [ sh, -c, "iptables -F" ]
       - |
         iptables -X
-The standard library reads no YAML. Read are documents of blocks and brackets, scalars of all styles, comments, anchors, aliases and merge keys.
-Whatever else YAML has (tags, keys behind a question mark), and what its readers do not agree on, makes a document one with a `problem`.
-Grammar: YAML 1.2.2, chapters 6 to 9.
+The standard library reads no YAML. Read are documents of blocks and brackets, scalars of all styles, comments, anchors,
+aliases and merge keys. Whatever else YAML has (tags, keys behind a question mark), and what its readers do not agree
+on, makes a document one with a `problem`. Grammar: YAML 1.2.2, chapters 6 to 9.
 """
 
 import collections
@@ -23,10 +23,12 @@ from .scalars import typed
 
 __all__ = ["BINARY", "LIST", "MAP", "NOTHING", "SCALAR", "item", "parse_yaml", "plain_value"]
 
-# `root` is its Node; `problem` says with its line what of it may mean something else than `root` does, None where nothing does.
+# `root` is its Node; `problem` says with its line what of it may mean something else than `root` does, None where
+# nothing does.
 Document = collections.namedtuple("Document", "root problem")
 
-# Characters, lines and documents of one file: a second's work. Configurations have some hundred lines; files in base64 make long ones.
+# Characters, lines and documents of one file: a second's work. Configurations have some hundred lines; files in base64
+# make long ones.
 LIMIT, LINES_LIMIT, DOCUMENTS_LIMIT = 1024 * 1024, 20000, 100
 _MARK = re.compile(r"(---|\.\.\.)(?=[ \t]|\Z)")
 # Line breaks that are none here, and what no document may hold (YAML 1.2.2, 5.1).
@@ -34,9 +36,11 @@ _FOREIGN = re.compile(u"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029
 
 
 def parse_yaml(text):
-    """[`Document`]; none where nothing is written. What cannot be read has a problem and what could be made of it, never an exception."""
+    """[`Document`]; none where nothing is written. What cannot be read has a problem and what could be made of it,
+    never an exception."""
     foreign = _FOREIGN.search(text)
-    problem = "line %d: a character that YAML does not have in its lines" % (text.count("\n", 0, foreign.start()) + 1) if foreign else None
+    problem = ("line %d: a character that YAML does not have in its lines" % (text.count("\n", 0, foreign.start()) + 1)
+               if foreign else None)
     if len(text) > LIMIT:
         text, problem = text[:LIMIT], "it is longer than %d characters" % LIMIT
     # What follows the last line break is no line of its own where it is empty.
@@ -55,7 +59,8 @@ def parse_yaml(text):
 
 
 def _bounds(lines):
-    """(first line, line behind it, problem or None) of each document; the mark in front of one is blanked in `lines`."""
+    """(first line, line behind it, problem or None) of each document; the mark in front of one is blanked in
+    `lines`."""
     start, said, marked, odd = 0, False, False, None
     for number, line in enumerate(lines):
         # A mark at the first column ends a document even inside of a literal block.
@@ -84,8 +89,8 @@ def item(node, key):
 
 
 def plain_value(node, levels):
-    """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to so many levels; what is deeper, which aliases may make
-    as large as they like, is an empty dictionary or list."""
+    """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to so many levels; what is
+    deeper, which aliases may make as large as they like, is an empty dictionary or list."""
     if node.kind == MAP:
         return {key: plain_value(value, levels - 1) for key, value in node.value} if levels else {}
     if node.kind == LIST:

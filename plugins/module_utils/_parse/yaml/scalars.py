@@ -12,11 +12,11 @@ import re
 _INSIDE = {'"': re.compile(r'[^"\\]*(?:\\.[^"\\]*)*\\?', re.DOTALL), "'": re.compile(r"[^']*(?:''[^']*)*")}
 QUOTES = tuple(_INSIDE)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}|\n|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v", "N": "\x85", "_": "\xa0",
-            "L": u"\u2028", "P": u"\u2029"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v",
+            "N": "\x85", "_": "\xa0", "L": u"\u2028", "P": u"\u2029"}
 _THEMSELVES = tuple(" \"/\\\t\n")
-# kubelet, kube-proxy and k3s read YAML with yaml.v2, which has the types of YAML 1.1 with its own rules (resolve.go of gopkg.in/yaml.v2, which
-# sigs.k8s.io/yaml uses): y and n are booleans too, and there is no number to the base of 60.
+# kubelet, kube-proxy and k3s read YAML with yaml.v2, which has the types of YAML 1.1 with its own rules (resolve.go of
+# gopkg.in/yaml.v2, which sigs.k8s.io/yaml uses): y and n are booleans too, and there is no number to the base of 60.
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS.update((form, value) for value, words in ((True, "y yes true on"), (False, "n no false off"))
               for word in words.split() for form in (word, word.capitalize(), word.upper()))
@@ -36,14 +36,16 @@ def typed(text):
     found = _INTEGER.match(compact)
     if found:
         sign, sixteen, two, eight, ten = found.groups()
-        return (-1 if sign == "-" else 1) * next(int(digits, base) for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)) if digits)
+        return (-1 if sign == "-" else 1) * next(
+            int(digits, base) for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)) if digits)
     if _NO_NUMBER.match(text):
         return float(text.replace(".", ""))
     return float(compact) if _FLOAT.match(compact) else text
 
 
 def end_of_quote(line, quote, start=0):
-    """Where in `line` the quote ends that is open at `start`, as the place of the closing mark; -1 if it goes on in the next line."""
+    """Where in `line` the quote ends that is open at `start`, as the place of the closing mark; -1 if it goes on in the
+    next line."""
     end = _INSIDE[quote].match(line, start).end()
     return end if end < len(line) else -1
 
@@ -56,8 +58,8 @@ def unquoted(inner, quote):
 
 
 def has_odd_escape(inner):
-    """Whether readers of YAML do not agree on what a backslash means in what stands between double quotes: half a pair of UTF-16, which only
-    JSON knows, and what no escape is."""
+    """Whether readers of YAML do not agree on what a backslash means in what stands between double quotes: half a pair
+    of UTF-16, which only JSON knows, and what no escape is."""
     for match in _ESCAPE.finditer(inner):
         what = match.group(1)
         if len(what) == 1 and what not in _ESCAPES and what not in _THEMSELVES:
@@ -87,8 +89,8 @@ def folded(lines):
 
 
 def _folded_lines(lines, escapes):
-    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are `escapes`, a backslash at the
-    end joins without.
+    """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are
+    `escapes`, a backslash at the end joins without.
     """
     yield lines[0] if len(lines) == 1 else lines[0].rstrip(" \t")
     before, blanks = lines[0], 0

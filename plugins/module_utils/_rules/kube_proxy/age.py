@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether kube-proxy is of a version before 1.20, which wrote other jumps and rules. PRIVATE to the collection.
 
-Where the version is not known the rules tell: only kube-proxy up to 1.19 leads INPUT to KUBE-SERVICES, and only up to 1.18 one rule of
-KUBE-POSTROUTING both looks for the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go).
+Where the version is not known the rules tell: only kube-proxy up to 1.19 leads INPUT to KUBE-SERVICES, and only up to
+1.18 one rule of KUBE-POSTROUTING both looks for the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go,
+pkg/proxy/ipvs/proxier.go).
 """
 
 from ..rules import uses
@@ -23,7 +24,8 @@ def is_before_1_20(rule_set, setting):
 
 
 def writes(rule_set, setting, since, until):
-    """Whether kube-proxy writes what there is from version `since` on and before `until`, either None; None if that is not known."""
+    """Whether kube-proxy writes what there is from version `since` on and before `until`, either None; None if that is
+    not known."""
     ended = None if until is None else proxy_since(setting, until)
     if until is not None and ended is not False:
         return ended is None and is_before_1_20(rule_set, setting)
@@ -37,11 +39,13 @@ def masquerades_by_mark(rule):
 
 
 def _looks_old(rule_set):
-    if any(chain.startswith(names) for name, names in _NEWER for chain in getattr(table_of(rule_set, name), "chains", ())):
+    if any(chain.startswith(names) for name, names in _NEWER
+           for chain in getattr(table_of(rule_set, name), "chains", ())):
         return False
     return (any(rule.target == "KUBE-SERVICES" for rule in _rules(rule_set, "filter", "INPUT"))
-            and not any(rule.target == "KUBE-EXTERNAL-SERVICES" for rule in _rules(rule_set, "filter", "FORWARD"))) or any(
-                masquerades_by_mark(rule) for rule in _rules(rule_set, "nat", "KUBE-POSTROUTING"))
+            and not any(rule.target == "KUBE-EXTERNAL-SERVICES"
+                        for rule in _rules(rule_set, "filter", "FORWARD"))) or any(
+                            masquerades_by_mark(rule) for rule in _rules(rule_set, "nat", "KUBE-POSTROUTING"))
 
 
 def _rules(rule_set, name, chain):

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the collection.
+"""Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the
+collection.
 
-Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30. `since`: the first
-version that has it for certain, None for all; `until`: the first that has it no more.
+Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30.
+`since`: the first version that has it for certain, None for all; `until`: the first that has it no more.
 """
 
 import collections
@@ -17,7 +18,8 @@ def _anchors(table, target, since, *chains):
     return tuple(Anchor(table, chain, target, since) for chain in chains)
 
 
-_BOTH = _anchors("nat", "KUBE-SERVICES", None, "PREROUTING", "OUTPUT") + _anchors("nat", "KUBE-POSTROUTING", None, "POSTROUTING")
+_BOTH = _anchors("nat", "KUBE-SERVICES", None, "PREROUTING",
+                 "OUTPUT") + _anchors("nat", "KUBE-POSTROUTING", None, "POSTROUTING")
 
 ANCHORS = {
     "iptables": (
@@ -47,14 +49,17 @@ ANCHORS = {
 # kubelet's, in every version, wherever it has made the chain (makeIPTablesUtilChains).
 KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")
 
-# What is missing without a jump to it, from what breaks most: what leads to all Services and back, NodePorts, one Service (any other chain of
-# nat), what a DROP policy of FORWARD would refuse, what filter refuses of Services. In other tables all are alike.
+# What is missing without a jump to it, from what breaks most: what leads to all Services and back, NodePorts, one
+# Service (any other chain of nat), what a DROP policy of FORWARD would refuse, what filter refuses of Services. In
+# other tables all are alike.
 _NAT = ("KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-NODEPORTS")
-_FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
+_FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", "KUBE-EXTERNAL-SERVICES",
+           "KUBE-PROXY-FIREWALL")
 
 
 def breakage(table, chain, text):
-    """The rank of a missing anchor in that order, 0 for what breaks most; `text` is the rule that is missing, or nothing."""
+    """The rank of a missing anchor in that order, 0 for what breaks most; `text` is the rule that is missing, or
+    nothing."""
     target = text.rpartition(" -j ")[2] or chain
     known = _NAT if table == "nat" else _FILTER
     return (table == "filter") * 10 + (known.index(target) if target in known else len(known))

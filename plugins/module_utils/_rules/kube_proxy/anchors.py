@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Jumps and chains without which nothing reaches kube-proxy's rules. PRIVATE to the collection.
 
-Two orders of questions: of one rule set (`ask_anchors`) and of all of a node (`ask_presence`, `ask_hint`), because a family may be
-unused and kubelet may write to the other backend than kube-proxy.
+Two orders of questions: of one rule set (`ask_anchors`) and of all of a node (`ask_presence`, `ask_hint`), because a
+family may be unused and kubelet may write to the other backend than kube-proxy.
 """
 
 from ..endings import takes_all
@@ -20,33 +20,40 @@ _NODE_PORTS = "KUBE-NODEPORTS"
 
 
 def ask_anchors(rule_set, setting):
-    """anchor_missing, anchor_shadowed and canary_missing of one rule set; a family kube-proxy has no chain in is not used."""
+    """anchor_missing, anchor_shadowed and canary_missing of one rule set; a family kube-proxy has no chain in is not
+    used."""
     if not has_proxy(rule_set):
         return []
     expected = _expected(rule_set, setting)
-    return list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(_shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
+    return list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(
+        _shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
 
 
 def ask_presence(rule_sets, setting_by):
     """chains_missing, once: kube-proxy runs and neither family nor backend has a single chain of it."""
     modes = [setting_by(rule_set).mode for rule_set in rule_sets]
-    if not rule_sets or any(mode not in ANCHORS for mode in modes) or any(has_proxy(rule_set) for rule_set in rule_sets):
+    if not rule_sets or any(mode not in ANCHORS
+                            for mode in modes) or any(has_proxy(rule_set) for rule_set in rule_sets):
         return []
-    if any(rule_set.family is None or chains_of(rule_set, name) is None for rule_set in rule_sets for name in CANARY_TABLES):
+    if any(rule_set.family is None or chains_of(rule_set, name) is None for rule_set in rule_sets
+           for name in CANARY_TABLES):
         return []
     return [observe("chains_missing", rule_sets[0], "nat", "KUBE-SERVICES",
                     detail="kube-proxy runs in %s mode, but no family and no backend holds any chain of it" % modes[0])]
 
 
 def ask_hint(rule_sets, setting_by):
-    """hint_missing of each family: no backend holds kubelet's chain for others. IPv6 counts where kubelet or kube-proxy uses it."""
+    """hint_missing of each family: no backend holds kubelet's chain for others. IPv6 counts where kubelet or kube-proxy
+    uses it."""
     for family in sorted({rule_set.family for rule_set in rule_sets if rule_set.family}):
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         setting = setting_by(mine[0])
         mangles = [chains_of(rule_set, "mangle") for rule_set in mine]
-        if setting.kubelet is not True or not kubelet_since(setting, HINT_SINCE) or any(chains is None for chains in mangles):
+        if setting.kubelet is not True or not kubelet_since(setting,
+                                                            HINT_SINCE) or any(chains is None for chains in mangles):
             continue
-        used = family == "ipv4" or any(has_proxy(rule_set) for rule_set in mine) or any(KUBELET_CANARY in chains for chains in mangles)
+        used = family == "ipv4" or any(has_proxy(rule_set)
+                                       for rule_set in mine) or any(KUBELET_CANARY in chains for chains in mangles)
         if used and not any(HINT in chains for chains in mangles):
             beside = any(KUBELET_CANARY in chains for chains in mangles)
             yield observe("hint_missing", mine[0], "mangle", HINT, detail="kubelet makes it at its start only" + (
@@ -54,7 +61,8 @@ def ask_hint(rule_sets, setting_by):
 
 
 def _expected(rule_set, setting):
-    """The anchors this node must have: what its version has, without a version what all have and what its own chains ask for."""
+    """The anchors this node must have: what its version has, without a version what all have and what its own chains
+    ask for."""
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
@@ -72,16 +80,20 @@ def _missing(rule_set, expected):
     for anchor in expected:
         chains = chains_of(rule_set, anchor.table)
         if chains is not None and not any(_leads(rule, anchor) for rule in _rules(chains, anchor.chain)):
-            detail = "nothing leads from %s to it" % anchor.chain if anchor.target in chains else "neither the jump nor the chain is there"
-            yield observe("anchor_missing", rule_set, anchor.table, anchor.chain, "-A %s -j %s" % (anchor.chain, anchor.target),
-                          detail="%s: %s" % (anchor.target, detail))
+            detail = ("nothing leads from %s to it" % anchor.chain
+                      if anchor.target in chains else "neither the jump nor the chain is there")
+            yield observe("anchor_missing", rule_set, anchor.table, anchor.chain,
+                          "-A %s -j %s" % (anchor.chain, anchor.target), detail="%s: %s" % (anchor.target, detail))
 
 
 def _leads(rule, anchor):
-    """Some jumps are limited to new connections, which is all kube-proxy needs; one limited further does not lead all traffic there."""
+    """Some jumps are limited to new connections, which is all kube-proxy needs; one limited further does not lead all
+    traffic there."""
     if rule.target != anchor.target:
         return False
-    return not rule.has_match or (not rule.options and all(name in ("conntrack", "state") for name, _options in rule.matches) and "NEW" in states(rule))
+    return not rule.has_match or (not rule.options
+                                  and all(name in ("conntrack", "state") for name, _options in rule.matches)
+                                  and "NEW" in states(rule))
 
 
 def _rules(chains, chain):
@@ -89,7 +101,8 @@ def _rules(chains, chain):
 
 
 def _node_ports(rule_set, setting):
-    """The last rule of KUBE-SERVICES leads to the NodePorts; where no address of the node serves them (nodePortAddresses) there is none."""
+    """The last rule of KUBE-SERVICES leads to the NodePorts; where no address of the node serves them
+    (nodePortAddresses) there is none."""
     chains = chains_of(rule_set, "nat")
     if setting.mode != "iptables" or not chains or not rule_set.tables["nat"].rule_counts().get(_NODE_PORTS):
         return
@@ -110,17 +123,21 @@ def _shadowed(rule_set, expected):
         hidden = sorted({anchor.target for anchor in mine if not any(_leads(rule, anchor) for rule in rules[:end])
                          and any(_leads(rule, anchor) for rule in rules[end:])})
         if hidden:
-            yield observe("anchor_shadowed", rule_set, place[0], place[1], rules[end].text, len(hidden), "no packet gets past it to %s%s" % (
-                ", ".join(hidden), "; nft list table may show a match that iptables-save cannot" if rule_set.backend == "nft" else ""))
+            yield observe("anchor_shadowed", rule_set, place[0], place[1], rules[end].text, len(hidden),
+                          "no packet gets past it to %s%s" % (
+                              ", ".join(hidden), "; nft list table may show a match that iptables-save cannot"
+                              if rule_set.backend == "nft" else ""))
 
 
 def _canaries(rule_set, setting):
     tables = [chains_of(rule_set, name) for name in CANARY_TABLES]
     since = proxy_since(setting, CANARY_SINCE)
-    untold = since is None and is_before_1_20(rule_set, setting) and not any(CANARY in chains for chains in tables if chains)
+    untold = since is None and is_before_1_20(rule_set,
+                                              setting) and not any(CANARY in chains for chains in tables if chains)
     if setting.mode != "iptables" or since is False or untold:
         return
     for name, chains in zip(CANARY_TABLES, tables):
         if chains is not None and CANARY not in chains:
-            yield observe("canary_missing", rule_set, name, CANARY, detail="kube-proxy creates it in every table that it watches: it was deleted"
+            yield observe("canary_missing", rule_set, name, CANARY,
+                          detail="kube-proxy creates it in every table that it watches: it was deleted"
                           if name == "mangle" else "it was deleted; kube-proxy watches only the one in mangle")

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of kube-proxy that always hold rules and here hold none, or not all of them. PRIVATE to the collection.
 
-iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules that somebody deleted.
-Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on some nodes, see guards.py.
+iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules that
+somebody deleted. Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty
+on some nodes, see guards.py.
 """
 
 from ..observation import observe
@@ -15,7 +16,8 @@ from .proxy import PORTALS, has_proxy
 
 # (table, chain, target of its rules, how many it has at least, what is missing).
 _BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "no rule of it masquerades"),
-         ("nat", "KUBE-POSTROUTING", "MARK", 1, "no rule of it takes the mark away"), ("nat", "KUBE-MARK-MASQ", "MARK", 1, "no rule of it sets the mark"),
+         ("nat", "KUBE-POSTROUTING", "MARK", 1, "no rule of it takes the mark away"),
+         ("nat", "KUBE-MARK-MASQ", "MARK", 1, "no rule of it sets the mark"),
          ("filter", "KUBE-FORWARD", "ACCEPT", 2, "of its rules that accept marked packets and answers one is gone"))
 _ALWAYS = {"iptables": _BOTH, "ipvs": _BOTH + (("nat", "KUBE-SERVICES", None, 1, ""),)}
 # What the chains in the middle lead to.
@@ -34,29 +36,36 @@ def ask_emptied(rule_set, setting):
             continue
         if not rule_set.tables[name].rule_counts().get(chain):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=_GONE))
-        elif target and sum(1 for rule in chains[chain].rules if rule.target == target) < least and not _of_old(rule_set, setting, chains[chain].rules, target):
+        elif (target and sum(1 for rule in chains[chain].rules if rule.target == target) < least
+              and not _of_old(rule_set, setting, chains[chain].rules, target)):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=missing))
     return found + (list(_of_services(rule_set, setting)) if chains_of(rule_set, "nat") else [])
 
 
 def _of_old(rule_set, setting, rules, target):
-    """True for what is not missing in versions before 1.20: up to 1.18 no rule takes the mark away, and without a range of pods
-    KUBE-FORWARD accepts marked packets only."""
+    """True for what is not missing in versions before 1.20: up to 1.18 no rule takes the mark away, and without a range
+    of pods KUBE-FORWARD accepts marked packets only."""
     if target == "MARK":
         return any(masquerades_by_mark(rule) for rule in rules)
-    return target == "ACCEPT" and any(rule.target == target and uses(rule, "mark") for rule in rules) and is_before_1_20(rule_set, setting)
+    return target == "ACCEPT" and any(rule.target == target and uses(rule, "mark")
+                                      for rule in rules) and is_before_1_20(rule_set, setting)
 
 
 def _of_services(rule_set, setting):
     table = rule_set.tables["nat"]
     counts = table.rule_counts()
-    external = sorted(chain for chain in table.chains if chain.startswith(("KUBE-EXT-", "KUBE-FW-")) and not counts.get(chain))
+    external = sorted(chain for chain in table.chains
+                      if chain.startswith(("KUBE-EXT-", "KUBE-FW-")) and not counts.get(chain))
     if external:
-        yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external), "the ways of external traffic to a Service are empty")
+        yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external),
+                      "the ways of external traffic to a Service are empty")
     for portal in PORTALS if setting.mode == "iptables" else ():
-        # Without a NodePort KUBE-NODEPORTS is empty, and with nodePortAddresses and without a Service KUBE-SERVICES may be.
+        # Without a NodePort KUBE-NODEPORTS is empty, and with nodePortAddresses and without a Service KUBE-SERVICES may
+        # be.
         if portal in table.chains and not counts.get(portal):
             targets = table.targets(endpoints=False)
-            lost = [chain for chain in table.chains if chain.startswith(_BEHIND[portal]) and counts.get(chain) and chain not in targets]
+            lost = [chain for chain in table.chains
+                    if chain.startswith(_BEHIND[portal]) and counts.get(chain) and chain not in targets]
             if lost:
-                yield observe("emptied_chain", rule_set, "nat", portal, "", 1, "%s; %d chains of Services are behind it" % (_GONE, len(lost)))
+                yield observe("emptied_chain", rule_set, "nat", portal, "", 1,
+                              "%s; %d chains of Services are behind it" % (_GONE, len(lost)))

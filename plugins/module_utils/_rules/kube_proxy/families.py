@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An IP family that lost all chains of kube-proxy, beside the other one that has them. PRIVATE to the collection.
 
-Whatever the families of the cluster, kube-proxy makes 12 or 13 chains in each family that iptables can write to (seen with 1.21, 1.30 and
-1.36; kubernetes cmd/kube-proxy/app/server_linux.go createProxier(), which both modes share). Up to 1.20 it is the cluster's family alone.
+Whatever the families of the cluster, kube-proxy makes 12 or 13 chains in each family that iptables can write to (seen
+with 1.21, 1.30 and 1.36; kubernetes cmd/kube-proxy/app/server_linux.go createProxier(), which both modes share). Up to
+1.20 it is the cluster's family alone.
 """
 
 from ..backends import FAMILIES
@@ -28,10 +29,12 @@ def ask_families(rule_sets, setting_by):
             continue
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         backends = [rule_set.backend for rule_set in rule_sets if rule_set.family == other and has_proxy(rule_set)]
-        usable = [rule_set for rule_set in mine if rule_set.backend in backends and _is_usable(rule_set, setting_by(rule_set))]
+        usable = [rule_set for rule_set in mine
+                  if rule_set.backend in backends and _is_usable(rule_set, setting_by(rule_set))]
         if usable and all(chains_of(rule_set, name) is not None for rule_set in mine for name in _TABLES):
-            yield observe("anchor_missing", usable[0], "nat", "KUBE-SERVICES", detail="all %s chains of kube-proxy were deleted, its %d %s chains are there" % (
-                _TITLES[family], len(proxy_chains(held[other])), _TITLES[other]))
+            yield observe("anchor_missing", usable[0], "nat", "KUBE-SERVICES",
+                          detail="all %s chains of kube-proxy were deleted, its %d %s chains are there" % (
+                              _TITLES[family], len(proxy_chains(held[other])), _TITLES[other]))
 
 
 def _writes_both(rule_set, setting):
@@ -42,7 +45,7 @@ def _writes_both(rule_set, setting):
 
 
 def _is_usable(rule_set, setting):
-    """True where kube-proxy can write: there is a table nat, or nobody has any table since nft deleted them all. Without IPv6 in the kernel
-    there is none either. A legacy table stays as long as its kernel module."""
+    """True where kube-proxy can write: there is a table nat, or nobody has any table since nft deleted them all.
+    Without IPv6 in the kernel there is none either. A legacy table stays as long as its kernel module."""
     return "nat" in rule_set.tables or (rule_set.backend == "nft" and rule_set.source == "live" and not rule_set.tables
                                         and (rule_set.family == "ipv4" or setting.ipv6 is True))

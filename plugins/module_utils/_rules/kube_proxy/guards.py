@@ -1,11 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refusals that kube-proxy and kubelet write to guard Services and the node, and that somebody deleted. PRIVATE to the collection.
+"""Refusals that kube-proxy and kubelet write to guard Services and the node, and that somebody deleted. PRIVATE to the
+collection.
 
-Source: kubernetes pkg/proxy/iptables/proxier.go: from 1.25 on KUBE-PROXY-FIREWALL drops what a KUBE-FW chain did not accept, before that
-the chain marked it for kubelet's KUBE-FIREWALL to drop. KUBE-FIREWALL guards addresses of the loop-back interface, which a node with
-route_localnet takes from its neighbours (pkg/kubelet/kubelet_network_linux.go; kube-proxy's own copy from 1.27 on).
+Source: kubernetes pkg/proxy/iptables/proxier.go: from 1.25 on KUBE-PROXY-FIREWALL drops what a KUBE-FW chain did not
+accept, before that the chain marked it for kubelet's KUBE-FIREWALL to drop. KUBE-FIREWALL guards addresses of the
+loop-back interface, which a node with route_localnet takes from its neighbours (pkg/kubelet/kubelet_network_linux.go;
+kube-proxy's own copy from 1.27 on).
 """
 
 from ..backends import FAMILIES
@@ -22,11 +24,13 @@ _LOCALNET_SINCE, _COPY_SINCE = (1, 20), (1, 27)
 
 
 def ask_guards(rule_set, setting):
-    """emptied_chain of one rule set: loadBalancerSourceRanges that are not enforced, and an unguarded loop-back interface."""
+    """emptied_chain of one rule set: loadBalancerSourceRanges that are not enforced, and an unguarded loop-back
+    interface."""
     nat, filters = chains_of(rule_set, "nat"), chains_of(rule_set, "filter")
     if not nat or not filters:
         return []
-    limited = [jump for jump in addressed_jumps(rule_set.tables["nat"]) if jump[4].startswith("KUBE-FW-")] if setting.mode in (None, "iptables") else []
+    limited = [jump for jump in addressed_jumps(rule_set.tables["nat"])
+               if jump[4].startswith("KUBE-FW-")] if setting.mode in (None, "iptables") else []
     found = []
     if limited and _OF_RANGES in filters:
         found = list(_unrefused(rule_set, filters, limited))
@@ -42,7 +46,8 @@ def _unrefused(rule_set, filters, limited):
     # One that lost its address or port is told as that.
     if len(lost) > sum(1 for rule in rules if rule.target == "DROP") - len(refused):
         yield observe("emptied_chain", rule_set, "filter", _OF_RANGES, "", len(lost),
-                      "loadBalancerSourceRanges of %s are not enforced: no rule drops what %s does not accept" % (lost[0][0].partition(" ")[0], lost[0][1]))
+                      "loadBalancerSourceRanges of %s are not enforced: no rule drops what %s does not accept"
+                      % (lost[0][0].partition(" ")[0], lost[0][1]))
 
 
 def _unmarked(rule_set, setting, nat, filters, limited):
@@ -51,25 +56,31 @@ def _unmarked(rule_set, setting, nat, filters, limited):
                    and not any(rule.target == _MARK_DROP for rule in nat[jump[4]].rules)})
     if lost:
         yield observe("emptied_chain", rule_set, "nat", lost[0], "", len(lost),
-                      "loadBalancerSourceRanges are not enforced: nothing leads what it does not accept to %s" % _MARK_DROP)
+                      "loadBalancerSourceRanges are not enforced: nothing leads what it does not accept to %s"
+                      % _MARK_DROP)
     elif setting.kubelet is not True:
         return
     elif _MARK_DROP in nat and not any(rule.target == "MARK" for rule in nat[_MARK_DROP].rules):
-        yield observe("emptied_chain", rule_set, "nat", _MARK_DROP, detail="loadBalancerSourceRanges are not enforced: no rule of it sets the mark")
+        yield observe("emptied_chain", rule_set, "nat", _MARK_DROP,
+                      detail="loadBalancerSourceRanges are not enforced: no rule of it sets the mark")
     elif _FIREWALL in filters and not any(rule.target == "DROP" and (not rule.has_match or match_options(rule, "mark"))
                                           for rule in filters[_FIREWALL].rules):
-        yield observe("emptied_chain", rule_set, "filter", _FIREWALL, detail="loadBalancerSourceRanges are not enforced: no rule drops marked packets")
+        yield observe("emptied_chain", rule_set, "filter", _FIREWALL,
+                      detail="loadBalancerSourceRanges are not enforced: no rule drops marked packets")
 
 
 def _unguarded(rule_set, setting, nat, filters):
     """IPv6 has no such rule."""
     if rule_set.family != "ipv4" or _FIREWALL not in filters:
         return
-    by_kubelet = setting.kubelet is True and KUBELET_CANARY in (chains_of(rule_set, "mangle") or ()) and kubelet_since(setting, _LOCALNET_SINCE) is not False
+    by_kubelet = (setting.kubelet is True and KUBELET_CANARY in (chains_of(rule_set, "mangle") or ())
+                  and kubelet_since(setting, _LOCALNET_SINCE) is not False)
     by_proxy = setting.mode == "iptables" and proxy_since(setting, _COPY_SINCE) and _serves_localhost(nat)
-    if (by_kubelet or by_proxy) and not any(rule.target == "DROP" and (not rule.has_match or rule.options.get("-d", ("",))[0].startswith("127."))
-                                            for rule in filters[_FIREWALL].rules):
-        yield observe("emptied_chain", rule_set, "filter", _FIREWALL, detail="nothing drops packets of other hosts to 127.0.0.0/8: no such rule is in it")
+    if (by_kubelet or by_proxy) and not any(
+            rule.target == "DROP" and (not rule.has_match or rule.options.get("-d", ("",))[0].startswith("127."))
+            for rule in filters[_FIREWALL].rules):
+        yield observe("emptied_chain", rule_set, "filter", _FIREWALL,
+                      detail="nothing drops packets of other hosts to 127.0.0.0/8: no such rule is in it")
 
 
 def _serves_localhost(nat):
@@ -81,15 +92,18 @@ def _serves_localhost(nat):
 def ask_invalid(rule_sets, setting_by):
     """emptied_chain of KUBE-FORWARD without its rule against INVALID packets.
 
-    It is not written where nf_conntrack_tcp_be_liberal was set when kube-proxy started; both families start together, so that where
-    nobody can read that, one that has the rule tells of the other.
+    It is not written where nf_conntrack_tcp_be_liberal was set when kube-proxy started; both families start together,
+    so that where nobody can read that, one that has the rule tells of the other.
     """
-    forwards = [(rule_set, _forward(rule_set)) for rule_set in rule_sets if setting_by(rule_set).mode == "iptables" and has_proxy(rule_set)]
+    forwards = [(rule_set, _forward(rule_set)) for rule_set in rule_sets
+                if setting_by(rule_set).mode == "iptables" and has_proxy(rule_set)]
     having = {rule_set.family for rule_set, rules in forwards if _drops(rules)}
     for rule_set, rules in forwards:
         liberal = setting_by(rule_set).liberal
-        if rules and not _drops(rules) and (liberal is False or (liberal is None and having.intersection(FAMILIES) - {rule_set.family})):
-            yield observe("emptied_chain", rule_set, "filter", "KUBE-FORWARD", detail="its rule that drops packets of the state INVALID is gone")
+        if rules and not _drops(rules) and (liberal is False
+                                            or (liberal is None and having.intersection(FAMILIES) - {rule_set.family})):
+            yield observe("emptied_chain", rule_set, "filter", "KUBE-FORWARD",
+                          detail="its rule that drops packets of the state INVALID is gone")
 
 
 def _forward(rule_set):

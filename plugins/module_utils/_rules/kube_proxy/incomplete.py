@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of kube-proxy in which one of the rules is missing that it writes together. PRIVATE to the collection.
 
-One deleted rule leaves all chains in their places and jumped to; what else is there of the same Service, or what all other Services
-have, tells of it. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from 1.24 on (KUBE-EXT), and
-pkg/proxy/ipvs/proxier.go writeIptablesRules.
+One deleted rule leaves all chains in their places and jumped to; what else is there of the same Service, or what all
+other Services have, tells of it. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from 1.24 on
+(KUBE-EXT), and pkg/proxy/ipvs/proxier.go writeIptablesRules.
 """
 
 from ..observation import observe
@@ -18,7 +18,8 @@ _MARKING = "KUBE-MARK-MASQ"
 _OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
 _WAYS = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
 # What nothing leads to where one of these chains has rules and no rule leads to it.
-_NO_WAY = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is", "EXT": "NodePort and external addresses of the Service are",
+_NO_WAY = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is",
+           "EXT": "NodePort and external addresses of the Service are",
            "FW": "load balancer addresses of the Service are"}
 
 
@@ -35,8 +36,10 @@ def ask_incomplete(rule_set, setting):
 def _of_services(rule_set, nat, filters):
     table = rule_set.tables["nat"]
     portal = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
-    direct = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-SERVICES"}.union([rule.target for rule in portal])
-    external = sorted(chain for chain in {jump[4] for jump in table.services.jumps} if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
+    direct = {jump[4] for jump in table.services.jumps
+              if jump[0] == "KUBE-SERVICES"}.union([rule.target for rule in portal])
+    external = sorted(chain for chain in {jump[4] for jump in table.services.jumps}
+                      if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
     for chain in external:
         why = _lack(nat[chain].rules)
         if why:
@@ -44,7 +47,8 @@ def _of_services(rule_set, nat, filters):
     yield from _unreached(rule_set, table, filters, direct)
     counts = table.rule_counts()
     chains = [chain for chain in direct if chain and chain[:9] in _OF_SERVICE and counts.get(chain)]
-    bare = [chain for chain in chains if chain not in table.services.masquerading and not any(rule.target == _MARKING for rule in nat[chain].rules)]
+    bare = [chain for chain in chains if chain not in table.services.masquerading
+            and not any(rule.target == _MARKING for rule in nat[chain].rules)]
     # None has the rule where nothing tells what is local (detectLocalMode); of many chains a few cannot lack it.
     if bare and 2 * len(bare) < len(chains):
         yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
@@ -52,36 +56,44 @@ def _of_services(rule_set, nat, filters):
 
 
 def _unreached(rule_set, table, filters, direct):
-    """anchor_missing of each Service whose ClusterIP no rule leads to while external traffic has a way, or that no rule leads to at all.
+    """anchor_missing of each Service whose ClusterIP no rule leads to while external traffic has a way, or that no rule
+    leads to at all.
 
     A Service that was deleted leaves no chain with rules, but for a while in a large cluster.
     """
     ways = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-"}
-    lost = sorted(chain for chain in ways if chain[:9] in _WAYS and chain in table.chains and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
+    lost = sorted(chain for chain in ways if chain[:9] in _WAYS and chain in table.chains
+                  and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
     if lost:
         refused, names = _refused(filters), _names(table)
         for chain in [chain for chain in lost if names.get(chain, "") not in refused]:
-            yield observe("anchor_missing", rule_set, "nat", chain, detail="external traffic of the Service is forwarded, traffic to its ClusterIP is not")
+            yield observe("anchor_missing", rule_set, "nat", chain,
+                          detail="external traffic of the Service is forwarded, traffic to its ClusterIP is not")
     if len(table.services.endpoints) > LARGE_CLUSTER:
         return
     counts, targets = table.rule_counts(), table.targets(endpoints=False)
-    for chain in sorted(chain for chain, count in counts.items() if count and chain not in targets and SERVICE_CHAIN.match(chain)):
+    for chain in sorted(chain for chain, count in counts.items()
+                        if count and chain not in targets and SERVICE_CHAIN.match(chain)):
         where = _NO_WAY.get(chain.split("-")[1])
         # Beside the chain of all endpoints that of the local ones is for external traffic alone.
         if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
-            yield observe("anchor_missing", rule_set, "nat", chain, detail="no rule leads to it: %s not reached" % where)
+            yield observe("anchor_missing", rule_set, "nat", chain,
+                          detail="no rule leads to it: %s not reached" % where)
 
 
 def _lack(rules):
-    """What a KUBE-EXT chain lacks: all traffic is masqueraded and led on, or with a Local policy only what the node itself sends."""
+    """What a KUBE-EXT chain lacks: all traffic is masqueraded and led on, or with a Local policy only what the node
+    itself sends."""
     marks = [rule for rule in rules if rule.target == _MARKING]
     last = [rule for rule in rules if (rule.target or "")[:9] in _OF_SERVICE and not rule.has_match]
     if any(rule.target[:9] == "KUBE-SVC-" for rule in last):
         return None if any(not rule.has_match for rule in marks) else "its rule to %s is gone" % _MARKING
     if not last:
         return "its rule to the Service is gone" if any(not rule.has_match for rule in marks) else None
-    own = [rule.target for rule in rules if any(option == "--src-type" for option, _values, _negated in match_options(rule, "addrtype"))]
-    missing = _MARKING if _MARKING not in own else "all endpoints" if not any(target[:9] == "KUBE-SVC-" for target in own if target) else None
+    own = [rule.target for rule in rules
+           if any(option == "--src-type" for option, _values, _negated in match_options(rule, "addrtype"))]
+    missing = _MARKING if _MARKING not in own else "all endpoints" if not any(target[:9] == "KUBE-SVC-"
+                                                                              for target in own if target) else None
     return "its rule to %s, for what the node itself sends, is gone" % missing if missing else None
 
 
@@ -107,9 +119,12 @@ def _of_sets(rule_set, nat, filters):
         if rules and not any(rule.target == target and not uses(rule, "set") for rule in rules):
             yield observe("emptied_chain", rule_set, table, chain, detail=why)
     rules = filters["KUBE-IPVS-FILTER"].rules if "KUBE-IPVS-FILTER" in filters else ()
-    if any(rule.target == "REJECT" for rule in rules) and not any(rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
-        yield observe("emptied_chain", rule_set, "filter", "KUBE-IPVS-FILTER", detail="ClusterIPs are refused: the rule that lets them pass is gone")
+    if any(rule.target == "REJECT"
+           for rule in rules) and not any(rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
+        yield observe("emptied_chain", rule_set, "filter", "KUBE-IPVS-FILTER",
+                      detail="ClusterIPs are refused: the rule that lets them pass is gone")
 
 
 def _of_cluster_ips(rule):
-    return any(value.endswith("CLUSTER-IP") for _option, values, _negated in match_options(rule, "set") for value in values)
+    return any(value.endswith("CLUSTER-IP") for _option, values, _negated in match_options(rule, "set")
+               for value in values)

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kubelet's set-up of its chains left behind, family by family. PRIVATE to the collection.
 
-kubelet makes its chains once, at its start. Only where that went well it makes its canary in three tables and watches the one in mangle;
-what of them is gone it makes anew within a minute. Where it went wrong it never tries again for that family (kubernetes
-pkg/kubelet/kubelet_network_linux.go, pkg/util/iptables/iptables.go). Since 1.28 the hint comes first, so it may be there all the same.
+kubelet makes its chains once, at its start. Only where that went well it makes its canary in three tables and watches
+the one in mangle; what of them is gone it makes anew within a minute. Where it went wrong it never tries again for that
+family (kubernetes pkg/kubelet/kubelet_network_linux.go, pkg/util/iptables/iptables.go). Since 1.28 the hint comes
+first, so it may be there all the same.
 """
 
 import collections
@@ -14,8 +15,9 @@ from ..tables import chains_of
 from .anchor_table import CANARY_TABLES, HINT, KUBELET_CANARY
 from .proxy import has_proxy
 
-# hint: True, False, or None where not all of mangle could be read. canary: the same of the canary in mangle. others: the other tables
-# that hold a canary. used: whether anybody needs the family; IPv6 chains are made wherever ip6tables works.
+# hint: True, False, or None where not all of mangle could be read. canary: the same of the canary in mangle. others:
+# the other tables that hold a canary. used: whether anybody needs the family; IPv6 chains are made wherever ip6tables
+# works.
 Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 
@@ -24,7 +26,8 @@ def kubelet_marks(rule_sets, family, unread):
     mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
     mangles = [chains_of(rule_set, "mangle") for rule_set in mine] + ([None] if unread else [])
     canary = _holds(mangles, KUBELET_CANARY)
-    others = sorted({name for rule_set in mine for name in CANARY_TABLES[1:] if KUBELET_CANARY in (chains_of(rule_set, name) or ())})
+    others = sorted({name for rule_set in mine for name in CANARY_TABLES[1:]
+                     if KUBELET_CANARY in (chains_of(rule_set, name) or ())})
     used = family == "ipv4" or canary is True or bool(others) or any(has_proxy(rule_set) for rule_set in mine)
     return Marks(_holds(mangles, HINT), canary, others, used)
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that in their canonical form carry a match, and here have none. PRIVATE to the collection.
 
-An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and writes back what it printed. That the comment is still
-there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native nft rule prints as one.
+An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and writes back what it printed. That the
+comment is still there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native
+nft rule prints as one.
 """
 
 import itertools
@@ -91,25 +92,31 @@ def _of_service(services, chain, rules, setting):
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
-    # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to 1.24 that refuses.
+    # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to
+    # 1.24 that refuses.
     if chain.startswith("KUBE-SEP-") and not first.has_match:
         return  # An endpoint that is never translated to, which is told as that.
-    folded = (chain in services.balancing or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
+    folded = (chain in services.balancing
+              or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
     behind = itertools.dropwhile(lambda rule: rule != first, rules)
     if folded or any((rule.target or "").startswith("KUBE-S") or rule.target == "DNAT" for rule in behind):
-        yield "unexpected_drop", first, count, "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule")
+        yield ("unexpected_drop", first, count,
+               "ends the chain of a Service before its last %s" % ("endpoint" if balances else "rule"))
 
 
 def _early_jump(rules):
-    """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever is left."""
+    """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever
+    is left."""
     last = None
     for rule in rules:
         last = rule if SERVICE_CHAIN.match(rule.target or "") else last
-    return next((rule for rule in rules if SERVICE_CHAIN.match(rule.target or "") and not rule.has_match and rule.text != last.text), None)
+    return next((rule for rule in rules
+                 if SERVICE_CHAIN.match(rule.target or "") and not rule.has_match and rule.text != last.text), None)
 
 
 def lost_rules(table, chain, rules, setting):
-    """(rule, why) of the rules of a chain that are told as lost matches because they are bare; one pass, however many there are."""
+    """(rule, why) of the rules of a chain that are told as lost matches because they are bare; one pass, however many
+    there are."""
     forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
     added = _added(table, chain, rules, setting)
     masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
@@ -122,7 +129,8 @@ def lost_rules(table, chain, rules, setting):
             # Up to 1.18 it carries the mark; since then a RETURN for unmarked packets stands before it.
             if not returned:
                 yield rule, "neither it nor a rule before it looks at the mark: all traffic is masqueraded"
-        elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last) for form in forms):
+        elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last)
+                                              for form in forms):
             yield rule, "rules with this target never go without a match in this chain"
 
 
@@ -147,14 +155,16 @@ def _targets(rows, table, chain):
 
 def _lacks_port(rule, targets):
     """True for a rule that has to name a port and does not; one with matches of another sort is somebody else's."""
-    return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets) and port_ranges(rule) is None
+    return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
+            and port_ranges(rule) is None
             and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
 
 
 def _refuses_all_ports(rule, targets):
     """True for what is left of a refusal of one port: without it a NodePort without endpoints closes the whole node."""
     return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
-            and bool(plain_value(rule, "-d") or to_local(rule)) and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
+            and bool(plain_value(rule, "-d") or to_local(rule))
+            and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
 
 
 def _is_bare_jump(rule, targets):
@@ -174,11 +184,13 @@ def _lacks_source(rule):
     """True for what is left of the rule against packets to loop-back addresses that come from elsewhere."""
     if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
         return False
-    return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match) for match in ("conntrack", "state"))
+    return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match)
+                                                                 for match in ("conntrack", "state"))
 
 
 def _lacks_set(rule):
-    """True for what is left of a rule of ipvs mode: who is not masqueraded, or the protocol, but not for which addresses."""
+    """True for what is left of a rule of ipvs mode: who is not masqueraded, or the protocol, but not for which
+    addresses."""
     if rule.target != "KUBE-MARK-MASQ" or not rule.has_match or rule.matches:
         return False
     return all(negated or option == "-p" for option, (_value, negated) in rule.options.items())

@@ -35,8 +35,8 @@ def changed_mark(mark, rule):
 
 
 def has_bits(bits, values):
-    """True if a packet of which only the `bits` that are set are known has a mark such as `0x4000/0x4000`, False if not, None if other
-    bits decide."""
+    """True if a packet of which only the `bits` that are set are known has a mark such as `0x4000/0x4000`, False if
+    not, None if other bits decide."""
     found = mark_value(values)
     if found is None:
         return None

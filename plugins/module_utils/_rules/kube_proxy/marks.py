@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the mark that kube-proxy's rules set is the one they look for. PRIVATE to the collection.
 
-The bit is configurable (masqueradeBit of kube-proxy, iptablesMasqueradeBit of kubelet up to 1.27), so any is right as long as it is the
-same everywhere. Both programs may set one of their own, then a packet carries both.
+The bit is configurable (masqueradeBit of kube-proxy, iptablesMasqueradeBit of kubelet up to 1.27), so any is right as
+long as it is the same everywhere. Both programs may set one of their own, then a packet carries both.
 """
 
 from ..observation import observe
@@ -15,20 +15,24 @@ from .proxy import has_proxy
 
 
 def ask_marks(rule_set, setting):
-    """mark_mismatch of one rule set: what KUBE-MARK-MASQ marks is not masqueraded in KUBE-POSTROUTING, or not accepted in KUBE-FORWARD."""
+    """mark_mismatch of one rule set: what KUBE-MARK-MASQ marks is not masqueraded in KUBE-POSTROUTING, or not accepted
+    in KUBE-FORWARD."""
     nat, mark = chains_of(rule_set, "nat"), service_mark(rule_set)
     if setting.mode not in (None, "iptables", "ipvs") or mark is None or not has_proxy(rule_set):
         return
     filters = chains_of(rule_set, "filter") or {}
-    for table, chains, chain, find, why in (("nat", nat, "KUBE-POSTROUTING", _unmasqueraded, "what it marks is not masqueraded"),
-                                            ("filter", filters, "KUBE-FORWARD", _unaccepted, "what it marks is not accepted")):
+    for table, chains, chain, find, why in (
+            ("nat", nat, "KUBE-POSTROUTING", _unmasqueraded, "what it marks is not masqueraded"),
+            ("filter", filters, "KUBE-FORWARD", _unaccepted, "what it marks is not accepted")):
         rule = find(chains[chain].rules, mark) if chain in chains else None
         if rule is not None:
-            yield observe("mark_mismatch", rule_set, table, chain, rule.text, 1, "KUBE-MARK-MASQ sets the mark 0x%x: %s" % (mark, why))
+            yield observe("mark_mismatch", rule_set, table, chain, rule.text, 1,
+                          "KUBE-MARK-MASQ sets the mark 0x%x: %s" % (mark, why))
 
 
 def service_mark(rule_set):
-    """The mark of what kube-proxy masquerades; None where it cannot be told, or where no rule sets it, which is told as that."""
+    """The mark of what kube-proxy masquerades; None where it cannot be told, or where no rule sets it, which is told as
+    that."""
     nat = chains_of(rule_set, "nat")
     return _marked(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
 
@@ -43,7 +47,8 @@ def _marked(rules):
 
 
 def _unmasqueraded(rules, mark):
-    """The rule of KUBE-POSTROUTING by which a packet with this mark leaves it as it is; None if there is none, or that is not certain."""
+    """The rule of KUBE-POSTROUTING by which a packet with this mark leaves it as it is; None if there is none, or that
+    is not certain."""
     missed = None
     for rule in rules:
         fits = _fits(rule, mark)

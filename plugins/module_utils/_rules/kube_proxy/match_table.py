@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that never go without a match in their chain, by chain and target. PRIVATE to the collection.
 
-Read from kubernetes pkg/proxy/{iptables,ipvs}, pkg/kubelet; calico felix/rules; cilium pkg/datapath/iptables; kube-router
-pkg/controllers/netpol; weave prog/weave-npc and net/; azure-container-networking npm/pkg/dataplane/policies; amazon-vpc-cni-k8s
-pkg/networkutils; containernetworking plugins; flannel pkg/trafficmngr. What is not listed may be bare, for instance the DROP of
-KUBE-SOURCE-RANGES-FIREWALL, the jump to KUBE-MARK-MASQ of KUBE-LOAD-BALANCER, nearly all of nat KUBE-FIREWALL (ipvs), the last DROP of
-Calico's endpoint and dispatch chains, cali-wl-to-host, AZURE-NPM-ACCEPT, CNI-HOSTPORT-SETMARK, DOCKER-USER's RETURN.
+Read from kubernetes pkg/proxy/{iptables,ipvs}, pkg/kubelet; calico felix/rules; cilium pkg/datapath/iptables;
+kube-router pkg/controllers/netpol; weave prog/weave-npc and net/; azure-container-networking
+npm/pkg/dataplane/policies; amazon-vpc-cni-k8s pkg/networkutils; containernetworking plugins; flannel pkg/trafficmngr.
+What is not listed may be bare, for instance the DROP of KUBE-SOURCE-RANGES-FIREWALL, the jump to KUBE-MARK-MASQ of
+KUBE-LOAD-BALANCER, nearly all of nat KUBE-FIREWALL (ipvs), the last DROP of Calico's endpoint and dispatch chains,
+cali-wl-to-host, AZURE-NPM-ACCEPT, CNI-HOSTPORT-SETMARK, DOCKER-USER's RETURN.
 """
 
 import collections
@@ -26,7 +27,8 @@ def _form(tables, chain, targets, inner=False):
 _HASH = "[A-Z2-7]{16}"
 
 FORMS = (
-    _form("filter", "KUBE-(FIREWALL|FORWARD|SERVICES|EXTERNAL-SERVICES|NODEPORTS|PROXY-FIREWALL|NODE-PORT|IPVS-FILTER|IPVS-OUT-FILTER)", VERDICTS),
+    _form("filter", "KUBE-(FIREWALL|FORWARD|SERVICES|EXTERNAL-SERVICES|NODEPORTS|PROXY-FIREWALL|NODE-PORT|IPVS-FILTER|"
+                    "IPVS-OUT-FILTER)", VERDICTS),
     _form("filter", "KUBE-SOURCE-RANGES-FIREWALL", ("RETURN",)),
     _form("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)", VERDICTS | TRANSLATIONS),
     _form("nat", "KUBE-(POSTROUTING|MARK-MASQ)", VERDICTS),
@@ -38,11 +40,13 @@ FORMS = (
     _form(None, "cali-(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)", VERDICTS | TRANSLATIONS),
     _form("filter", "cali-(failsafe-in|failsafe-out|cidr-block)", VERDICTS),
     _form("nat", "cali-nat-outgoing", TRANSLATIONS),
-    _form("filter", "cali-(tw|fw|th|fh|from-wl-dispatch|to-wl-dispatch|from-host-endpoint|to-host-endpoint)(-.*)?", VERDICTS, True),
+    _form("filter", "cali-(tw|fw|th|fh|from-wl-dispatch|to-wl-dispatch|from-host-endpoint|to-host-endpoint)(-.*)?",
+          VERDICTS, True),
     _form(None, "(OLD_)?CILIUM_[A-Za-z_]+", VERDICTS | TRANSLATIONS),
     _form("filter", "FLANNEL-FWD", VERDICTS),
     _form("nat", "FLANNEL-POSTRTG", VERDICTS | TRANSLATIONS),
-    _form("filter nat", "WEAVE|WEAVE-EXPOSE|WEAVE-NPC(-DEFAULT|-INGRESS|-EGRESS|-EGRESS-DEFAULT|-EGRESS-CUSTOM)?", VERDICTS | TRANSLATIONS),
+    _form("filter nat", "WEAVE|WEAVE-EXPOSE|WEAVE-NPC(-DEFAULT|-INGRESS|-EGRESS|-EGRESS-DEFAULT|-EGRESS-CUSTOM)?",
+          VERDICTS | TRANSLATIONS),
     _form("nat mangle", r"AWS-(SNAT|CONNMARK)-CHAIN-\d+", VERDICTS | TRANSLATIONS),
     _form("filter", "AZURE-NPM(-.*)?", REFUSALS),
     _form("nat", "CNI-(HOSTPORT-MASQ|DN-[0-9a-f]+|[0-9a-f]{24})", TRANSLATIONS | frozenset(("ACCEPT",))),
@@ -67,8 +71,9 @@ PORT_FORMS = _jumps(
 # Refusals of a virtual address, or on every address of the node, that always name a port.
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
-# Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still names the
-# address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ is canonical.
+# Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain
+# still names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to
+# KUBE-MARK-MASQ is canonical.
 JUMP_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),

@@ -9,7 +9,8 @@ from ..others.owners import owner_of
 from ..rules import match_options, uses
 from ..tables import readable, table_of
 
-# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of kube-proxy.
+# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of
+# kube-proxy.
 SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
 
 # One of its chains for each service or endpoint.
@@ -20,7 +21,8 @@ PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
 
 
 def is_portal(rules, setting):
-    """True if these rules of one of `PORTALS` are of iptables mode, which writes no verdict there; ipvs mode looks up sets and accepts."""
+    """True if these rules of one of `PORTALS` are of iptables mode, which writes no verdict there; ipvs mode looks up
+    sets and accepts."""
     return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
 
 
@@ -40,9 +42,12 @@ def proxy_chains(rule_set):
 
 def has_proxy(rule_set):
     """True if kube-proxy has chains there; its chains alone, emptied, are enough."""
-    return any(chain not in SHARED and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set) for chain in table.chains)
+    return any(chain not in SHARED and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set)
+               for chain in table.chains)
 
 
 def carries_services(rule_set):
-    """True if kube-proxy's iptables mode has at least one service of this family: its chains alone are there for both."""
-    return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat" for chain in table.chains)
+    """True if kube-proxy's iptables mode has at least one service of this family: its chains alone are there for
+    both."""
+    return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat"
+               for chain in table.chains)

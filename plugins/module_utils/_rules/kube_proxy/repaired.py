@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The node that was flushed and only half repaired. PRIVATE to the collection.
 
-kube-proxy looks at its canary in mangle only. After `iptables -t nat -F` the next changed Service refills KUBE-SERVICES and its own
-chains; those of all other Services stay empty and no jump comes back, while /healthz says 200 (kubernetes pkg/util/iptables
-Monitor; partial syncs since 1.26).
+kube-proxy looks at its canary in mangle only. After `iptables -t nat -F` the next changed Service refills KUBE-SERVICES
+and its own chains; those of all other Services stay empty and no jump comes back, while /healthz says 200 (kubernetes
+pkg/util/iptables Monitor; partial syncs since 1.26).
 """
 
 from ..observation import observe
@@ -16,16 +16,19 @@ _JUMPING = ("PREROUTING", "OUTPUT")
 
 
 def ask_repaired(rule_set, setting):
-    """half_repaired: the mangle canary is alive, and most service chains are empty, or some are and nothing leads to any."""
+    """half_repaired: the mangle canary is alive, and most service chains are empty, or some are and nothing leads to
+    any."""
     mangle, nat = chains_of(rule_set, "mangle"), chains_of(rule_set, "nat")
-    if setting.mode not in (None, "iptables") or not mangle or CANARY not in mangle or not nat or "KUBE-SERVICES" not in nat:
+    if setting.mode not in (None,
+                            "iptables") or not mangle or CANARY not in mangle or not nat or "KUBE-SERVICES" not in nat:
         return []
     counts = rule_set.tables["nat"].rule_counts()
     empty = sorted(chain for chain in nat if not counts.get(chain) and chain.startswith(("KUBE-SVC-", "KUBE-SVL-")))
     if not empty:
         return []
     services = [chain for chain in nat if chain.startswith(("KUBE-SVC-", "KUBE-SVL-"))]
-    jumps = [name for name in _JUMPING if name in nat and any(rule.target == "KUBE-SERVICES" for rule in nat[name].rules)]
+    jumps = [name for name in _JUMPING
+             if name in nat and any(rule.target == "KUBE-SERVICES" for rule in nat[name].rules)]
     if jumps and 2 * len(empty) < max(len(services), 3):
         return []
     detail = "%d of %d service chains are empty, %s; the canary in mangle is alive, so kube-proxy does not notice" % (

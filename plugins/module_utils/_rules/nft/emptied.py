@@ -1,11 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that kube-proxy's nftables mode always writes into its own chains, and that are gone. PRIVATE to the collection.
+"""Rules that kube-proxy's nftables mode always writes into its own chains, and that are gone. PRIVATE to the
+collection.
 
-Source: kubernetes pkg/proxy/nftables/proxier.go (setupNFTables) 1.30 to 1.36. Later versions write these chains at a full sync only.
-A chain that no rule leads to is told by the jump that is gone, or not in use: mark-for-masquerade stays behind empty for a while where 1.36
-replaces an older version. So that one is judged only where the rules of all chains are known.
+Source: kubernetes pkg/proxy/nftables/proxier.go (setupNFTables) 1.30 to 1.36. Later versions write these chains at a
+full sync only. A chain that no rule leads to is told by the jump that is gone, or not in use: mark-for-masquerade stays
+behind empty for a while where 1.36 replaces an older version. So that one is judged only where the rules of all chains
+are known.
 """
 
 import re
@@ -28,19 +30,22 @@ def emptied_chains(table):
         words, effect = _ALWAYS[name]
         chain = table.chains.get(name)
         # Of a chain with very many rules only the first are kept.
-        if chain is None or chain.rules is None or chain.rules > len(chain.texts) or any(words in text for text in chain.texts):
+        if (chain is None or chain.rules is None or chain.rules > len(chain.texts)
+                or any(words in text for text in chain.texts)):
             continue
         if _is_reached(table, name):
             yield name, "%s: %s" % (effect, "no rule has %s" % words if chain.rules else "the chain has no rule")
 
 
 def marked_masquerade(text):
-    """Whether a rule masquerades what carries the mark, as far as its text tells; 1.36 has one more, for endpoints that reach themselves."""
+    """Whether a rule masquerades what carries the mark, as far as its text tells; 1.36 has one more, for endpoints that
+    reach themselves."""
     return "masquerade" in text and "@hairpin-connections" not in text
 
 
 def masquerades_all(table):
-    """The rule of masquerading that takes every packet since the one before it that returns those without the mark is gone; None without one."""
+    """The rule of masquerading that takes every packet since the one before it that returns those without the mark is
+    gone; None without one."""
     texts = table.chains["masquerading"].texts if "masquerading" in table.chains else ()
     place = next((index for index, text in enumerate(texts) if _ALL.match(text)), None)
     return None if place is None or any(text.endswith(" return") for text in texts[:place]) else texts[place]
@@ -60,4 +65,5 @@ def _is_reached(table, name):
     if any(name in chain.targets for chain in table.chains.values()):
         return True
     asked = {holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements)}
-    return any(text.endswith("vmap @" + holder) for holder in asked for chain in table.chains.values() for text in chain.texts)
+    return any(text.endswith("vmap @" + holder) for holder in asked for chain in table.chains.values()
+               for text in chain.texts)

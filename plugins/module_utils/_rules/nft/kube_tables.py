@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is wrong with the tables of kube-proxy's nftables mode. PRIVATE to the collection.
 
-kube-proxy writes each family in one transaction, so none of this is ever half done by itself. It has no canary there: from 1.31 on
-it does not notice `nft flush ruleset` until a Service changes, and then repairs that family only (seen with 1.31 to 1.36).
-A chain it no longer needs it empties, and deletes with a later sync (kernels before 6.2 would refuse at once): emptied chains nobody
-refers to are normal, so whether a chain is an orphan only the rules tell.
+kube-proxy writes each family in one transaction, so none of this is ever half done by itself. It has no canary there:
+from 1.31 on it does not notice `nft flush ruleset` until a Service changes, and then repairs that family only (seen
+with 1.31 to 1.36). A chain it no longer needs it empties, and deletes with a later sync (kernels before 6.2 would
+refuse at once): emptied chains nobody refers to are normal, so whether a chain is an orphan only the rules tell.
 """
 
 import collections
@@ -24,7 +24,8 @@ NFT_FAMILY = {"ipv4": "ip", "ipv6": "ip6"}
 
 _Where = collections.namedtuple("_Where", "family backend")
 # A rule that ends the evaluation of every packet: no match, at most a counter or a comment.
-_BARE = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?(accept|drop|reject|return)(?: with [a-z0-9 -]+)?(?: comment \".*\")?$")
+_BARE = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?(accept|drop|reject|return)(?: with [a-z0-9 -]+)?(?: "
+                   r"comment \".*\")?$")
 
 
 def ask_nftables(found, setting):
@@ -37,12 +38,14 @@ def ask_nftables(found, setting):
     rows = list(_missing_tables(found, setting))
     for family in sorted(found.tables):
         if setting.mode in ("iptables", "ipvs"):
-            rows.append(_seen("other_mode", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), len(found.tables[family].chains),
+            rows.append(_seen("other_mode", family, "", "table %s %s" % (NFT_FAMILY[family], NAME),
+                              len(found.tables[family].chains),
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
         rows += _unjudged(found, family)
         # Behind the end of a table that breaks off may stand what the others would miss.
-        for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains, _addresses):
+        for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains,
+                                                                       _addresses):
             rows += question(found, family, setting)
     return rows
 
@@ -52,15 +55,17 @@ def _seen(kind, family, chain, text="", count=1, detail=""):
 
 
 def _missing_tables(found, setting):
-    """anchor_missing: a whole table. kube-proxy makes one for each family that the node has, whatever the families of the cluster
-    (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after `nft flush ruleset` 1.31 and newer bring back one of them."""
+    """anchor_missing: a whole table. kube-proxy makes one for each family that the node has, whatever the families of
+    the cluster (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after `nft flush ruleset` 1.31 and newer
+    bring back one of them."""
     if setting.mode != "nftables":
         return
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
         if family not in found.tables and (family == "ipv4" or _has_ipv6(found)):
             there = ", that of %s is" % other if other in found.tables else ""
             yield _seen("anchor_missing", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), 1,
-                        "kube-proxy runs in nftables mode and this table is not there%s: no Service of this family works" % there)
+                        "kube-proxy runs in nftables mode and this table is not there%s: no Service of this family "
+                        "works" % there)
 
 
 def _has_ipv6(found):
@@ -72,14 +77,16 @@ def _has_ipv6(found):
 def _anchors(found, family, setting):
     table, layout = found.tables[family], layout_of(found.tables[family], setting.kubernetes)
     if "dormant" in table.flags:
-        yield _seen("anchor_missing", family, "", "flags dormant", 1, "the table is dormant: none of its base chains sees a packet")
+        yield _seen("anchor_missing", family, "", "flags dormant", 1,
+                    "the table is dormant: none of its base chains sees a packet")
     for name, (kind, hook) in sorted(layout.base.items()):
         chain = table.chains.get(name)
         if chain is None:
             yield _seen("anchor_missing", family, name, "", 1, "this base chain is not there")
         elif (chain.type, chain.hook) != (kind, hook):
             is_now = "type %s hook %s" % (chain.type, chain.hook) if chain.is_base else "no base chain"
-            yield _seen("anchor_missing", family, name, is_now, 1, "this chain must be of type %s at hook %s" % (kind, hook))
+            yield _seen("anchor_missing", family, name, is_now, 1,
+                        "this chain must be of type %s at hook %s" % (kind, hook))
     for name in layout.chains:
         if name not in table.chains:
             yield _seen("anchor_missing", family, name, "", 1, "this chain is not there")
@@ -102,7 +109,8 @@ def _lost_jumps(table, layout):
         for name in ("service-ips", "service-nodeports"):
             if not any("vmap @%s" % name in text for text in services.texts):
                 yield "services", "@" + name
-    if masquerading is not None and masquerading.rules is not None and not any(marked_masquerade(text) for text in masquerading.texts):
+    if masquerading is not None and masquerading.rules is not None and not any(marked_masquerade(text)
+                                                                               for text in masquerading.texts):
         yield "masquerading", "masquerade"
 
 
@@ -119,7 +127,8 @@ def _shadowed(found, family, setting):
         hidden = [words for words in wanted[name] if bare is not None and any(words in text for text in texts[bare:])
                   and not any(words in text for text in texts[:bare])]
         if hidden:
-            yield _seen("anchor_shadowed", family, name, texts[bare], 1, "this rule ends the chain before %s" % ", ".join(sorted(hidden)))
+            yield _seen("anchor_shadowed", family, name, texts[bare], 1,
+                        "this rule ends the chain before %s" % ", ".join(sorted(hidden)))
 
 
 def _refusals(found, family, _setting):
@@ -128,7 +137,8 @@ def _refusals(found, family, _setting):
     for name in sorted(table.chains):
         chain = table.chains[name]
         if chain.policy == "drop":
-            yield _seen("unexpected_drop", family, name, "policy drop", 1, "kube-proxy's base chains accept what they do not refuse")
+            yield _seen("unexpected_drop", family, name, "policy drop", 1,
+                        "kube-proxy's base chains accept what they do not refuse")
         for text in chain.texts if name != "reject-chain" else ():
             if _BARE.match(text) and _BARE.match(text).group(1) in ("drop", "reject"):
                 yield _seen("unexpected_drop", family, name, text, 1, "this rule refuses everything")
@@ -138,11 +148,13 @@ def _refusals(found, family, _setting):
             # A Service of policy Local without an endpoint here is in both maps, with the verdict drop.
             for element in table.sets[refused].elements:
                 if element.key in keys and element.verdict == "goto":
-                    yield _seen("unexpected_drop", family, "", " . ".join(element.key), 1, "in %s and in %s at once" % (served, refused))
+                    yield _seen("unexpected_drop", family, "", " . ".join(element.key), 1,
+                                "in %s and in %s at once" % (served, refused))
 
 
 def _foreign(found, family, _setting):
-    """A rule with a match that ends packets in kube-proxy's own chains; one for all packets is a matter of _shadowed and _refusals."""
+    """A rule with a match that ends packets in kube-proxy's own chains; one for all packets is a matter of _shadowed
+    and _refusals."""
     for kind, chain, text, detail in foreign_rules(found.tables[family]):
         if not _BARE.match(text):
             yield _seen(kind, family, chain, text, 1, detail)
@@ -154,11 +166,14 @@ def _emptied(found, family, _setting):
     masquerade = masquerades_all(found.tables[family])
     if masquerade:
         yield _seen("lost_match", family, "masquerading", masquerade, 1,
-                    "masquerades every packet the node forwards or sends: no rule before it returns packets without the mark")
+                    "masquerades every packet the node forwards or sends: no rule before it returns packets without "
+                    "the mark")
     addresses = unlisted_addresses(found.tables[family])
     if addresses:
-        yield _seen("anchor_missing", family, "", "set cluster-ips", 1, "the set cluster-ips is empty, and service-ips has %s: %s" % (
-            "a ClusterIP" if len(addresses) == 1 else "%d ClusterIPs" % len(addresses), "ports of ClusterIPs that no Service has are not refused"))
+        yield _seen("anchor_missing", family, "", "set cluster-ips", 1,
+                    "the set cluster-ips is empty, and service-ips has %s: %s" % (
+                        "a ClusterIP" if len(addresses) == 1 else "%d ClusterIPs" % len(addresses),
+                        "ports of ClusterIPs that no Service has are not refused"))
 
 
 def _dangling(found, family, _setting):
@@ -175,18 +190,22 @@ def _service_chains(found, family, _setting):
 
 
 def _unjudged(found, family):
-    """unjudged_table: of a table that is not known as a whole nothing is said of what is inside the chains of Services."""
+    """unjudged_table: of a table that is not known as a whole nothing is said of what is inside the chains of
+    Services."""
     reason = found.deep.get(family) if family not in found.cut else None
     if reason is not None:
-        yield _seen("unjudged_table", family, "", "", 1, "the rules inside the chains of Services are not judged: %s" % reason)
+        yield _seen("unjudged_table", family, "", "", 1,
+                    "the rules inside the chains of Services are not judged: %s" % reason)
 
 
 def _addresses(found, family, _setting):
     table = found.tables[family]
     lost = lost_addresses(table)
     if lost and (found.deep.get(family) is not None or table.sets["service-ips"].elements):
-        yield _seen("half_repaired", family, "", lost[0], len(lost), "cluster-ips has %s that neither service-ips nor no-endpoint-services has: %s" % (
-            "a ClusterIP" if len(lost) == 1 else "%d ClusterIPs" % len(lost), ", ".join(lost[:ADDRESSES_SHOWN]) + (", ..." if lost[ADDRESSES_SHOWN:] else "")))
+        yield _seen("half_repaired", family, "", lost[0], len(lost),
+                    "cluster-ips has %s that neither service-ips nor no-endpoint-services has: %s" % (
+                        "a ClusterIP" if len(lost) == 1 else "%d ClusterIPs" % len(lost),
+                        ", ".join(lost[:ADDRESSES_SHOWN]) + (", ..." if lost[ADDRESSES_SHOWN:] else "")))
 
 
 _OF_ANY = (_shadowed, _refusals, _foreign)

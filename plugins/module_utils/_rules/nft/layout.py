@@ -3,15 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a table `kube-proxy` of nftables mode consists of, whatever Services there are. PRIVATE to the collection.
 
-Names and hooks: kubernetes pkg/proxy/nftables/proxier.go from 1.29 to 1.36. The base chains for filtering moved behind DNAT with
-kubernetes pull request 132456 (1.34), which patch releases of older ones took over: a table is compared with the layout it is
-nearest to, and the version decides only where the table itself does not tell. mark-for-masquerade (gone in 1.36) and
-hairpin-connections (new in 1.36) are no anchors: as long as a rule needs them the kernel keeps them.
+Names and hooks: kubernetes pkg/proxy/nftables/proxier.go from 1.29 to 1.36. The base chains for filtering moved behind
+DNAT with kubernetes pull request 132456 (1.34), which patch releases of older ones took over: a table is compared with
+the layout it is nearest to, and the version decides only where the table itself does not tell. mark-for-masquerade
+(gone in 1.36) and hairpin-connections (new in 1.36) are no anchors: as long as a rule needs them the kernel keeps them.
 """
 
 import collections
 
-# base {name: (type, hook)}. chains: regular ones. sets: sets and maps. jumps {chain: {chain a rule of it must lead to}}.
+# base {name: (type, hook)}. chains: regular ones. sets: sets and maps. jumps {chain: {chain a rule of it must lead
+# to}}.
 Layout = collections.namedtuple("Layout", "base chains sets jumps")
 
 _BASE = {
@@ -61,5 +62,6 @@ def layout_of(table, kubernetes):
 
 def _own_share(layout, table):
     """How much of what this layout has beyond the shared part is there."""
-    own = (set(layout.base) | set(layout.chains) | set(layout.sets)) - set(SHARED.base) - set(SHARED.chains) - set(SHARED.sets)
+    own = (set(layout.base) | set(layout.chains)
+           | set(layout.sets)) - set(SHARED.base) - set(SHARED.chains) - set(SHARED.sets)
     return sum(name in table.chains or name in table.sets for name in own) / float(len(own))

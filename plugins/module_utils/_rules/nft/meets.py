@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a condition of an nft rule holds for a packet of a Service: True, False, or None where that cannot be judged. PRIVATE to the collection.
+"""Whether a condition of an nft rule holds for a packet of a Service: True, False, or None where that cannot be judged.
+PRIVATE to the collection.
 
-A packet is the first of a connection. What holds for some packets only (a rate, TCP flags), for other protocols or for an interface of
-somebody else's bridge, never refuses a Service as such.
+A packet is the first of a connection. What holds for some packets only (a rate, TCP flags), for other protocols or for
+an interface of somebody else's bridge, never refuses a Service as such.
 """
 
 import collections
@@ -14,16 +15,18 @@ import ipaddress
 Packet = collections.namedtuple("Packet", "family address port protocol translated")
 
 VALUES_LIMIT = 1000
-_PODS = ("cni", "cbr", "cali", "lxc", "cilium", "flannel", "veth", "eni", "weave", "kube-bridge", "azv", "vxlan", "tunl",
-         "geneve", "ovn", "antrea", "nodelocaldns")
-_OTHERS = ("lo", "docker", "br-", "virbr", "lxdbr", "incusbr", "podman", "vmbr", "tun", "tap", "wg", "tailscale", "nerdctl")
+_PODS = ("cni", "cbr", "cali", "lxc", "cilium", "flannel", "veth", "eni", "weave", "kube-bridge", "azv", "vxlan",
+         "tunl", "geneve", "ovn", "antrea", "nodelocaldns")
+_OTHERS = ("lo", "docker", "br-", "virbr", "lxdbr", "incusbr", "podman", "vmbr", "tun", "tap", "wg", "tailscale",
+           "nerdctl")
 _INTERFACES = ("iifname", "oifname", "iif", "oif")
 _PROTOCOLS = {"6": "tcp", "17": "udp", "132": "sctp"}
 _OF_OTHERS = ("icmp", "icmpv6", "igmp", "ether", "arp", "vlan", "rt", "ah", "esp", "pkttype", "exthdr")
 
 
 class Judge:
-    """`sets`: those of the table. `sources`: addresses of pods, as many as are to be looked at. `own`: those of the node, by family."""
+    """`sets`: those of the table. `sources`: addresses of pods, as many as are to be looked at. `own`: those of the
+    node, by family."""
 
     def __init__(self, sets, sources, own):
         self._sets, self._sources, self._own = sets, sources, own
@@ -44,7 +47,8 @@ class Judge:
     def _names_it(self, rule, packet):
         """Only interfaces are open, and the rule names the port or the address of this very packet."""
         opened = [condition.keys for condition in rule.conditions if self.one(condition, packet, True) is None]
-        named = [key for condition in rule.conditions if not condition.negated for key in condition.keys if key.endswith((" daddr", " dport"))]
+        named = [key for condition in rule.conditions if not condition.negated for key in condition.keys
+                 if key.endswith((" daddr", " dport"))]
         return bool(named) and all(keys and set(keys) <= set(_INTERFACES) for keys in opened)
 
     def one(self, condition, packet, refuses):

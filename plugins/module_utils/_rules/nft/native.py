@@ -1,12 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables of others that meet the traffic of Services before or beside kube-proxy's chains. PRIVATE to the collection.
+"""Native nft tables of others that meet the traffic of Services before or beside kube-proxy's chains. PRIVATE to the
+collection.
 
-A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one base chain, a drop
-ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts: prerouting and output at dstnat (-100)
-and before are in front of kube-proxy's chains, or beside them. Conntrack works at -200, so a notrack counts before that only. Behind the
-translation a packet goes to an endpoint and meets forward; NodePorts that an input chain refuses are those of no other node's pods.
+A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one
+base chain, a drop ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts:
+prerouting and output at dstnat (-100) and before are in front of kube-proxy's chains, or beside them. Conntrack works
+at -200, so a notrack counts before that only. Behind the translation a packet goes to an endpoint and meets forward;
+NodePorts that an input chain refuses are those of no other node's pods.
 """
 
 import ipaddress
@@ -21,10 +23,12 @@ MASQUERADE_MARK = 0x4000
 WORK_LIMIT = 50000
 SOURCES_LIMIT = 100
 _DEPTH = 16
-_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "anchor_shadowed", "redirect": "anchor_shadowed",
-          "notrack": "untracked", "mark": "mark_cleared"}
-_EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy", "redirect": "redirects before kube-proxy",
-            "notrack": "keeps from conntrack, and so from kube-proxy's DNAT,", "mark": "clears kube-proxy's mark for masquerading on"}
+_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "anchor_shadowed",
+          "redirect": "anchor_shadowed", "notrack": "untracked", "mark": "mark_cleared"}
+_EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy",
+            "redirect": "redirects before kube-proxy",
+            "notrack": "keeps from conntrack, and so from kube-proxy's DNAT,",
+            "mark": "clears kube-proxy's mark for masquerading on"}
 # The packet goes on to the next rule.
 _PASSING = ("continue", "mark", "notrack")
 
@@ -34,7 +38,8 @@ class TooMuch(Exception):
 
 
 def judge_table(table, services, own=()):
-    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table; `services` [Service].
+    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table;
+    `services` [Service].
 
     `own`: the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
     """
@@ -62,14 +67,17 @@ class _Walk:
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
         self._own_known, own = own is not None, own or ()
         services = [service for service in services if _family(service) in families and service.has_endpoints]
-        self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False) for service in services]
+        self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False)
+                       for service in services]
         ends = sorted({(_family(service),) + end for service in services for end in service.endpoints or ()})
-        self.behind = [Packet(family, _address(address), port, protocol, True) for family, address, port, protocol in ends
-                       if address not in own]
-        sources = {family: [packet.address for packet in self.behind if packet.family == family] for family in ("ip", "ip6")}
-        self._judge = Judge(table.sets, {family: found[::len(found) // SOURCES_LIMIT + 1] for family, found in sources.items()},
-                            {"ip": [address for address in map(_address, own) if address is not None and address.version == 4],
-                             "ip6": [address for address in map(_address, own) if address is not None and address.version == 6]})
+        self.behind = [Packet(family, _address(address), port, protocol, True)
+                       for family, address, port, protocol in ends if address not in own]
+        sources = {family: [packet.address for packet in self.behind if packet.family == family]
+                   for family in ("ip", "ip6")}
+        self._judge = Judge(
+            table.sets, {family: found[::len(found) // SOURCES_LIMIT + 1] for family, found in sources.items()},
+            {"ip": [address for address in map(_address, own) if address is not None and address.version == 4],
+             "ip6": [address for address in map(_address, own) if address is not None and address.version == 6]})
 
     def base_chain(self, chain):
         early = chain.hook in ("prerouting", "output") and chain.priority <= DSTNAT
@@ -84,10 +92,13 @@ class _Walk:
             self._harmed("drop", chain, "policy drop", left, doubtful)
 
     def _input(self, chain):
-        """Closing the node's own ports is what input chains are for; only one that lets nothing pass is no firewall's."""
+        """Closing the node's own ports is what input chains are for; only one that lets nothing pass is no
+        firewall's."""
         rules = self._rules(chain)
-        if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions and rules[0].statement.action in ("drop", "reject")):
-            self._row("unexpected_drop", chain, rules[0].text if rules else "policy drop", "refuses everything that is for the node itself")
+        if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions
+                                                      and rules[0].statement.action in ("drop", "reject")):
+            self._row("unexpected_drop", chain, rules[0].text if rules else "policy drop",
+                      "refuses everything that is for the node itself")
 
     def _rules(self, chain):
         if chain.name not in self._parsed:
@@ -114,9 +125,11 @@ class _Walk:
                 continue
             if action in ("jump", "goto"):
                 target = self.table.chains.get(rule.statement.argument)
-                out = self._through(target, yes, maybe, depth + 1) if target is not None and depth < _DEPTH else (yes, maybe)
+                out = self._through(target, yes, maybe,
+                                    depth + 1) if target is not None and depth < _DEPTH else (yes, maybe)
                 if action == "goto":
-                    returned, returned_doubtful, packets, doubtful = returned + out[0], returned_doubtful + out[1], no, perhaps
+                    returned, returned_doubtful, packets, doubtful = (returned + out[0], returned_doubtful + out[1], no,
+                                                                      perhaps)
                 elif len(out[0]) < len(yes) or len(out[1]) < len(maybe):
                     kept = set(maybe)
                     packets, doubtful = no + out[0], [packet for packet in perhaps if packet not in kept] + out[1]
@@ -133,11 +146,13 @@ class _Walk:
         if not rule.conditions:
             return packets, doubtful, [], []
         keys = [key for condition in rule.conditions for key in condition.keys]
-        by_address, by_port = any(key.endswith("daddr") for key in keys), any(key.endswith(("dport", "l4proto", "protocol", "nexthdr")) for key in keys)
+        by_address, by_port = (any(key.endswith("daddr") for key in keys),
+                               any(key.endswith(("dport", "l4proto", "protocol", "nexthdr")) for key in keys))
         yes, maybe, no, perhaps, known = [], [], [], [], {}
         for group, sure in ((packets, True), (doubtful, False)):
             for packet in group:
-                alike = (packet.family, packet.address if by_address else packet.address is None, by_port and packet[2:4])
+                alike = (packet.family, packet.address if by_address else packet.address is None,
+                         by_port and packet[2:4])
                 if alike not in known:
                     self._work += 1
                     if self._work > WORK_LIMIT:
@@ -157,9 +172,10 @@ class _Walk:
         keys, elements = rule.statement.argument
         if isinstance(elements, str):
             held = self.table.sets.get(elements[1:])
-            elements = [(element.key, element.verdict, element.target) for element in held.elements] if held is not None else []
-        return [rule._replace(conditions=rule.conditions + [Condition(keys, False, [words])], statement=Statement(verdict, target or ""))
-                for words, verdict, target in elements]
+            elements = [(element.key, element.verdict, element.target)
+                        for element in held.elements] if held is not None else []
+        return [rule._replace(conditions=rule.conditions + [Condition(keys, False, [words])],
+                              statement=Statement(verdict, target or "")) for words, verdict, target in elements]
 
     def _harms(self, statement):
         """Whether what a rule does harms at this hook and priority."""
@@ -171,7 +187,8 @@ class _Walk:
         if statement.action == "notrack":
             return hook in ("prerouting", "output") and priority < CONNTRACK
         if statement.action == "mark":
-            between = priority > DSTNAT if hook in ("prerouting", "output") else hook == "forward" or (hook == "postrouting" and priority < SRCNAT)
+            between = (priority > DSTNAT if hook in ("prerouting", "output") else hook == "forward"
+                       or (hook == "postrouting" and priority < SRCNAT))
             return between and _clears(statement.argument)
         return True
 
@@ -180,11 +197,13 @@ class _Walk:
             yes, maybe = [], yes
         if yes:
             others = " and to %d others" % (len(set(yes)) - 1) if len(set(yes)) > 1 else ""
-            self._row(_KINDS[action], chain, text, "%s traffic to %s%s (hook %s, priority %d)" % (
-                "this policy drops" if text == "policy drop" else "this rule " + _EFFECTS[action], _text(yes[0]), others,
-                self._base.hook, self._base.priority))
+            self._row(_KINDS[action], chain, text,
+                      "%s traffic to %s%s (hook %s, priority %d)" % (
+                          "this policy drops" if text == "policy drop" else "this rule " + _EFFECTS[action],
+                          _text(yes[0]), others, self._base.hook, self._base.priority))
         elif maybe:
-            self.doubts.append("whether \"%s\" of chain %s meets traffic of Services cannot be judged" % (text[:120], chain.name))
+            self.doubts.append("whether \"%s\" of chain %s meets traffic of Services cannot be judged"
+                               % (text[:120], chain.name))
 
     def _may_be_own(self, packets, text):
         """One address of a family may be the node's own where those are not known, unless the rule names it."""

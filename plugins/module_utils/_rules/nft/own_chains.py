@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that somebody put into the chains of kube-proxy's own nftables tables. PRIVATE to the collection.
 
-kube-proxy's chains end a packet in few places (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): reject-chain, cluster-ips-check,
-the chains firewall-HASH of sourceRanges, and a return in masquerading.
+kube-proxy's chains end a packet in few places (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): reject-chain,
+cluster-ips-check, the chains firewall-HASH of sourceRanges, and a return in masquerading.
 """
 
 import re
@@ -17,7 +17,8 @@ _KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "notrack": "un
 # What kube-proxy itself ends a packet with: chain, rule.
 _OWN = {
     "reject-chain": re.compile(r"reject( with|$)"),
-    "cluster-ips-check": re.compile(r'@cluster-ips (counter .* )?reject|drop comment "Drop traffic to unallocated ClusterIPs"'),
+    "cluster-ips-check": re.compile(r'@cluster-ips (counter .* )?reject|drop comment "Drop traffic to unallocated '
+                                    r'ClusterIPs"'),
     "masquerading": re.compile(r"^(?:meta )?(?:mark|bitwise|cmp).* return$"),
 }
 
@@ -25,12 +26,15 @@ _OWN = {
 def foreign_rules(table):
     """Yields (kind, chain, text, detail) of rules that are not kube-proxy's."""
     for name in sorted(table.chains):
-        if "/" in name and (name.startswith("firewall-") or (name.startswith("endpoint-") and not table.chains[name].endpoints)):
-            continue  # sourceRanges refuse, and an endpoint's chain without a translation is unsound, whatever it holds.
+        if "/" in name and (name.startswith("firewall-")
+                            or (name.startswith("endpoint-") and not table.chains[name].endpoints)):
+            # sourceRanges refuse, and an endpoint's chain without a translation is unsound, whatever it holds.
+            continue
         for text in table.chains[name].texts:
             plain = without_quoted(text).replace("ct status dnat", "")
             ending = _ENDING.search(plain)
-            if ending and not ("/" in name and ending.group(1) == "dnat") and not (name in _OWN and _OWN[name].search(text)):
+            if ending and not ("/" in name
+                               and ending.group(1) == "dnat") and not (name in _OWN and _OWN[name].search(text)):
                 kind = _KINDS.get(ending.group(1), "anchor_shadowed")
                 yield kind, name, text, "this rule is not kube-proxy's: %s in a chain of its table" % ending.group(1)
             elif _CLEARING.search(plain):

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is wrong with the chains of Services in nftables mode. PRIVATE to the collection.
 
-Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint with __ADDRESS/PORT
-behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36 on only Services with session affinity
-have chains of endpoints.
+Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint
+with __ADDRESS/PORT behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36
+on only Services with session affinity have chains of endpoints.
 """
 
 import re
@@ -16,34 +16,43 @@ _NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+
 _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 # The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
-_MAPS = (("service-nodeports", ("external-",), "every NodePort"), ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
-# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names are compared.
+_MAPS = (("service-nodeports", ("external-",), "every NodePort"),
+         ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names
+# are compared.
 _COMMENT_LIMIT = 120
 # kube-proxy makes this chain only for a Service that has such an address.
-_NOT_EXTERNAL = "no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and external IPs of %s are dead"
+_NOT_EXTERNAL = ("no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and "
+                 "external IPs of %s are dead")
 
 
 def judge_service_chains(table):
     """Yields (kind, chain, text, detail, count); `table` is a nft_listing.Table of which all rules are known."""
     referred = {target for chain in table.chains.values() for target in chain.targets}
     referred |= {element.target for holder in table.sets.values() for element in holder.elements}
-    emptied = {_service(name) for name, chain in table.chains.items() if not chain.rules and name.startswith(("service-", "local-"))}
-    orphans = [name for name in sorted(table.chains) if "/" in name and name not in referred and table.chains[name].rules]
+    emptied = {_service(name) for name, chain in table.chains.items()
+               if not chain.rules and name.startswith(("service-", "local-"))}
+    orphans = [name for name in sorted(table.chains)
+               if "/" in name and name not in referred and table.chains[name].rules]
     for name, kinds, dead in _MAPS:
         lost = [orphan for orphan in orphans if orphan.startswith(kinds)]
         if lost and name in table.sets and table.sets[name].complete and not table.sets[name].elements:
-            yield ("anchor_missing", "", "map %s" % name, "the map %s is empty: %s is dead; %s" % (
-                name, dead, "1 chain of a Service is" if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
+            yield ("anchor_missing", "", "map %s" % name,
+                   "the map %s is empty: %s is dead; %s" % (
+                       name, dead, "1 chain of a Service is"
+                       if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
             orphans = [orphan for orphan in orphans if orphan not in lost]
     unguarded = [orphan for orphan in orphans if orphan.startswith("firewall-")]
     if unguarded:
         more = " and %d more" % (len(unguarded) - 1) if unguarded[1:] else ""
-        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads there" % (_named(unguarded[0]), more)
+        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads there" % (
+            _named(unguarded[0]), more)
         yield "emptied_chain", unguarded[0], "map firewall-ips", detail, len(unguarded)
         orphans = [orphan for orphan in orphans if not orphan.startswith("firewall-")]
     dead = _without_cluster_ip(table)
     for name in dead:
-        yield "anchor_missing", name, "", "no element of service-ips leads to this chain: the ClusterIP of %s is dead" % _named(name), 1
+        yield ("anchor_missing", name, "",
+               "no element of service-ips leads to this chain: the ClusterIP of %s is dead" % _named(name), 1)
     for name in orphans:
         if name.startswith("external-"):
             yield "anchor_missing", name, "", _NOT_EXTERNAL % _named(name), 1
@@ -67,26 +76,33 @@ def _judge(table, name, chain):
             yield "unsound_endpoint", "an endpoint's chain that translates to %d addresses%s%s" % (
                 len(endpoints), ": " + ", ".join(sorted(endpoints)) if endpoints else "", _address_of(name))
         elif not loopback and not _is_its_own(name, chain.endpoints[0]):
-            yield "unsound_endpoint", "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name))
+            yield ("unsound_endpoint",
+                   "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name)))
         return
     if name.startswith("firewall-"):
-        # Of a chain with a Service's name only rules that end a packet have a text, which may be cut before its verdict.
-        # Where firewall-check lost its rule, that is what opens every Service.
+        # Of a chain with a Service's name only rules that end a packet have a text, which may be cut before its
+        # verdict. Where firewall-check lost its rule, that is what opens every Service.
         asking = table.chains.get("firewall-check")
         if not chain.texts and asking is not None and asking.rules:
-            yield "emptied_chain", "loadBalancerSourceRanges of %s are not enforced: no rule of this chain drops" % _named(name)
+            yield ("emptied_chain",
+                   "loadBalancerSourceRanges of %s are not enforced: no rule of this chain drops" % _named(name))
         return
     if not chain.rules:
         yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
-    elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-") for target in chain.targets):
+    elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-")
+                                                                                     for target in chain.targets):
         yield "empty_service_chain", "a Service leads to this chain, and no rule of it leads to an endpoint"
-    elif name.startswith("external-") and not any(target.startswith(("service-", "local-")) for target in chain.targets):
-        yield "empty_service_chain", "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name)
+    elif name.startswith("external-") and not any(target.startswith(("service-", "local-"))
+                                                  for target in chain.targets):
+        yield ("empty_service_chain",
+               "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name))
     elif name.startswith("external-") and chain.rules == 1 and (chain.otherwise or "").startswith("service-"):
-        yield "emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other nodes bypass this node" % _named(name)
+        yield ("emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other "
+                                "nodes bypass this node" % _named(name))
     forgotten, noting = _forgotten(table, name, chain)
     if forgotten:
-        yield "emptied_chain", "sessionAffinity of %s: clients are not led back to %d of its %d endpoints" % (_named(name), forgotten, noting)
+        yield "emptied_chain", "sessionAffinity of %s: clients are not led back to %d of its %d endpoints" % (
+            _named(name), forgotten, noting)
     for target in sorted(set(chain.targets)):
         if target in table.chains and _belongs_to_another(name, target):
             yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
@@ -97,8 +113,9 @@ def _judge(table, name, chain):
 def _forgotten(table, name, chain):
     """(how many endpoints clients are not led back to, how many there are with a set of clients) of a Service's chain.
 
-    The chain of an endpoint writes the client into a set, and the chain of the Service looks into it before it balances; kube-proxy writes
-    both together. Names of sets and chains may be cut at different places, so that neither tells the other.
+    The chain of an endpoint writes the client into a set, and the chain of the Service looks into it before it
+    balances; kube-proxy writes both together. Names of sets and chains may be cut at different places, so that neither
+    tells the other.
     """
     asked = set(chain.affinity)
     endpoints = [target for target in set(chain.targets) if target.startswith("endpoint-")]
@@ -119,8 +136,10 @@ def _is_sound(table, endpoint):
 
 def _share_text(modulus, elements):
     if elements < modulus:
-        return "the map has %d of %d elements: %d %% of the connections find no endpoint" % (elements, modulus, round(100.0 * (modulus - elements) / modulus))
-    return "the map has %d elements and is used for %d: %d endpoints get no connection" % (elements, modulus, elements - modulus)
+        return "the map has %d of %d elements: %d %% of the connections find no endpoint" % (
+            elements, modulus, round(100.0 * (modulus - elements) / modulus))
+    return "the map has %d elements and is used for %d: %d endpoints get no connection" % (elements, modulus,
+                                                                                           elements - modulus)
 
 
 def _service(name):
@@ -134,19 +153,24 @@ def _service(name):
 
 
 def _without_cluster_ip(table):
-    """[chain] of Services with endpoints whose ClusterIP neither leads to them nor is refused, as one is whose policy finds no endpoint here.
+    """[chain] of Services with endpoints whose ClusterIP neither leads to them nor is refused, as one is whose policy
+    finds no endpoint here.
 
-    Only the name in the comment of a refusal tells whose it is, and only the set of ClusterIPs, new in 1.30, which of its addresses is refused.
-    An empty map is told as a whole.
+    Only the name in the comment of a refusal tells whose it is, and only the set of ClusterIPs, new in 1.30, which of
+    its addresses is refused. An empty map is told as a whole.
     """
     served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
     if served is None or refused is None or not (served.elements and served.complete and refused.complete):
         return []
-    direct = {element.target for element in served.elements if (element.target or "").startswith(("service-", "local-"))}
-    others = [name for name in sorted(table.chains) if name.startswith(("service-", "local-")) and table.chains[name].rules and name not in direct]
+    direct = {element.target for element in served.elements
+              if (element.target or "").startswith(("service-", "local-"))}
+    others = [name for name in sorted(table.chains)
+              if name.startswith(("service-", "local-")) and table.chains[name].rules and name not in direct]
     kept = set(map(_service, direct)) if others else ()
-    addresses = {element.key[0] for element in table.sets["cluster-ips"].elements} if "cluster-ips" in table.sets else ()
-    names = {(element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses or element.key[0] in addresses}
+    addresses = {element.key[0]
+                 for element in table.sets["cluster-ips"].elements} if "cluster-ips" in table.sets else ()
+    names = {(element.comment or "")[:_COMMENT_LIMIT] for element in refused.elements if not addresses
+             or element.key[0] in addresses}
     chains = {}
     for name in others if "" not in names else ():
         service = _service(name)
@@ -167,7 +191,8 @@ def _belongs_to_another(name, target):
 
 def _is_its_own(name, endpoint):
     named, translated = _ENDPOINT.match(name), _TRANSLATED.match(endpoint)
-    return not named or not translated or named.groups()[1:] == (translated.group(1).replace(":", "."), translated.group(2))
+    return not named or not translated or named.groups()[1:] == (translated.group(1).replace(":", "."),
+                                                                 translated.group(2))
 
 
 def _address_of(name):

@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's nftables mode has programmed, in the form of those of iptables mode. PRIVATE to the collection.
+"""The Services kube-proxy's nftables mode has programmed, in the form of those of iptables mode. PRIVATE to the
+collection.
 
-Source of the forms: kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36. A Service's chain is called KIND-HASH-NAMESPACE/NAME/
-PROTOCOL/PORT; KIND is service (all endpoints), local (those of this node), external (what leads to one of the two) or firewall.
+Source of the forms: kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36. A Service's chain is called
+KIND-HASH-NAMESPACE/NAME/ PROTOCOL/PORT; KIND is service (all endpoints), local (those of this node), external (what
+leads to one of the two) or firewall.
 """
 
 import re
@@ -23,9 +25,11 @@ _SERVICE = ("service-", "local-", "external-", "endpoint-")
 
 
 def list_nft_services(found):
-    """[services.Service] of a nft_kube_tables.KubeTables, each (family, address, port, protocol) once; None where they are not known.
+    """[services.Service] of a nft_kube_tables.KubeTables, each (family, address, port, protocol) once; None where they
+    are not known.
 
-    `endpoints` is None where the rules of all chains are not known, as without `deep`, and `cluster` may be None then too.
+    `endpoints` is None where the rules of all chains are not known, as without `deep`, and `cluster` may be None then
+    too.
     """
     names = [name for pair in _PAIRS for name in pair]
     if not found.looked or any((family, name) in found.unread for family in found.tables for name in names):
@@ -38,7 +42,8 @@ def digest_nft_services(services):
     if services is None:
         return digest(None)
     known = all(service.endpoints is not None for service in services)
-    whole = digest([service if service.endpoints is not None else service._replace(endpoints=frozenset()) for service in services])
+    whole = digest([service if service.endpoints is not None else service._replace(endpoints=frozenset())
+                    for service in services])
     return whole if known else dict(whole, endpoints=None, endpoint_count=None)
 
 
@@ -58,8 +63,8 @@ def _of_table(found, family):
             key = _key(element)
             if key:
                 # drop: it has endpoints, but none on this node.
-                rows.setdefault(key, Service(family, key[0], key[1], key[2], (element.comment or "")[:_NAME_LIMIT], frozenset(),
-                                             element.verdict == "drop", False))
+                rows.setdefault(key, Service(family, key[0], key[1], key[2], (element.comment or "")[:_NAME_LIMIT],
+                                             frozenset(), element.verdict == "drop", False))
     return rows
 
 
@@ -90,7 +95,8 @@ def _reached(table, target):
         if name in seen or chain is None:
             continue
         seen.add(name)
-        found.update((pair.group(1), int(pair.group(2)), protocol) for pair in map(_ENDPOINT.match, chain.endpoints) if pair)
+        found.update((pair.group(1), int(pair.group(2)), protocol) for pair in map(_ENDPOINT.match, chain.endpoints)
+                     if pair)
         waiting.extend(other for other in chain.targets if other.startswith(_SERVICE))
     return frozenset(found), cluster
 

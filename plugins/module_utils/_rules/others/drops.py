@@ -20,7 +20,8 @@ from .pod_accept import accepts_pods
 
 # Addresses nobody serves anything on for pods: a rule against them is hygiene.
 # 168.63.129.16 is Azure's virtual machine platform, which AKS keeps pods away from.
-_NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:", "ff0")
+_NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:",
+                   "ff0")
 # Built-in chains that packets of Services pass.
 _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
 
@@ -47,7 +48,8 @@ def ask_drops(rule_set, setting, services=None):
         for chain in sorted(judged):
             for rule, doubted in zip(_rules(table, chain), judged[chain]):
                 if doubted:
-                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "refuses traffic to pods and Services")
+                    yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
+                                  "refuses traffic to pods and Services")
         yield from _own(rule_set, table, setting)
 
     def is_told(name, chain, index, rule):
@@ -56,7 +58,8 @@ def ask_drops(rule_set, setting, services=None):
 
 
 def _serves(rule_set, setting, services):
-    """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the services."""
+    """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the
+    services."""
     if rule_set.family == "ipv6":
         return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
     return has_proxy(rule_set) or setting.mode is not None
@@ -71,7 +74,8 @@ def _early(rule_set):
             end = next((rule for rule in rules if ends_chain(rule)), None)
             if end is not None and end.target in REFUSALS:
                 count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
-                yield observe("unexpected_drop", rule_set, name, chain, end.text, count, "refuses all that passes here, traffic of Services too")
+                yield observe("unexpected_drop", rule_set, name, chain, end.text, count,
+                              "refuses all that passes here, traffic of Services too")
 
 
 def _portals(rule_set, setting):
@@ -92,9 +96,11 @@ def _portals(rule_set, setting):
             elif rule.target != "RETURN" or index < last or folded > rule.folded_before:
                 bare, bare_count = bare or rule, bare_count + 1
         if bare:
-            yield observe("unexpected_drop", rule_set, "nat", chain, bare.text, bare_count, "the virtual addresses behind it are not reached")
+            yield observe("unexpected_drop", rule_set, "nat", chain, bare.text, bare_count,
+                          "the virtual addresses behind it are not reached")
         if matched:
-            yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count, "what it is for is not led to a Service behind it")
+            yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count,
+                          "what it is for is not led to a Service behind it")
 
 
 def _rules(table, chain):
@@ -102,14 +108,18 @@ def _rules(table, chain):
 
 
 def _judged(rule_set, table, services):
-    """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each of them is unexpected.
+    """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each
+    of them is unexpected.
 
-    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A rule of FORWARD that names
-    one source is the ban of a client, if no endpoint has that address.
+    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A
+    rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
     """
-    judged = {chain: bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain)) for chain in ("FORWARD", "INPUT", "OUTPUT")}
-    _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"], lambda: list_services(rule_set) if services is None else services)
-    if any(map(any, (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
+    judged = {chain: bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))
+              for chain in ("FORWARD", "INPUT", "OUTPUT")}
+    _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"],
+                    lambda: list_services(rule_set) if services is None else services)
+    if any(map(any,
+               (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
         del judged["INPUT"], judged["OUTPUT"]
     return judged
 
@@ -143,15 +153,18 @@ def _refusing_all(rule_set, table, setting):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
         rules = _rules(table, chain)
         index, count = _bare(chain, rules, setting)
-        known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None or not _leads_on(table, rules[:index]))
+        known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None
+                           or not _leads_on(table, rules[:index]))
         why = _why(table, chain, rules, index) if known else None
         if why:
             yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
 
 
 def _bare(chain, rules, setting):
-    """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are told as anchor_shadowed."""
-    anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ()) if (anchor.table, anchor.chain) == ("filter", chain)}
+    """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are
+    told as anchor_shadowed."""
+    anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ())
+               if (anchor.table, anchor.chain) == ("filter", chain)}
     first, count = None, 0
     for index, rule in enumerate(rules):
         if rule.target in anchors:
@@ -162,27 +175,32 @@ def _bare(chain, rules, setting):
 
 
 def _leads_on(table, rules):
-    """True where one of these rules leads to a chain of somebody else's, of which a table that breaks off may show a part only."""
-    return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet") for rule in rules)
+    """True where one of these rules leads to a chain of somebody else's, of which a table that breaks off may show a
+    part only."""
+    return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet")
+               for rule in rules)
 
 
 def _why(table, chain, rules, index):
     """Why a rule that refuses everything is unexpected."""
     if chain == "FORWARD":
-        return None if accepts_pods(table, rules[:index]) else "refuses all that is forwarded, and nothing before it accepts pod traffic"
+        return (None if accepts_pods(table, rules[:index])
+                else "refuses all that is forwarded, and nothing before it accepts pod traffic")
     # The last rule of a host's firewall is its default; anything behind it would be dead.
     return "refuses everything, the rules behind it are dead" if index < len(rules) - 1 else None
 
 
 def _is_known(rule, chain):
-    """True for a rule against something that is no traffic of services, or whose mark or set another program decided on."""
+    """True for a rule against something that is no traffic of services, or whose mark or set another program decided
+    on."""
     limited = states(rule)
     destination = plain_value(rule, "-d")
     of_others = uses(rule, "mark") or uses(rule, "rpfilter") or is_limit(rule)
     if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or of_others:
         return True
     if chain != "FORWARD":
-        # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination may name.
+        # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination
+        # may name.
         return destination is None or port_ranges(rule) is not None or plain_value(rule, "-s") is not None
     interfaces = [plain_value(rule, option) or "" for option in ("-i", "-o")]
     # Weave drops what its policy chain did not accept; between and to bridges of Docker and libvirt no pod is.
@@ -201,7 +219,8 @@ def _own(rule_set, table, setting):
             if rule == next_lost:
                 next_lost = next(lost, None)
             elif rule.target in REFUSALS and not _is_own(chain, rule):
-                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1, "kube-proxy and kubelet write no such rule there")
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
+                              "kube-proxy and kubelet write no such rule there")
 
 
 def _is_own(chain, rule):
@@ -219,8 +238,10 @@ def _is_own(chain, rule):
 
 def _policy(rule_set, table):
     chain = table.chains.get("FORWARD")
-    if chain is None or chain.policy != "DROP" or accepts_pods(table, chain.rules) or any(ends_chain(rule) for rule in chain.rules):
+    if (chain is None or chain.policy != "DROP" or accepts_pods(table, chain.rules)
+            or any(ends_chain(rule) for rule in chain.rules)):
         return
     yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
-                  detail="what no rule accepts is dropped%s, and no rule accepts pod traffic; Docker and ufw set this policy" % (
-                      " (%d packets so far)" % chain.packets if chain.packets else ""))
+                  detail="what no rule accepts is dropped%s, and no rule accepts pod traffic; Docker and ufw set this "
+                         "policy" % (
+                             " (%d packets so far)" % chain.packets if chain.packets else ""))

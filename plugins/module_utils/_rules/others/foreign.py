@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules of others that lead to the chain of a Service. PRIVATE to the collection.
 
-The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain, iptables-restore refuses the
-whole of it, and every sync of that family fails from then on (seen with 1.30 and 1.36; its log names the chain, not the rule).
+The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
+iptables-restore refuses the whole of it, and every sync of that family fails from then on (seen with 1.30 and 1.36; its
+log names the chain, not the rule).
 """
 
 from ..observation import observe
@@ -24,4 +25,5 @@ def ask_foreign(rule_set, setting):
         if owner_of(chain, "nat") != "kube_proxy":
             rules = [rule for rule in table.chains[chain].rules if (rule.target or "").startswith(PER_SERVICE)]
             if rules:
-                yield observe("foreign_jump", rule_set, "nat", chain, rules[0].text, len(rules), _DETAIL % rules[0].target)
+                yield observe("foreign_jump", rule_set, "nat", chain, rules[0].text, len(rules),
+                              _DETAIL % rules[0].target)

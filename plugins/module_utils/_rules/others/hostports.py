@@ -11,7 +11,8 @@ _TRANSLATIONS = ("DNAT", "REDIRECT")
 # What stands before a translation and is for the same port keeps it from that.
 _EXEMPTIONS = ("ACCEPT", "RETURN")
 # Matches that may stand beside a port; a set, a mark or an owner says for whom alone the rule is.
-_BESIDE = frozenset(("addrtype", "conntrack", "limit", "multiport", "nfacct", "recent", "state", "statistic", "tcp", "udp"))
+_BESIDE = frozenset(("addrtype", "conntrack", "limit", "multiport", "nfacct", "recent", "state", "statistic", "tcp",
+                     "udp"))
 _SURE = frozenset(("addrtype", "multiport", "tcp", "udp"))
 
 
@@ -27,7 +28,8 @@ def ask_hostports(rule_set, setting):
         for rule, protocol, port in _of_chain(chain, table.chains[chain].rules, setting.ports):
             targets = table.targets() if targets is None else targets
             if chain in BUILT_IN or chain in targets:
-                yield observe("hostport_capture", rule_set, "nat", chain, rule.text, 1, captures(setting.ports, protocol, port))
+                yield observe("hostport_capture", rule_set, "nat", chain, rule.text, 1,
+                              captures(setting.ports, protocol, port))
 
 
 def captures(ports, protocol, port):
@@ -44,17 +46,20 @@ def _of_chain(chain, rules, ports):
         elif _translates(rule):
             for protocol, port in _taken(rule, ports, chain in BUILT_IN):
                 # A REDIRECT without a port, or to the same, leads to the node's own service.
-                if (protocol, port) not in exempt and (rule.target != "REDIRECT" or rule.value("--to-ports") not in (None, str(port))):
+                if (protocol, port) not in exempt and (rule.target != "REDIRECT"
+                                                       or rule.value("--to-ports") not in (None, str(port))):
                     yield rule, protocol, port
 
 
 def _translates(rule):
-    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port (KUBE-HOSTPORTS)."""
+    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port
+    (KUBE-HOSTPORTS)."""
     return rule.target in _TRANSLATIONS or (rule.target or "").startswith("KUBE-HP-")
 
 
 def _taken(rule, ports, all_pass):
-    """The ports a rule is for; `all_pass`: every packet comes to its chain, so that one that names no port is for all."""
+    """The ports a rule is for; `all_pass`: every packet comes to its chain, so that one that names no port is for
+    all."""
     if not _everywhere(rule):
         return []
     ranges, but = port_ranges(rule), all_but_ports(rule)
@@ -64,12 +69,14 @@ def _taken(rule, ports, all_pass):
         but = []
     protocol, negated = rule.options.get("-p", (None, False))
     return sorted(key for key in ports if (protocol is None or (key[0] == protocol) is not negated)
-                  and any(first <= key[1] <= last for first, last in (but if ranges is None else ranges)) is (ranges is not None))
+                  and any(first <= key[1] <= last
+                          for first, last in (but if ranges is None else ranges)) is (ranges is not None))
 
 
 def _everywhere(rule):
     """True unless the rule is for one address or some clients; with addrtype LOCAL it is for all of the node's."""
     types = match_options(rule, "addrtype")
-    if rule.options.get("-s") or ((rule.options.get("-d") or types) and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):
+    if rule.options.get("-s") or ((rule.options.get("-d") or types)
+                                  and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):
         return False
     return plain_value(rule, "-i") != "lo" and all(name in _BESIDE for name, _options in rule.matches)

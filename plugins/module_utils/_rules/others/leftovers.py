@@ -12,26 +12,29 @@ from ..setting import proxy_since, since
 from ..tables import chains_of, readable
 from .owners import CNI, OF_SERVICES, owner_of
 
-# Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any, pattern).
+# Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any,
+# pattern).
 _ONLY = {
     "ipvs": (("nat", re.compile("KUBE-(NODE-PORT|LOAD-BALANCER|FIREWALL)$")),
              ("filter", re.compile("KUBE-(NODE-PORT|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER)$"))),
-    "iptables": ((None, re.compile("KUBE-(NODEPORTS|PROXY-CANARY)$")), ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")),
-                 ("nat", SERVICE_CHAIN)),
+    "iptables": ((None, re.compile("KUBE-(NODEPORTS|PROXY-CANARY)$")),
+                 ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")), ("nat", SERVICE_CHAIN)),
 }
 
-_UNDECIDED = "kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint shows which of them it uses"
+_UNDECIDED = ("kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint shows which of "
+              "them it uses")
 
 
 def ask_other_mode(rule_set, setting):
-    """other_mode of one rule set, or idle_leftover, which does no harm: one for each table and mode, with the number of chains; nothing where
-    the mode is not known."""
+    """other_mode of one rule set, or idle_leftover, which does no harm: one for each table and mode, with the number of
+    chains; nothing where the mode is not known."""
     found = []
     if setting.mode not in ("iptables", "ipvs", "nftables"):
         return found
     for name, table in readable(rule_set):
         foreign = {}
-        for chain in sorted(chain for chain in table.chains if setting.mode != "iptables" or chain[:9] not in OF_SERVICES):
+        for chain in sorted(chain for chain in table.chains if setting.mode != "iptables"
+                            or chain[:9] not in OF_SERVICES):
             whose = _mode_of(name, chain, setting)
             if whose:
                 foreign.setdefault(whose, []).append(chain)
@@ -44,10 +47,12 @@ def ask_other_mode(rule_set, setting):
 def _mode_of(table, chain, setting):
     """Whose a chain is, if not of the mode that runs."""
     for mode in sorted(_ONLY):
-        if mode != setting.mode and any(where in (None, table) and pattern.match(chain) for where, pattern in _ONLY[mode]):
+        if mode != setting.mode and any(where in (None, table) and pattern.match(chain)
+                                        for where, pattern in _ONLY[mode]):
             return "%s mode" % mode
     # kubelet up to 1.27 makes the two of SHARED as well.
-    if setting.mode == "nftables" and owner_of(chain, table) == "kube_proxy" and (chain not in SHARED or since(setting, (1, 28))):
+    if setting.mode == "nftables" and owner_of(chain, table) == "kube_proxy" and (chain not in SHARED
+                                                                                  or since(setting, (1, 28))):
         return "another mode"
     return None
 
@@ -57,39 +62,47 @@ def _old(rule_set, setting):
     if setting.mode == "nftables" and setting.kubelet is not True and not _has_kubelet(rule_set):
         # kubelet makes this chain too, and then it belongs there.
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
-            yield observe("idle_leftover", rule_set, "filter", "KUBE-FIREWALL", "", 1, "stays behind when iptables mode is given up; harmless")
+            yield observe("idle_leftover", rule_set, "filter", "KUBE-FIREWALL", "", 1,
+                          "stays behind when iptables mode is given up; harmless")
     for name, table in readable(rule_set):
         if setting.mode == "iptables" and name == "nat" and proxy_since(setting, (1, 24)):
             chains = sorted([chain for chain in table.chains if chain.startswith("KUBE-XLB-")])
             if chains:
-                yield observe("other_mode", rule_set, name, chains[0], "", len(chains), "chains of kube-proxy before 1.24")
-        if setting.mode == "iptables" and name == "filter" and proxy_since(setting, (1, 20)) and "INPUT" in table.chains:
+                yield observe("other_mode", rule_set, name, chains[0], "", len(chains),
+                              "chains of kube-proxy before 1.24")
+        if setting.mode == "iptables" and name == "filter" and proxy_since(setting,
+                                                                           (1, 20)) and "INPUT" in table.chains:
             for rule in table.chains["INPUT"].rules:
                 if rule.target == "KUBE-SERVICES":
-                    yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1, "a jump of kube-proxy before 1.20")
+                    yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1,
+                                  "a jump of kube-proxy before 1.20")
 
 
 def ask_backends(rule_sets, used=None):
-    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in another than it.
+    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in
+    another than it.
 
     `used`: the backend of the iptables that kube-proxy runs, None where that is not known.
     """
     found = []
     for family in sorted({rule_set.family or "" for rule_set in rule_sets}):
-        mine = [rule_set for rule_set in rule_sets if (rule_set.family or "") == family and rule_set.backend in ("nft", "legacy")]
+        mine = [rule_set for rule_set in rule_sets
+                if (rule_set.family or "") == family and rule_set.backend in ("nft", "legacy")]
         if len({rule_set.backend for rule_set in mine}) == 2:
             found += _of_family(mine, used)
     return found
 
 
 def _of_family(rule_sets, used):
-    holding = [backend for backend in ("nft", "legacy") if any(rule_set.backend == backend and holds_rules(rule_set) for rule_set in rule_sets)]
+    holding = [backend for backend in ("nft", "legacy")
+               if any(rule_set.backend == backend and holds_rules(rule_set) for rule_set in rule_sets)]
     if not holding:
         return
     live = _live(rule_sets, holding, used)
     if live is None:
         name, chain = _held(rule_sets[0], ("kube_proxy",))[0]
-        row = observe("other_backend", rule_sets[0], name, chain, "", sum(len(_held(rule_set, ("kube_proxy",))) for rule_set in rule_sets), _UNDECIDED)
+        row = observe("other_backend", rule_sets[0], name, chain, "",
+                      sum(len(_held(rule_set, ("kube_proxy",))) for rule_set in rule_sets), _UNDECIDED)
         yield dict(row, backend="nft and legacy")
         return
     for rule_set in rule_sets:
@@ -99,36 +112,43 @@ def _of_family(rule_sets, used):
             held = _held(rule_set, owners)
             if held:
                 name, chain = held[0]
-                yield observe("other_backend", rule_set, name, chain, "", len(held), "chains of %s with rules, while kube-proxy has rules in %s%s" % (
-                    what, live, ", too" if len(holding) > 1 else ""))
+                yield observe("other_backend", rule_set, name, chain, "", len(held),
+                              "chains of %s with rules, while kube-proxy has rules in %s%s" % (
+                                  what, live, ", too" if len(holding) > 1 else ""))
         if _has_kubelet(rule_set) and not any(_has_kubelet(other) for other in rule_sets if other.backend == live):
-            yield observe("other_backend", rule_set, "mangle", HINT, "", 1, "kubelet writes here, while kube-proxy's rules are in %s" % live)
+            yield observe("other_backend", rule_set, "mangle", HINT, "", 1,
+                          "kubelet writes here, while kube-proxy's rules are in %s" % live)
 
 
 def _live(rule_sets, holding, used):
-    """kube-proxy's backend. With rules in both: that of the iptables it runs, or where kubelet's hint is, which decides at
-    kube-proxy's start (kubernetes-sigs/iptables-wrappers); None where neither tells, or the hint is in both."""
+    """kube-proxy's backend. With rules in both: that of the iptables it runs, or where kubelet's hint is, which decides
+    at kube-proxy's start (kubernetes-sigs/iptables-wrappers); None where neither tells, or the hint is in both."""
     if len(holding) == 1:
         return holding[0]
-    hinted = [backend for backend in holding if any(rule_set.backend == backend and _has_kubelet(rule_set) for rule_set in rule_sets)]
+    hinted = [backend for backend in holding
+              if any(rule_set.backend == backend and _has_kubelet(rule_set) for rule_set in rule_sets)]
     return used or (hinted[0] if len(hinted) == 1 else None)
 
 
 def holds_rules(rule_set):
     """True if kube-proxy has rules there, not only chains."""
-    return has_proxy(rule_set) and any(number and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set)
+    return has_proxy(rule_set) and any(number and owner_of(chain, name) == "kube_proxy"
+                                       for name, table in readable(rule_set)
                                        for chain, number in table.rule_counts().items())
 
 
 def in_both(rule_sets):
     """True if kube-proxy has rules of one family in both backends."""
-    held = [(rule_set.family, rule_set.backend) for rule_set in rule_sets if rule_set.backend in ("nft", "legacy") and holds_rules(rule_set)]
+    held = [(rule_set.family, rule_set.backend) for rule_set in rule_sets
+            if rule_set.backend in ("nft", "legacy") and holds_rules(rule_set)]
     return len(set(held)) > len({family for family, _backend in held})
 
 
 def in_use(rule_set, rule_sets, used=None):
-    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family, or that is left over there."""
-    others = [other for other in rule_sets if other.family == rule_set.family and other.backend != rule_set.backend and holds_rules(other)]
+    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family, or
+    that is left over there."""
+    others = [other for other in rule_sets
+              if other.family == rule_set.family and other.backend != rule_set.backend and holds_rules(other)]
     if not others or not holds_rules(rule_set):
         return not others
     live = _live([rule_set] + others, [other.backend for other in [rule_set] + others], used)
@@ -140,9 +160,11 @@ def _held(rule_set, owners):
     found = []
     for name, table in readable(rule_set):
         counts = table.rule_counts()
-        found += sorted((name, chain) for chain in table.chains if counts.get(chain) and owner_of(chain, name) in owners)
+        found += sorted((name, chain) for chain in table.chains
+                        if counts.get(chain) and owner_of(chain, name) in owners)
     return found
 
 
 def _has_kubelet(rule_set):
-    return any(name == "mangle" and (HINT in table.chains or KUBELET_CANARY in table.chains) for name, table in readable(rule_set))
+    return any(name == "mangle" and (HINT in table.chains or KUBELET_CANARY in table.chains)
+               for name, table in readable(rule_set))

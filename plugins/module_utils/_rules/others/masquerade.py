@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of network plugins that give what leaves the cluster the address of the node. PRIVATE to the collection.
 
-Only chains that are made for nothing else: Calico's, Cilium's and Antrea's are there and empty where pods keep their addresses.
-Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net, kubernetes-sigs/ip-masq-agent, kubernetes-sigs/kind
-images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq), aws/amazon-vpc-cni-k8s pkg/networkutils.
+Only chains that are made for nothing else: Calico's, Cilium's and Antrea's are there and empty where pods keep their
+addresses. Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net, kubernetes-sigs/ip-masq-agent,
+kubernetes-sigs/kind images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq), aws/amazon-vpc-cni-k8s
+pkg/networkutils.
 """
 
 import re
@@ -21,7 +22,8 @@ _TRANSLATIONS = ("MASQUERADE", "SNAT")
 
 
 def ask_masquerade(rule_set, _setting):
-    """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for those that nothing leads to."""
+    """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for those that nothing
+    leads to."""
     chains = chains_of(rule_set, "nat")
     names = sorted(name for name in chains or () if _CHAIN.match(name) or name == _KEPT)
     if not names:

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of a network plugin beside those of another. PRIVATE to the collection.
 
-A plugin that was replaced leaves its chains, with jumps from the built-in ones and its refusals, until the node reboots. Some plugins work
-together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, on AWS and Azure another one may add policies.
-Sources: projectcalico docs (Canal), k3s docs (networking), Cilium docs (CNI chaining), amazon-vpc-cni-k8s, azure-container-networking.
+A plugin that was replaced leaves its chains, with jumps from the built-in ones and its refusals, until the node
+reboots. Some plugins work together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, on
+AWS and Azure another one may add policies. Sources: projectcalico docs (Canal), k3s docs (networking), Cilium docs (CNI
+chaining), amazon-vpc-cni-k8s, azure-container-networking.
 """
 
 import itertools
@@ -15,13 +16,15 @@ from ..tables import BUILT_IN, readable
 from .owners import owner_of
 
 _PLUGINS = ("aws", "azure_npm", "calico", "cilium", "flannel", "kube_router", "weave")
-_TOGETHER = frozenset(frozenset(pair) for pair in (
-    ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"), ("aws", "cilium"), ("aws", "kube_router"), ("azure_npm", "calico"),
-    ("azure_npm", "cilium"), ("azure_npm", "flannel")))
+_TOGETHER = frozenset(
+    frozenset(pair) for pair in (
+        ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"), ("aws", "cilium"), ("aws", "kube_router"),
+        ("azure_npm", "calico"), ("azure_npm", "cilium"), ("azure_npm", "flannel")))
 
 
 def ask_other_cni(rule_sets):
-    """other_cni: for each two plugins that do not work together, the one with fewer rules, whose chains are the shorter list to look at."""
+    """other_cni: for each two plugins that do not work together, the one with fewer rules, whose chains are the shorter
+    list to look at."""
     held = {}
     for rule_set in rule_sets:
         for name, table in readable(rule_set):
@@ -34,7 +37,8 @@ def ask_other_cni(rule_sets):
         if frozenset(pair) not in _TOGETHER:
             fewer, more = sorted(pair, key=lambda owner: (sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
-            detail = "%s beside %s: one of both network plugins is not in use any more" % (_sum(fewer, held), _sum(more, held))
+            detail = "%s beside %s: one of both network plugins is not in use any more" % (_sum(fewer, held),
+                                                                                           _sum(more, held))
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
 
 

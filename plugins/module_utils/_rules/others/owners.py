@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whose chain that is, told from its name, and what each owner holds. PRIVATE to the collection.
 
-Names: kubernetes pkg/proxy and pkg/kubelet, calico felix/rules, flannel, cilium pkg/datapath/iptables, weave, amazon-vpc-cni-k8s,
-azure-container-networking npm/util, kube-router pkg/controllers, containernetworking plugins, moby, firewalld, ufw. The first that fits
-counts: KUBE- belongs to kube-proxy only where nobody else has claimed it.
+Names: kubernetes pkg/proxy and pkg/kubelet, calico felix/rules, flannel, cilium pkg/datapath/iptables, weave,
+amazon-vpc-cni-k8s, azure-container-networking npm/util, kube-router pkg/controllers, containernetworking plugins, moby,
+firewalld, ufw. The first that fits counts: KUBE- belongs to kube-proxy only where nobody else has claimed it.
 """
 
 import collections
@@ -29,7 +29,8 @@ _OWNERS = (
     ("cni", r"CNI-"),
     ("docker", r"DOCKER(-|_|$)"),
     ("ufw", r"ufw6?-"),
-    ("firewalld", r"(IN|FWD|FWDI|FWDO|PRE|POST)_\w|(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)_(\w+_)?(direct|ZONES|POLICIES)"),
+    ("firewalld",
+     r"(IN|FWD|FWDI|FWDO|PRE|POST)_\w|(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)_(\w+_)?(direct|ZONES|POLICIES)"),
 )
 _PATTERNS = tuple((owner, re.compile(pattern)) for owner, pattern in _OWNERS)
 
@@ -75,5 +76,5 @@ def count_owners(rule_set):
                 owner = owner_of(chain, name)
                 rules[owner] += number
                 chains[owner] += 1
-    return [{"owner": owner, "family": rule_set.family, "backend": rule_set.backend, "rules": rules[owner], "chains": chains[owner]}
-            for owner in sorted(set(rules) | set(chains))]
+    return [{"owner": owner, "family": rule_set.family, "backend": rule_set.backend, "rules": rules[owner],
+             "chains": chains[owner]} for owner in sorted(set(rules) | set(chains))]

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the FORWARD chain lets pod traffic through. PRIVATE to the collection.
 
-What is limited to answers, to marked service traffic, to ICMP, to single ports or to the bridges of Docker and libvirt does not.
-Of everything else it is believed.
+What is limited to answers, to marked service traffic, to ICMP, to single ports or to the bridges of Docker and libvirt
+does not. Of everything else it is believed.
 """
 
 import re
@@ -32,7 +32,8 @@ def accepts_pods(table, rules):
 
 def _counts(table, rule):
     limited = states(rule)
-    if (limited and "NEW" not in limited) or rule.chain == "KUBE-FORWARD" or owner_of(rule.chain, table.name) == "docker":
+    if (limited
+            and "NEW" not in limited) or rule.chain == "KUBE-FORWARD" or owner_of(rule.chain, table.name) == "docker":
         return False
     return not _of_bridge(rule) and plain_value(rule, "-p") not in _ICMP and port_ranges(rule) is None
 

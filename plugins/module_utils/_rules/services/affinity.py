@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Services that forget which endpoint a client had. PRIVATE to the collection.
 
-With sessionAffinity ClientIP the chain of each endpoint notes the client (recent --set) and the chain of the Service leads it back
-(recent --rcheck) before it balances; both are written together (kubernetes pkg/proxy/iptables/proxier.go writeServiceToEndpointRules()).
+With sessionAffinity ClientIP the chain of each endpoint notes the client (recent --set) and the chain of the Service
+leads it back (recent --rcheck) before it balances; both are written together (kubernetes pkg/proxy/iptables/proxier.go
+writeServiceToEndpointRules()).
 """
 
 from ..observation import observe
@@ -18,21 +19,26 @@ def ask_affinity(rule_set, setting):
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]
-    others = [(name, table.chains[name].rules) for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
-    noting = table.services.noting.union(name for name, rules in others if any(rule.value("--set") is not None for rule in rules))
+    others = [(name, table.chains[name].rules) for name in table.unfolded()
+              if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)]
+    noting = table.services.noting.union(name for name, rules in others
+                                         if any(rule.value("--set") is not None for rule in rules))
     led = {name: set(endpoints) for name, endpoints in table.services.affinity.items()}
     for name, rules in others:
         led.setdefault(name, set()).update(rule.target for rule in rules if rule.value("--rcheck") is not None)
     if not noting and not any(led.values()):
         return
-    for name in sorted(set(table.services.balancing).union(name for name, _rules in others if name.startswith(SERVICE_CHAINS))):
+    for name in sorted(set(table.services.balancing).union(name for name, _rules in others
+                                                           if name.startswith(SERVICE_CHAINS))):
         endpoints = noting.intersection(endpoint for _chance, endpoint in balancing_of(table, name))
         lost = endpoints - led.get(name, set())
         if lost:
-            yield observe("emptied_chain", rule_set, "nat", name, "", 1, "sessionAffinity: no rule leads returning clients to %d of its %d endpoints" % (
-                len(lost), len(endpoints)))
+            yield observe("emptied_chain", rule_set, "nat", name, "", 1,
+                          "sessionAffinity: no rule leads returning clients to %d of its %d endpoints" % (
+                              len(lost), len(endpoints)))
         # An endpoint that is not translated to is told as that.
         forgetful = [endpoint for endpoint in led.get(name, set()) - noting if endpoint_of(table, endpoint)[0]]
         if forgetful:
-            detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none" % (len(forgetful), len(led[name]))
+            detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none" % (
+                len(forgetful), len(led[name]))
             yield observe("emptied_chain", rule_set, "nat", name, detail=detail)

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the names of kube-proxy's chains prove about where they lead. PRIVATE to the collection.
 
-kubernetes pkg/proxy/iptables/proxier.go, the same from 1.20 to 1.36: the chains of a Service end in a hash of "namespace/name:port" and
-protocol (portProtoHash()), those of endpoints in one of these and "address:port", with IPv6 in brackets (servicePortEndpointChainName()).
-Comments of the rules that lead addresses to a Service begin with its name. So one hash for each endpoint proves that the rule of an
-address, the chain of the Service and the DNAT belong together. Chains that somebody else names otherwise prove nothing.
+kubernetes pkg/proxy/iptables/proxier.go, the same from 1.20 to 1.36: the chains of a Service end in a hash of
+"namespace/name:port" and protocol (portProtoHash()), those of endpoints in one of these and "address:port", with IPv6
+in brackets (servicePortEndpointChainName()). Comments of the rules that lead addresses to a Service begin with its
+name. So one hash for each endpoint proves that the rule of an address, the chain of the Service and the DNAT belong
+together. Chains that somebody else names otherwise prove nothing.
 """
 
 import collections
@@ -19,7 +20,8 @@ from .endpoints import balancing_of, endpoint_of
 from .reached import SERVICE_CHAINS
 from .services import other_jumps
 
-# Of more endpoints than this, only those of Services where one stands out are looked at: for the hashes of all a big node would wait.
+# Of more endpoints than this, only those of Services where one stands out are looked at: for the hashes of all a big
+# node would wait.
 _LIMIT = 4000
 # A port of so many endpoints, among all of a node, stands out.
 _RARE = 3
@@ -54,7 +56,8 @@ def _owners(named):
 
 
 def _unproven(table, owners, led):
-    """[(Service chain, KUBE-SEP chain, endpoint)] where the name of the second is not made of what the rules say of the Service."""
+    """[(Service chain, KUBE-SEP chain, endpoint)] where the name of the second is not made of what the rules say of the
+    Service."""
     changed = {name: endpoint_of(table, name)[0] for name in table.unfolded() if name.startswith("KUBE-SEP-")}
     known, rows = table.services.endpoints, []
     for chain, endpoints in led:
@@ -64,7 +67,8 @@ def _unproven(table, owners, led):
             if endpoint:
                 rows.append((chain, owner, name, endpoint))
     hashes = chain_hashes([owner[0] + owner[1] + endpoint_text(endpoint) for _chain, owner, _name, endpoint in rows])
-    return [(chain, name, endpoint) for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
+    return [(chain, name, endpoint)
+            for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
             if hashes[start:start + HASH_LENGTH] != name[9:] or endpoint[2] != owner[1]]
 
 
@@ -79,14 +83,17 @@ def _led(table):
 
 
 def _doubtful(table):
-    """The same of the Services that have an endpoint in common with another chain, or one with a port that few endpoints have."""
+    """The same of the Services that have an endpoint in common with another chain, or one with a port that few
+    endpoints have."""
     endpoints = table.services.endpoints
     ports = collections.Counter(map(operator.itemgetter(1), endpoints.values()))
     rare = {port for port, count in ports.items() if count <= _RARE}
     doubtful = {name for name, endpoint in endpoints.items() if endpoint[1] in rare} if rare else set()
     led = list(map(operator.itemgetter(1), table.services.balancing.values()))
     if len(set(itertools.chain.from_iterable(led))) < sum(map(len, led)):
-        doubtful.update(name for name, count in collections.Counter(itertools.chain.from_iterable(led)).items() if count > 1)
+        doubtful.update(name for name, count in collections.Counter(itertools.chain.from_iterable(led)).items()
+                        if count > 1)
     changed = {name for name in table.unfolded() if name.startswith(("KUBE-SEP-",) + SERVICE_CHAINS)}
     doubtful |= changed
-    return [row for row in _led(table) if row[0] in changed or not doubtful.isdisjoint(row[1])][:_LIMIT] if doubtful else []
+    return [row for row in _led(table) if row[0] in changed
+            or not doubtful.isdisjoint(row[1])][:_LIMIT] if doubtful else []

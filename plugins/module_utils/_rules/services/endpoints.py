@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where kube-proxy's service chains lead, folded rules and others alike. PRIVATE to the collection.
 
-Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades what comes from the endpoint itself, then translates.
+Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades what comes from the endpoint itself, then
+translates.
 """
 
 import re
@@ -13,7 +14,8 @@ _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 
 
 def endpoint_of(table, name):
-    """((address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it masquerades; what is wrong with it)."""
+    """((address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it
+    masquerades; what is wrong with it)."""
     chain, masqueraded = table.chains.get(name), None
     for kind, what in _steps(chain.rules if chain else [], table.services.endpoints.get(name)):
         if kind == "KUBE-MARK-MASQ":
@@ -24,7 +26,8 @@ def endpoint_of(table, name):
             return None, "its DNAT names no protocol or no address and port"
         elif kind == "DNAT":
             return (what, "") if what[0] == masqueraded else (
-                None, "it masquerades %s and translates to %s" % ((masqueraded or "no address of its own")[:64], what[0]))
+                None,
+                "it masquerades %s and translates to %s" % ((masqueraded or "no address of its own")[:64], what[0]))
     return None, "no rule of the chain is a DNAT"
 
 
@@ -54,7 +57,8 @@ def _step(rule):
 
 
 def balancing_of(table, name):
-    """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client affinity.
+    """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client
+    affinity.
 
     A probability that is no number counts as 0; one that was not printed (nft -j) is none to compare.
     """
@@ -74,7 +78,8 @@ def balancing_of(table, name):
 
 
 def refuses(chain):
-    """True for a service chain that refuses what comes, as up to 1.24 where all endpoints of a Local policy are on other nodes."""
+    """True for a service chain that refuses what comes, as up to 1.24 where all endpoints of a Local policy are on
+    other nodes."""
     return any(rule.target in ("KUBE-MARK-DROP", "DROP") for rule in chain.rules)
 
 

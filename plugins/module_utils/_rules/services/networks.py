@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The networks that the addresses of Services and of their endpoints are in, told in a few rows. PRIVATE to the collection."""
+"""The networks that the addresses of Services and of their endpoints are in, told in a few rows. PRIVATE to the
+collection."""
 
 import collections
 import ipaddress
@@ -9,26 +10,31 @@ import ipaddress
 from .services import NODE_PORT
 
 NETWORKS_LIMIT = 8
-# Length of a row's network and of the wider one that several are told as where they are many: one node's pods, one cluster's.
+# Length of a row's network and of the wider one that several are told as where they are many: one node's pods, one
+# cluster's.
 _LENGTHS = {4: (24, 16), 6: (64, 48)}
-# The endpoints of this Service are API servers, which have addresses of nodes (kubernetes pkg/controlplane/reconcilers).
+# The endpoints of this Service are API servers, which have addresses of nodes (kubernetes
+# pkg/controlplane/reconcilers).
 _API_SERVER = "default/kubernetes:"
 
 
 def networks_of(services):
-    """`{"services": rows, "services_left_out": number, "endpoints": rows, "endpoints_left_out": number}` of [Service]; rows are None
-    where they are not known, as those of endpoints may be in nftables mode. `services`: None where nothing is known."""
+    """`{"services": rows, "services_left_out": number, "endpoints": rows, "endpoints_left_out": number}` of [Service];
+    rows are None where they are not known, as those of endpoints may be in nftables mode. `services`: None where
+    nothing is known."""
     virtual = endpoints = None, 0
     if services is not None:
         virtual = _rows((service.address, service.name) for service in services if service.address != NODE_PORT)
     if services is not None and all(service.endpoints is not None for service in services):
         endpoints = _rows((address, service.name) for service in services if not service.name.startswith(_API_SERVER)
                           for address, _port, _protocol in service.endpoints)
-    return {"services": virtual[0], "services_left_out": virtual[1], "endpoints": endpoints[0], "endpoints_left_out": endpoints[1]}
+    return {"services": virtual[0], "services_left_out": virtual[1], "endpoints": endpoints[0],
+            "endpoints_left_out": endpoints[1]}
 
 
 def _rows(named):
-    """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the network with the most addresses first."""
+    """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the network with the most
+    addresses first."""
     names = dict(named)
     # Addresses alike up to their last part are in one network: of 30,000 a few hundred have to be read.
     starts, one_of = collections.Counter(), {}
@@ -44,8 +50,9 @@ def _rows(named):
             told[network] = names[one_of[start]]
     if len(counts) > NETWORKS_LIMIT:
         counts, told = _wider(counts, told)
-    rows = [{"family": "ipv%d" % version, "network": "%s/%d" % (kind(first), length), "addresses": number, "name": told[version, first, length]}
-            for (version, first, length), number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:NETWORKS_LIMIT]
+    rows = [{"family": "ipv%d" % version, "network": "%s/%d" % (kind(first), length), "addresses": number,
+             "name": told[version, first, length]} for (version, first, length), number in sorted(
+                 counts.items(), key=lambda item: (-item[1], item[0]))[:NETWORKS_LIMIT]
             for kind in [ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address]]
     return rows, max(0, len(counts) - NETWORKS_LIMIT)
 

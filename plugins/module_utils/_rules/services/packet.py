@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The first packet of a connection to a Service, and which rules are for it. PRIVATE to the collection.
 
-Of such a packet a dump tells the addresses, the port and the state. What else a rule may look at (most interfaces, sets, limits, marks
-of others) is not known.
+Of such a packet a dump tells the addresses, the port and the state. What else a rule may look at (most interfaces,
+sets, limits, marks of others) is not known.
 """
 
 import collections
@@ -13,13 +13,15 @@ import re
 from ..addresses import within
 from ..kube_proxy.mark_values import has_bits
 
-# source and destination: an address, or None for one that is not known. states: those of conntrack that fit, None before conntrack saw it.
-# original and original_port: the virtual address, before and behind DNAT. from_node: whether the node itself sends it. mark: that of
-# kube-proxy, on what it masquerades; None for what it does not.
-Packet = collections.namedtuple("Packet", "source destination protocol port states original original_port from_node mark")
+# source and destination: an address, or None for one that is not known. states: those of conntrack that fit, None
+# before conntrack saw it. original and original_port: the virtual address, before and behind DNAT. from_node: whether
+# the node itself sends it. mark: that of kube-proxy, on what it masquerades; None for what it does not.
+Packet = collections.namedtuple("Packet",
+                                "source destination protocol port states original original_port from_node mark")
 Packet.__new__.__defaults__ = (None,)
 
-# Behind these are no pods. A virtual address is never routed to lo, and in OUTPUT the first routing counts (Linux nf_hook_slow()).
+# Behind these are no pods. A virtual address is never routed to lo, and in OUTPUT the first routing counts (Linux
+# nf_hook_slow()).
 _NO_PODS = re.compile(r"(lo|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+)$")
 _NUMBERS = {"6": "tcp", "17": "udp", "132": "sctp"}
 _PORT = re.compile(r"(\d{1,5})(?::(\d{0,5}))?\Z")
@@ -105,4 +107,5 @@ def _port_in(port, values):
     found = [_PORT.match(text) for value in values for text in value.split(",")]
     if port is None or not found or None in found:
         return None
-    return any(int(one.group(1)) <= port <= int(one.group(1) if one.group(2) is None else one.group(2) or 65535) for one in found)
+    return any(int(one.group(1)) <= port <= int(one.group(1) if one.group(2) is None else one.group(2) or 65535)
+               for one in found)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that refuse nothing and cut packets of Services off all the same: what they do, and who means well. PRIVATE to the collection."""
+"""Rules that refuse nothing and cut packets of Services off all the same: what they do, and who means well. PRIVATE to
+the collection."""
 
 from ..kube_proxy.mark_values import changed_mark
 from ..rules import plain_value
@@ -11,13 +12,14 @@ from ..tables import table_of
 def untracks(rule_set, rule):
     """True for a rule of table raw that exempts packets from connection tracking.
 
-    Not for those of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the cluster's DNS, on an
-    interface of the node, and therefore accepts packets to it in INPUT.
+    Not for those of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
+    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT.
     """
     if rule.target != "NOTRACK" and rule.value("--notrack") is None:
         return False
     destination, filters = plain_value(rule, "-d"), table_of(rule_set, "filter")
-    accepting = filters.chains["INPUT"].rules if destination and filters is not None and "INPUT" in filters.chains else ()
+    accepting = (filters.chains["INPUT"].rules
+                 if destination and filters is not None and "INPUT" in filters.chains else ())
     return not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination for other in accepting)
 
 
@@ -28,5 +30,6 @@ def clears(rule, mark):
 
 
 def is_between_pods(rule):
-    """True for the RETURN by which Flannel up to 0.20 keeps the addresses of pods among each other; it names both ends."""
+    """True for the RETURN by which Flannel up to 0.20 keeps the addresses of pods among each other; it names both
+    ends."""
     return rule.target == "RETURN" and bool(rule.options.get("-s")) and bool(rule.options.get("-d"))

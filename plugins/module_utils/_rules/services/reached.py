@@ -17,7 +17,8 @@ class Reached:
         self._nat = nat
         self._known = {}
         services = nat.services
-        # Chains with rules that were not folded, on a big node some of 50,000; to look a chain up among so few is faster than among all.
+        # Chains with rules that were not folded, on a big node some of 50,000; to look a chain up among so few is
+        # faster than among all.
         self._others = {name for name, chain in nat.chains.items() if chain is not BARE}
         self._sound, self._balancing = services.endpoints, services.balancing
         changed = {name: endpoint_of(nat, name)[0] for name in self._others if name.startswith("KUBE-SEP-")}
@@ -25,7 +26,8 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)], each once; True if others are refused; True if every node has the same) behind a chain."""
+        """([(address, port, protocol)], each once; True if others are refused; True if every node has the same) behind
+        a chain."""
         if target not in self._others and target in self._balancing:
             # Nearly always: nothing but the balancing, straight behind the address.
             return self._endpoints(self._balancing[target][1]), False, target.startswith("KUBE-SVC-")
@@ -58,5 +60,7 @@ class Reached:
 
 
 def _is_for_all(chain, rule):
-    """True for the jump to all endpoints that all clients take; in KUBE-EXT those with a match are for pods and the node itself."""
-    return rule.target.startswith("KUBE-SVC-") and (chain.startswith("KUBE-FW-") or (chain.startswith("KUBE-EXT-") and not rule.has_match))
+    """True for the jump to all endpoints that all clients take; in KUBE-EXT those with a match are for pods and the
+    node itself."""
+    return rule.target.startswith("KUBE-SVC-") and (chain.startswith("KUBE-FW-")
+                                                    or (chain.startswith("KUBE-EXT-") and not rule.has_match))

@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Service a chain of kube-proxy's iptables mode is of, told from the comments of rules. PRIVATE to the collection.
+"""Which Service a chain of kube-proxy's iptables mode is of, told from the comments of rules. PRIVATE to the
+collection.
 
-All chains of one port of a Service end in the same hash (kubernetes pkg/proxy/iptables/proxier.go portProtoHash()); one of an endpoint has
-its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SERVICES and KUBE-NODEPORTS have comments.
+All chains of one port of a Service end in the same hash (kubernetes pkg/proxy/iptables/proxier.go portProtoHash()); one
+of an endpoint has its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SERVICES and
+KUBE-NODEPORTS have comments.
 """
 
 import re
@@ -28,7 +30,8 @@ def _named(row, rule_sets, known):
         return row
     place = (row["family"], row["backend"])
     if place not in known:
-        known[place] = [table for table in (rule_set.tables.get("nat") for rule_set in rule_sets if (rule_set.family, rule_set.backend) == place) if table]
+        known[place] = [table for table in (rule_set.tables.get("nat") for rule_set in rule_sets
+                                            if (rule_set.family, rule_set.backend) == place) if table]
     names = [name for name in (_name(table, found) for table in known[place]) if name]
     return dict(row, detail="%s: %s" % (names[0][:_NAME_LIMIT], row["detail"])) if names else row
 
@@ -45,5 +48,6 @@ def _name(table, found):
     comments += [title for name, title in services.titles.items() if name.endswith(ending)]
     names = sorted({comment.partition(" ")[0] for comment in comments})
     # A rule may lead to the chain of another Service: the name of the chain proves which one it is.
-    proven = [name for name in names[:_NAMES] for protocol in PROTOCOLS if names[1:] and chain_hash(name, protocol) == ending]
+    proven = [name for name in names[:_NAMES] for protocol in PROTOCOLS
+              if names[1:] and chain_hash(name, protocol) == ending]
     return next(iter(proven + names), None)

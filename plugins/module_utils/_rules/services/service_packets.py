@@ -14,7 +14,8 @@ from .services import NODE_PORT
 from .whereabouts import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
-# So many packets of a rule are tried, to as many ports; for a rule so many targets are looked at, and for all rules together.
+# So many packets of a rule are tried, to as many ports; for a rule so many targets are looked at, and for all rules
+# together.
 _TRIED, _LOOKED, _LOOKED_ALL = 8, 2000, 300000
 
 _Target = collections.namedtuple("_Target", "number address protocol port original original_port")
@@ -34,20 +35,23 @@ class _Targets:
             found = range_of(network)
             first = bisect.bisect_left(self.rows, found[:1]) if found else len(self.rows)
             return itertools.takewhile(lambda target: target.number <= found[1], self.rows[first:first + _LOOKED])
-        return [target for target in self.rows if within(target.original, original)][:_LOOKED] if original else self.ports
+        return [target for target in self.rows
+                if within(target.original, original)][:_LOOKED] if original else self.ports
 
 
 class ServicePackets:
-    """`services`: [Service] of one family, each with endpoints. `ipvs`: conntrack does not see what IPVS translates, and virtual
-    addresses are of the type of the node's own, so that nothing is said of either. `mark`: that of what is masqueraded, where it is known."""
+    """`services`: [Service] of one family, each with endpoints. `ipvs`: conntrack does not see what IPVS translates,
+    and virtual addresses are of the type of the node's own, so that nothing is said of either. `mark`: that of what is
+    masqueraded, where it is known."""
 
     def __init__(self, services, ipvs=False, mark=None):
         self._ipvs, self._mark = ipvs, mark
         clusters = [service for service in services if service.address != NODE_PORT]
-        self._virtual = _Targets(_Target(number_of(service.address) or 0, service.address, service.protocol, service.port, service.address, service.port)
-                                 for service in clusters)
-        self._endpoints = _Targets(_Target(number_of(address) or 0, address, protocol, port, service.address, service.port)
-                                   for service in clusters for address, port, protocol in service.endpoints or ())
+        self._virtual = _Targets(_Target(number_of(service.address) or 0, service.address, service.protocol,
+                                         service.port, service.address, service.port) for service in clusters)
+        self._endpoints = _Targets(_Target(number_of(address) or 0, address, protocol, port, service.address,
+                                           service.port) for service in clusters
+                                   for address, port, protocol in service.endpoints or ())
         self._node_ports = _Targets(_Target(0, None, service.protocol, service.port, None, service.port)
                                     for service in services if service.address == NODE_PORT)
         self._pods = _most_alike(self._endpoints.rows)
@@ -64,11 +68,15 @@ class ServicePackets:
             return []
         if not self._virtual.rows:
             # Nothing is known but that it is a new connection.
-            return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None, None, hook == "OUTPUT")]
-        client = None if hook == "OUTPUT" or not self._pods else self._pod_in(source) if source else self._pods[0].address
-        found = self._made(rule, self._endpoints, client, hook, _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
-        # Behind DNAT nothing goes to a virtual address any more; who names one means to refuse it all the same. A port alone does not say
-        # so: whoever keeps clients from port 25 of the world means no Service that has endpoints on another.
+            return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None,
+                                                     None, hook == "OUTPUT")]
+        client = (None if hook == "OUTPUT" or not self._pods else self._pod_in(source)
+                  if source else self._pods[0].address)
+        found = self._made(rule, self._endpoints, client, hook,
+                           _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
+        # Behind DNAT nothing goes to a virtual address any more; who names one means to refuse it all the same. A port
+        # alone does not say so: whoever keeps clients from port 25 of the world means no Service that has endpoints on
+        # another.
         if where == VIRTUAL or (rule and plain_value(rule, "-d") is not None):
             states = None if table == "raw" else _NEW
             found += self._made(rule, self._virtual, client, hook, states)
@@ -84,7 +92,8 @@ class ServicePackets:
                 break
             if (target.protocol, target.port) not in tried:
                 original = (None, None) if self._ipvs else (target.original, target.original_port)
-                packet = Packet(client, target.address, target.protocol, target.port, states, original[0], original[1], hook == "OUTPUT")
+                packet = Packet(client, target.address, target.protocol, target.port, states, original[0], original[1],
+                                hook == "OUTPUT")
                 if rule is None or not rule.has_match or meets(rule, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())
@@ -97,8 +106,9 @@ class ServicePackets:
         for target in itertools.takewhile(lambda target: target.number <= found[1], self._pods[first:first + _LOOKED]):
             self._left -= 1
             if len(tried) < _TRIED and self._left >= 0 and (target.protocol, target.port) not in tried:
-                packet = Packet(target.address, target.address, target.protocol, target.port, _NEW if self._ipvs else _TRANSLATED,
-                                None if self._ipvs else target.original, None if self._ipvs else target.original_port, False, self._mark)
+                packet = Packet(target.address, target.address, target.protocol, target.port,
+                                _NEW if self._ipvs else _TRANSLATED, None if self._ipvs else target.original,
+                                None if self._ipvs else target.original_port, False, self._mark)
                 if meets(rule, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What packets of a Service meet for certain, in whatever chain somebody put it. PRIVATE to the collection.
 
-It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to an endpoint
-(raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports, addresses or one interface
-refuses none of them; what refuses because of a network policy is not looked at, nor what a plugin writes for its own pods.
+It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to
+an endpoint (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports,
+addresses or one interface refuses none of them; what refuses because of a network policy is not looked at, nor what a
+plugin writes for its own pods.
 
-In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it, and from there
-through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
+In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it,
+and from there through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
 """
 
 import collections
@@ -25,12 +26,14 @@ from .services import list_services
 from .whereabouts import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _HOOKS = (
-    ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL), ("mangle", "OUTPUT", VIRTUAL),
-    ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT), ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT),
-    ("filter", "OUTPUT", ENDPOINT), ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
+    ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL),
+    ("mangle", "OUTPUT", VIRTUAL), ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT),
+    ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT), ("filter", "OUTPUT", ENDPOINT),
+    ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
 )
 # The same in ipvs mode.
-_IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where) for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)
+_IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where)
+                    for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)
 _NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
 _SNAT_HOOKS = (("nat", "POSTROUTING", MARKED),)
 _RAW_HOOKS = (("raw", "PREROUTING", RAW), ("raw", "OUTPUT", RAW))
@@ -39,8 +42,9 @@ _UNTRACKING, _MARKING = frozenset(("CT", "NOTRACK")), frozenset(("MARK",))
 # So many rules of a rule set are tried with packets.
 _RULES_LIMIT = 64
 
-# What is looked for: kind of the observation, what the rule does to packets; hooks; targets it may have, and for such a rule whether it is
-# one, None for all; the chain beyond which nobody looks; the owners whose chains are theirs to write.
+# What is looked for: kind of the observation, what the rule does to packets; hooks; targets it may have, and for such a
+# rule whether it is one, None for all; the chain beyond which nobody looks; the owners whose chains are theirs to
+# write.
 _Question = collections.namedtuple("_Question", "kind why hooks targets is_one until spared")
 
 
@@ -49,29 +53,36 @@ def _questions(rule_set, mode, ipvs):
     found, mark, nat = [], service_mark(rule_set), table_of(rule_set, "nat")
     if mode != "ipvs":
         # IPVS has connections of its own, and masquerades by sets too.
-        found.append(_Question("untracked", "exempts from connection tracking", _RAW_HOOKS, _UNTRACKING, lambda rule: untracks(rule_set, rule), None,
-                               KUBERNETES + CNI))
+        found.append(_Question("untracked", "exempts from connection tracking", _RAW_HOOKS, _UNTRACKING,
+                               lambda rule: untracks(rule_set, rule), None, KUBERNETES + CNI))
         if mark:
-            found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING, lambda rule: clears(rule, mark), None,
-                                   KUBERNETES + CNI))
-    if nat is not None and "POSTROUTING" in nat.chains and any(rule.target == "KUBE-POSTROUTING" for rule in nat.chains["POSTROUTING"].rules):
+            found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING,
+                                   lambda rule: clears(rule, mark), None, KUBERNETES + CNI))
+    if nat is not None and "POSTROUTING" in nat.chains and any(rule.target == "KUBE-POSTROUTING"
+                                                               for rule in nat.chains["POSTROUTING"].rules):
         found.append(_Question("anchor_shadowed", "keeps from KUBE-POSTROUTING", _SNAT_HOOKS, TERMINAL - TRANSLATIONS,
                                lambda rule: not is_between_pods(rule), "KUBE-POSTROUTING", KUBERNETES + CNI))
-    refusing = _Question("unexpected_drop", "refuses", _IPVS_HOOKS if ipvs else _HOOKS, REFUSALS, None, None, KUBERNETES + POLICIES)
-    diverting = _Question("anchor_shadowed", "keeps from KUBE-SERVICES", _NAT_HOOKS, TERMINAL, None, "KUBE-SERVICES", KUBERNETES + POLICIES)
+    refusing = _Question("unexpected_drop", "refuses", _IPVS_HOOKS if ipvs else _HOOKS, REFUSALS, None, None,
+                         KUBERNETES + POLICIES)
+    diverting = _Question("anchor_shadowed", "keeps from KUBE-SERVICES", _NAT_HOOKS, TERMINAL, None, "KUBE-SERVICES",
+                          KUBERNETES + POLICIES)
     return found + [refusing, diverting]
 
 
 def ask_service_path(rule_set, services, told, mode=None):
-    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are `told(table, chain, index, rule)`.
+    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are
+    `told(table, chain, index, rule)`.
 
-    `services`: [Service] of the node, or None for those that the rule set's own chains tell. `mode`: that of kube-proxy.
+    `services`: [Service] of the node, or None for those that the rule set's own chains tell. `mode`: that of
+    kube-proxy.
     """
     ipvs = mode == "ipvs" and bool(services)
     questions = _questions(rule_set, mode, ipvs)
     refusing = [question for question in questions if question.targets == REFUSALS]
-    waiting = itertools.chain([(question, place, None, None) for question in refusing for place in question.hooks if _drops(rule_set, place)], (
-        (question, place, index, rule) for question in questions for place in question.hooks for index, rule in _candidates(rule_set, place, question)))
+    waiting = itertools.chain([(question, place, None, None) for question in refusing for place in question.hooks
+                               if _drops(rule_set, place)], (
+                                   (question, place, index, rule) for question in questions for place in question.hooks
+                                   for index, rule in _candidates(rule_set, place, question)))
     first = next(waiting, None)
     if first is None:
         return
@@ -79,8 +90,8 @@ def ask_service_path(rule_set, services, told, mode=None):
     from .service_packets import ServicePackets
     from .way import Way
     services = list_services(rule_set) if services is None else services
-    packets = ServicePackets([service for service in services or () if service.family == rule_set.family and service.has_endpoints], ipvs,
-                             service_mark(rule_set))
+    packets = ServicePackets([service for service in services or () if service.family == rule_set.family
+                              and service.has_endpoints], ipvs, service_mark(rule_set))
     ways, seen, tried = {}, set(), 0
     for question, (name, hook, where), index, rule in itertools.chain([first], waiting):
         if rule is not None and told(name, rule.chain, index, rule):
@@ -92,18 +103,21 @@ def ask_service_path(rule_set, services, told, mode=None):
         if tried > _RULES_LIMIT:
             return
         if (question, name) not in ways:
-            ways[question, name] = Way(rule_set.tables[name], TERMINAL if question.until else question.targets, question.until, question.is_one)
+            ways[question, name] = Way(rule_set.tables[name], TERMINAL if question.until else question.targets,
+                                       question.until, question.is_one)
         way = ways[question, name]
-        packet = next((packet for packet in sent if (way.passes(hook, packet) if rule is None else way.end(hook, packet) == rule)), None)
+        packet = next((packet for packet in sent
+                       if (way.passes(hook, packet) if rule is None else way.end(hook, packet) == rule)), None)
         if packet is not None:
             seen.add(place)
-            yield observe(question.kind, rule_set, name, place[2], text, 1, "%s %s" % (question.why, _described(packet)))
+            yield observe(question.kind, rule_set, name, place[2], text, 1,
+                          "%s %s" % (question.why, _described(packet)))
 
 
 def _candidates(rule_set, place, question):
-    """(index in its chain, rule) of rules with such a target: in the built-in chain those with a match, and all in chains of others that it
-    leads to; in table nat only what stands before the way to the Services. The last rule of INPUT may refuse all, but for what comes to
-    virtual addresses."""
+    """(index in its chain, rule) of rules with such a target: in the built-in chain those with a match, and all in
+    chains of others that it leads to; in table nat only what stands before the way to the Services. The last rule of
+    INPUT may refuse all, but for what comes to virtual addresses."""
     name, hook, where = place
     table = table_of(rule_set, name)
     # Of a table that breaks off, a chain that lets the packet pass may be what is missing.
@@ -126,11 +140,12 @@ def _candidates(rule_set, place, question):
 
 
 def _drops(rule_set, place):
-    """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the node itself."""
+    """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the
+    node itself."""
     name, hook, where = place
     table = table_of(rule_set, name)
-    return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP" and where != NAMED
-            and (name, hook) != ("filter", "FORWARD"))
+    return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP"
+            and where != NAMED and (name, hook) != ("filter", "FORWARD"))
 
 
 def _described(packet):

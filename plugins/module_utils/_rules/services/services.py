@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's iptables mode has programmed: what they are, what they mean, what is wrong. PRIVATE to the collection.
+"""The Services kube-proxy's iptables mode has programmed: what they are, what they mean, what is wrong. PRIVATE to the
+collection.
 
 Source of the forms: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33.
 """
@@ -20,10 +21,11 @@ from ..targets import REFUSALS
 from .endpoints import balancing_of, endpoint_of, refuses
 from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
 
-# One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node. endpoints: each
-# (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be it on other nodes.
-# cluster: every node must reach the same endpoints.
-Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints", "has_endpoints", "cluster"))
+# One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node.
+# endpoints: each (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be
+# it on other nodes. cluster: every node must reach the same endpoints.
+Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints",
+                                             "has_endpoints", "cluster"))
 
 NODE_PORT = "nodeport"
 _REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
@@ -34,7 +36,8 @@ _TOLERANCE = 1e-8
 
 
 def list_services(rule_set):
-    """[Service] of one rule set, each (address, port, protocol) once; None where table nat or filter is not known as a whole."""
+    """[Service] of one rule set, each (address, port, protocol) once; None where table nat or filter is not known as a
+    whole."""
     if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
         return None
     # {(protocol, port): {address: Service}}: of the first there are few, so that a key needs no object of its own.
@@ -45,15 +48,18 @@ def list_services(rule_set):
         address, alike = address or NODE_PORT, rows[protocol, port]
         if address not in alike:
             endpoints, elsewhere, cluster = reached.by(target)
-            alike[address] = Service(family, address, port, protocol, _name(comment), endpoints, bool(endpoints) or elsewhere, cluster)
+            alike[address] = Service(family, address, port, protocol, _name(comment), endpoints,
+                                     bool(endpoints) or elsewhere, cluster)
     for address, protocol, port, target, comment in _refused(rule_set.tables.get("filter")):
         # DROP: it has endpoints, but none on this node.
-        rows[protocol, port].setdefault(address, Service(family, address, port, protocol, _name(comment), (), target == "DROP", False))
+        rows[protocol, port].setdefault(address, Service(family, address, port, protocol, _name(comment), (),
+                                                         target == "DROP", False))
     return [service for alike in rows.values() for service in alike.values()]
 
 
 def digest(services):
-    """What the Services mean, in a form to compare nodes by: `{"services", "endpoints": hex or None, "service_count", "endpoint_count"}`.
+    """What the Services mean, in a form to compare nodes by: `{"services", "endpoints": hex or None, "service_count",
+    "endpoint_count"}`.
 
     `services`: [Service] of both families, each once, or None if they are not known.
     """
@@ -66,10 +72,12 @@ def digest(services):
         head, service = heads[index], services[index]
         meant.update(_line(head + ("yes" if service.has_endpoints else "no")))
         if service.cluster and service.endpoints:
-            texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port) for address, port, _protocol in service.endpoints])
+            texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
+                            for address, port, _protocol in service.endpoints])
             behind.update(_line(head + ("\n" + head).join(texts)))
             count += len(texts)
-    return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services), "endpoint_count": count}
+    return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services),
+            "endpoint_count": count}
 
 
 def _line(text):
@@ -88,7 +96,8 @@ def rules_per_service(rule_sets, services):
 
 
 def ask_services(rule_set, setting):
-    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing of a nat that is not known as a whole."""
+    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing of a nat that is not known
+    as a whole."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return []
     table, found = rule_set.tables["nat"], []
@@ -101,23 +110,27 @@ def ask_services(rule_set, setting):
             balancing = balancing_of(table, name)
             fault = _unfair(balancing) if balancing else None
             if not balancing and not refuses(table.chains[name]):
-                found.append(observe("empty_service_chain", rule_set, "nat", name, detail="no rule of the chain leads to an endpoint"))
+                found.append(observe("empty_service_chain", rule_set, "nat", name,
+                                     detail="no rule of the chain leads to an endpoint"))
             elif fault:
                 found.append(observe("wrong_probability", rule_set, "nat", name, detail=fault))
     return found
 
 
 def _doubtful(table):
-    """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node 20 of 40,000."""
+    """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node
+    20 of 40,000."""
     endpoints, balancing = table.services.endpoints, table.services.balancing
     unfair = {chances for chances in {chances for chances, _endpoints in balancing.values()} if _fault_of(chances)}
     if unfair:
         balancing = {name for name, (chances, _endpoints) in balancing.items() if chances not in unfair}
-    return [name for name, chain in table.chains.items() if chain is not BARE or not (name in endpoints or name in balancing)]
+    return [name for name, chain in table.chains.items() if chain is not BARE
+            or not (name in endpoints or name in balancing)]
 
 
 def _unfair(balancing):
-    """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing is."""
+    """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing
+    is."""
     # A repeated last rule is a duplicate without effect, and told as such.
     chances = tuple([chance for chance, _endpoint in balancing])
     if chances.count(None) > 1:
@@ -158,7 +171,8 @@ def addressed_jumps(nat):
 
 
 def other_jumps(nat):
-    """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were not folded."""
+    """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were
+    not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in nat.chains[chain].rules if chain in nat.chains else ():
             if (rule.target or "").startswith(PER_SERVICE):

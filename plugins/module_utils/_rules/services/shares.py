@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the collection.
+"""Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the
+collection.
 
-Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the one that was forgotten tells.
-Whose it is, its name proves (chain_names.py), or the Service's chain for endpoints of this node, which leads to it still.
+Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the one that was
+forgotten tells. Whose it is, its name proves (chain_names.py), or the Service's chain for endpoints of this node, which
+leads to it still.
 """
 
 from ..observation import observe
@@ -17,16 +19,18 @@ _DETAIL = "no rule of the Service leads to its endpoint %s any more: it gets no 
 
 
 def ask_shares(rule_set, table, unreached, local):
-    """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in `unreached`; also of endpoints
-    that only returning clients, or clients of the chains `local`, are led to."""
+    """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in `unreached`; also
+    of endpoints that only returning clients, or clients of the chains `local`, are led to."""
     found = list(_returning(rule_set, table)) + list(_only_local(rule_set, table, local))
     sound = [(name, endpoint_of(table, name)[0]) for name in unreached[:_LIMIT]]
     owners = _owners(table) if sound else {}
     for name, endpoint in sound:
         if endpoint is not None:
-            service = next((service for service in owners if name == "KUBE-SEP-" + chain_hash(service[0], service[1], endpoint_text(endpoint))), None)
+            service = next((service for service in owners
+                            if name == "KUBE-SEP-" + chain_hash(service[0], service[1], endpoint_text(endpoint))), None)
             if service is None:
-                found.append(observe("orphan_chain", rule_set, "nat", name, detail="a sound endpoint that no rule leads to"))
+                found.append(observe("orphan_chain", rule_set, "nat", name,
+                                     detail="a sound endpoint that no rule leads to"))
             elif owners[service]:
                 found.append(_share(rule_set, owners[service], name, endpoint))
     return found
@@ -44,29 +48,34 @@ def _returning(rule_set, table):
 def _only_local(rule_set, table, local):
     """First endpoints that a Service's rules for all have forgotten.
 
-    A node's endpoints are among all of them, but for two cases: where none of them is ready the terminating ones serve (then the two
-    chains share none), and topology hints may leave one out at any place. Endpoints stand in the order of their texts (kubernetes
-    pkg/proxy/endpointslicecache.go), so one that is before all others had the rule that no chance of the rest tells of.
+    A node's endpoints are among all of them, but for two cases: where none of them is ready the terminating ones serve
+    (then the two chains share none), and topology hints may leave one out at any place. Endpoints stand in the order of
+    their texts (kubernetes pkg/proxy/endpointslicecache.go), so one that is before all others had the rule that no
+    chance of the rest tells of.
     """
     for chain in sorted(local):
         everybody = "KUBE-SVC-" + chain[9:]
-        led = set([name for _chance, name in balancing_of(table, everybody)] + table.services.affinity.get(everybody, []))
+        led = set([name
+                   for _chance, name in balancing_of(table, everybody)] + table.services.affinity.get(everybody, []))
         mine = [name for _chance, name in balancing_of(table, chain)]
         lost = [name for name in mine if name not in led]
         if not lost or len(lost) == len(mine):
             continue
-        first = min([endpoint_text(endpoint) for endpoint in [endpoint_of(table, name)[0] for name in led] if endpoint] or [""])
+        first = min([endpoint_text(endpoint) for endpoint in [endpoint_of(table, name)[0] for name in led] if endpoint]
+                    or [""])
         for name, endpoint in [(name, endpoint_of(table, name)[0]) for name in lost]:
             if endpoint is not None and endpoint_text(endpoint) < first:
                 yield _share(rule_set, everybody, name, endpoint)
 
 
 def _share(rule_set, chain, name, endpoint):
-    return observe("wrong_probability", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, _DETAIL % endpoint_text(endpoint))
+    return observe("wrong_probability", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1,
+                   _DETAIL % endpoint_text(endpoint))
 
 
 def _owners(table):
-    """{(namespace/name:port, protocol): the chain that balances, None if it is not there} of the Services whose names comments tell."""
+    """{(namespace/name:port, protocol): the chain that balances, None if it is not there} of the Services whose names
+    comments tell."""
     owners = {}
     for name, protocol in {((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps}:
         chains = [prefix + chain_hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a packet on its way through the chains of one table, as far as that is certain. PRIVATE to the collection."""
+"""What becomes of a packet on its way through the chains of one table, as far as that is certain. PRIVATE to the
+collection."""
 
 from ..others.owners import KUBERNETES, POLICIES, owner_of
 from ..rules import states
@@ -14,7 +15,8 @@ _PASSED, _LOST = "passed", "lost"
 
 
 class Way:
-    """The ways of packets through one table, to a rule with one of the targets `ends`, but not beyond a jump to the chain `until`.
+    """The ways of packets through one table, to a rule with one of the targets `ends`, but not beyond a jump to the
+    chain `until`.
 
     Of targets that are not terminal only a rule that `is_end` counts as an end."""
 
@@ -25,7 +27,8 @@ class Way:
         self._accepting = {}
 
     def end(self, hook, packet):
-        """The rule that `packet` ends at for certain, or None: it passes, or may be accepted before, or nobody can tell."""
+        """The rule that `packet` ends at for certain, or None: it passes, or may be accepted before, or nobody can
+        tell."""
         end = self._from(hook, packet)
         return None if end in (_PASSED, _LOST) else end
 
@@ -44,7 +47,8 @@ class Way:
             if self._steps < 0 or (self._until and rule.target == self._until):
                 return _LOST
             leads = rule.target in self._table.chains
-            if not leads and rule.target not in TERMINAL and not (self._is_end and rule.target in self._ends and self._is_end(rule)):
+            if not leads and rule.target not in TERMINAL and not (self._is_end and rule.target in self._ends
+                                                                  and self._is_end(rule)):
                 continue
             answer = meets(rule, packet) if rule.has_match else True
             if answer is False:

@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a packet of a Service is when a rule meets it. PRIVATE to the collection."""
 
-# Before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried.
-# RAW: before conntrack, where answers pass too. MARKED: of a pod to itself through its Service, which is always masqueraded.
+# Before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried. RAW:
+# before conntrack, where answers pass too. MARKED: of a pod to itself through its Service, which is always masqueraded.
 VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"

@@ -1,9 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name. PRIVATE to the collection.
+"""Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name.
+PRIVATE to the collection.
 
-How names are made: chain_hash.py. A name is the hash of one text only, so whose it is can be found by trying what the rules name.
+How names are made: chain_hash.py. A name is the hash of one text only, so whose it is can be found by trying what the
+rules name.
 """
 
 from ..observation import observe
@@ -11,7 +13,8 @@ from .chain_hash import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text, port_
 from .services import NODE_PORT, addressed_jumps
 
 _KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
-# So many endpoints are compared with all Services, of so many all ports are tried, and so many Services are known by name.
+# So many endpoints are compared with all Services, of so many all ports are tried, and so many Services are known by
+# name.
 _LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
 
 
@@ -30,12 +33,14 @@ def tell_jumps(rule_set, table):
             chain, why = target, "its rule in %s is for %s, the Service for %s" % (source, protocol, owner[1])
         elif mine:
             chain, why = mine, "its rule in %s for %s port %d/%s leads to %s%s" % (
-                source, "the NodePort" if address in (None, NODE_PORT) else address, port, protocol, target, ", the chain of %s" % owner[0] if owner else "")
+                source, "the NodePort" if address in (None, NODE_PORT) else address, port, protocol, target,
+                ", the chain of %s" % owner[0] if owner else "")
         else:
             continue
         if (chain, why) not in told:
             told.add((chain, why))
-            yield observe("anchor_missing", rule_set, "nat", chain, "-A %s -p %s --dport %d -j %s" % (source, protocol, port, target), 1, why)
+            yield observe("anchor_missing", rule_set, "nat", chain,
+                          "-A %s -p %s --dport %d -j %s" % (source, protocol, port, target), 1, why)
 
 
 def _names(jumps):
@@ -60,17 +65,22 @@ def tell_endpoints(rule_set, table, owners, unproven):
             continue
         text = endpoint_text(endpoint)
         if chain_hash(owner[0], owner[1], text) == name[9:]:
-            yield observe("unsound_endpoint", rule_set, "nat", name, detail="it translates %s, its Service is %s" % (endpoint[2], owner[1]))
+            yield observe("unsound_endpoint", rule_set, "nat", name,
+                          detail="it translates %s, its Service is %s" % (endpoint[2], owner[1]))
             continue
-        other = next((service for service in owners.values() if chain_hash(service[0], service[1], text) == name[9:]), None) if index < _LIMIT else None
+        other = next((service for service in owners.values() if chain_hash(service[0], service[1], text) == name[9:]),
+                     None) if index < _LIMIT else None
         if other:
-            yield observe("unsound_endpoint", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1, "leads to the endpoint %s of %s" % (text, other[0]))
+            yield observe("unsound_endpoint", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1,
+                          "leads to the endpoint %s of %s" % (text, other[0]))
             continue
         port = port_of_hash(name[9:], owner[0], owner[1], endpoint[0]) if searches else None
         searches -= bool(searches)
         if port is not None:
-            yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to port %d of %s, its name is that of port %d" % (
-                endpoint[1], endpoint[0], port))
+            yield observe("unsound_endpoint", rule_set, "nat", name,
+                          detail="translates to port %d of %s, its name is that of port %d" % (
+                              endpoint[1], endpoint[0], port))
         elif ":" not in endpoint[0]:
             # An EndpointSlice may write an address of IPv6 in more than one way, so its hash proves no other address.
-            yield observe("unsound_endpoint", rule_set, "nat", name, detail="translates to %s, its name is that of another endpoint" % text)
+            yield observe("unsound_endpoint", rule_set, "nat", name,
+                          detail="translates to %s, its name is that of another endpoint" % text)

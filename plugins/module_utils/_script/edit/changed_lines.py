@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a change does to a file, told by the lines it touches alone. PRIVATE to the collection.
 
-What stands beside them stays on the node: scripts hold passwords. Of the lines themselves secrets are masked, and nothing else.
+What stands beside them stays on the node: scripts hold passwords. Of the lines themselves secrets are masked, and
+nothing else.
 """
 
 import difflib
@@ -18,7 +19,8 @@ _HEADER, _LINE = "header", "line"
 
 
 def changed_lines(before, after):
-    """(former lines, new lines) as two texts that differ where the files do; each change is headed by its line number."""
+    """(former lines, new lines) as two texts that differ where the files do; each change is headed by its line
+    number."""
     old, new = _lines(before), _lines(after)
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
@@ -63,4 +65,5 @@ def _shown(kind, line):
 
 def _cut(lines):
     more = len(lines) - LINES_LIMIT
-    return "".join(line + "\n" for line in [_shown(*line) for line in lines[:LINES_LIMIT]] + (["and %d more lines" % more] if more > 0 else []))
+    return "".join(line + "\n" for line in [_shown(*line) for line in lines[:LINES_LIMIT]]
+                   + (["and %d more lines" % more] if more > 0 else []))

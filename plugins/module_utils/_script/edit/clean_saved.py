@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A saved rule set without the chains that Kubernetes and its CNI program themselves. PRIVATE to the collection.
 
-Their declarations go, their rules, and every rule that jumps to them or matches one of their sets, because iptables-restore refuses a jump
-to a chain that is not there and with it the whole table. All other bytes stay as they are and where they are. iptables-restore also takes what iptables-save
-never writes: `-I`, `-N`, `-P` and the long names of options (iptables/iptables-restore.c, iptables/xshared.c).
+Their declarations go, their rules, and every rule that jumps to them or matches one of their sets, because
+iptables-restore refuses a jump to a chain that is not there and with it the whole table. All other bytes stay as they
+are and where they are. iptables-restore also takes what iptables-save never writes: `-I`, `-N`, `-P` and the long names
+of options (iptables/iptables-restore.c, iptables/xshared.c).
 """
 
 import collections
@@ -20,7 +21,8 @@ OWNERS = frozenset(KUBERNETES + CNI)
 _MARK = "cali:"
 # Their sets are not there at boot either, and iptables-restore refuses a match on a set that is not there.
 _SETS = re.compile(r"(?:inet6:)?(?:KUBE-|kube-router-|cali[46]0|azure-npm-|weave-|felix-)")
-_OF_CHAIN = ("-A", "--append", "-I", "--insert", "-N", "--new-chain", "-P", "--policy", "-F", "--flush", "-X", "--delete-chain", "-D", "--delete")
+_OF_CHAIN = ("-A", "--append", "-I", "--insert", "-N", "--new-chain", "-P", "--policy", "-F", "--flush", "-X",
+             "--delete-chain", "-D", "--delete")
 _JUMPS = ("-j", "--jump", "-g", "--goto")
 # A comment has 255 characters at most; so many further lines may belong to one rule.
 _REACH = 255
@@ -50,7 +52,8 @@ def _joined(lines):
     while index < len(lines):
         end = index + 1
         if is_open(lines[index]) and lines[index].lstrip()[:1] in ("-", "["):
-            reach = next((number for number in range(end, min(end + _REACH, len(lines))) if is_open(lines[number])), None)
+            reach = next((number for number in range(end, min(end + _REACH, len(lines))) if is_open(lines[number])),
+                         None)
             end = reach + 1 if reach is not None else end
         yield "\n".join(lines[index:end])
         index = end

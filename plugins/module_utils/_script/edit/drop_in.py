@@ -3,22 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drop-in that takes what flushes out of a unit, and its text. PRIVATE to the collection.
 
-An empty assignment clears a list of commands, what follows it is the new list (systemd man systemd.service, ExecStart=). Drop-ins are
-read in the order of their names, so ours has to be the last one.
+An empty assignment clears a list of commands, what follows it is the new list (systemd man systemd.service,
+ExecStart=). Drop-ins are read in the order of their names, so ours has to be the last one.
 """
 
 from ..._parse.systemd.unit import parse_unit
 
 NAME = "zz-kubenode-netfilter.conf"
 FOLDER = "/etc/systemd/system"
-HEADER = "# Takes what flushes the rules of Kubernetes out of this unit. Written by kubenode.netfilter.flush_hooks; changes are overwritten.\n"
+HEADER = ("# Takes what flushes the rules of Kubernetes out of this unit. Written by kubenode.netfilter.flush_hooks; "
+          "changes are overwritten.\n")
 
 START_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
 _UNIT_KEYS = ("Before", "RefuseManualStart", "RefuseManualStop")
 
 
 class DropIn:
-    """`commands` {key: [prefixes and text]} of the lists that are replaced, `before` units, `refuse` manual starts and stops, `environment` words."""
+    """`commands` {key: [prefixes and text]} of the lists that are replaced, `before` units, `refuse` manual starts and
+    stops, `environment` words."""
 
     def __init__(self):
         self.commands = {}
@@ -67,11 +69,12 @@ def sorts_behind(path):
 
 
 def noflush_start(argv, settings, knows_switch, loadable, program):
-    """What starts a distribution's firewall without flushing: (commands, words of the environment), or None for a program that is not known.
+    """What starts a distribution's firewall without flushing: (commands, words of the environment), or None for a
+    program that is not known.
 
-    `program(name)` asks for the path of a program, `loadable(path)` whether a saved rule set flushes nothing by itself (None: it is not
-    there); `settings` are the names that /etc/default/netfilter-persistent sets, which count more than the environment, and
-    `knows_switch` says whether its plugins know the switch at all.
+    `program(name)` asks for the path of a program, `loadable(path)` whether a saved rule set flushes nothing by itself
+    (None: it is not there); `settings` are the names that /etc/default/netfilter-persistent sets, which count more than
+    the environment, and `knows_switch` says whether its plugins know the switch at all.
     """
     path = argv[0] if argv else ""
     for ending, files in _RESTORED:
@@ -86,9 +89,11 @@ def noflush_start(argv, settings, knows_switch, loadable, program):
     return None
 
 
-# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init, which has a unit for each family.
+# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init, which has a unit
+# for each family.
 _RESTORED = (
-    ("/etc/systemd/scripts/iptables", (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
+    ("/etc/systemd/scripts/iptables",
+     (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
     ("/iptables/iptables.init", (("iptables-restore", "/etc/sysconfig/iptables"),)),
     ("/iptables/ip6tables.init", (("ip6tables-restore", "/etc/sysconfig/ip6tables"),)),
 )

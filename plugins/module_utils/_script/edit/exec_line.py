@@ -18,7 +18,8 @@ _EMPTY = re.compile(r"(?:[\s;&|:]|\btrue\b)*\Z")
 
 
 def without_flush(text, argv, restores):
-    """`text` (behind its prefixes) without its commands that destroy rules, `""` where nothing is left, None where it cannot be edited.
+    """`text` (behind its prefixes) without its commands that destroy rules, `""` where nothing is left, None where it
+    cannot be edited.
 
     `restores`: a restore gets `--noflush` and stays, else it goes as well.
     """

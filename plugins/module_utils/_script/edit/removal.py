@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A shell script without some of its commands. PRIVATE to the collection.
 
-A command goes where nothing notices: another command follows it in the same list, so nobody reads its status. Everywhere else (behind
-`then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or of the script) `:` takes its place, which
-does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
+A command goes where nothing notices: another command follows it in the same list, so nobody reads its status.
+Everywhere else (behind `then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or of
+the script) `:` takes its place, which does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
 """
 
 import re
@@ -26,9 +26,11 @@ _RESTORE = re.compile(r"(?<![\w.$-])(?:[\w./-]*/)?ip6?tables(?:-nft|-legacy)?-re
 
 
 def edited(text, removed, replaced=(), nothing=None):
-    """The text without the commands at the spans `removed`, and with `new` in the place of each `(start, end, new)` of `replaced`.
+    """The text without the commands at the spans `removed`, and with `new` in the place of each `(start, end, new)` of
+    `replaced`.
 
-    Of two spans that overlap the outer one counts. `nothing` takes the place of all of them where the text is no script as a whole.
+    Of two spans that overlap the outer one counts. `nothing` takes the place of all of them where the text is no script
+    as a whole.
     """
     outer = _outer(removed)
     edits = [(start, end, nothing) for start, end in outer]
@@ -39,13 +41,15 @@ def edited(text, removed, replaced=(), nothing=None):
 
 
 def noflush_at(source):
-    """Where ` --noflush` belongs in the source of one command that restores rules, or None where its program is not spelt out."""
+    """Where ` --noflush` belongs in the source of one command that restores rules, or None where its program is not
+    spelt out."""
     found = _RESTORE.findall(source)
     return _RESTORE.search(source).end() if len(found) == 1 else None
 
 
 def argument_at(source, unit):
-    """The part of the source of one command that names a unit among others, with the blank before it, or None where that is not clear."""
+    """The part of the source of one command that names a unit among others, with the blank before it, or None where
+    that is not clear."""
     stem = re.escape(unit[:-len(".service")] if unit.endswith(".service") else unit)
     found = list(re.finditer(r"[ \t]+([\"']?)%s(?:\.service)?\1(?=[\s;&|)>]|\Z)" % stem, source))
     return found[0].span() if len(found) == 1 else None
@@ -73,7 +77,8 @@ def _without_one(text, start, end):
     rest = text[semicolon:line_end + 1]
     if head.strip():
         # "a; this": the divider before it goes with it.
-        return text[:line_start] + head.rstrip()[:-1].rstrip() + (" " + rest.lstrip(" \t") if rest.strip() else rest) + text[line_end + 1:]
+        return text[:line_start] + head.rstrip()[:-1].rstrip() + (" " + rest.lstrip(" \t")
+                                                                  if rest.strip() else rest) + text[line_end + 1:]
     return text[:line_start] + (head + rest.lstrip(" \t") if rest.strip() else "") + text[line_end + 1:]
 
 
@@ -111,7 +116,8 @@ def _after(text, end):
 
 
 def _reads_status(text, place):
-    """Whether the command at `place`, which may call functions of the script, may read the status of the one before it."""
+    """Whether the command at `place`, which may call functions of the script, may read the status of the one before
+    it."""
     name = _NAME.match(text, place).group(0)
     # A compound command hands the status on to its first command, lines further down maybe.
     end = -1 if name in _COMPOUND or not name else text.find("\n", place)

@@ -1,9 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What taking commands out of a text would do to it, be it a script or a file of another format that holds some. PRIVATE to the collection.
+"""What taking commands out of a text would do to it, be it a script or a file of another format that holds some.
+PRIVATE to the collection.
 
-A row is a hook as the look tells it; `commands` are the [Command] of the text. Everything is read again here, from the exact text.
+A row is a hook as the look tells it; `commands` are the [Command] of the text. Everything is read again here, from the
+exact text.
 """
 
 import collections
@@ -43,15 +45,18 @@ def edits_of(text, commands, row):
     found, loads = [], False
     for command in commands:
         effects = _effects(command)
-        loads = loads or any(effect.sort == "apply" and line_in_file(command, effect.line) == row["line"] for effect in effects)
+        loads = loads or any(effect.sort == "apply" and line_in_file(command, effect.line) == row["line"]
+                             for effect in effects)
         for effect in effects:
             if line_in_file(command, effect.line) == row["line"] and _is_of(effect, row):
                 span = effect.span if command.text == text else _located(text, command, effect)
-                edit = _edit(text, row, effect, span, [other for other in effects if other.span == effect.span and not _is_of(other, row)])
+                edit = _edit(text, row, effect, span,
+                             [other for other in effects if other.span == effect.span and not _is_of(other, row)])
                 if edit not in found:
                     found.append(edit)
     if not found and loads:
-        raise Kept("what destroys rules stands in the file that it loads, beside the rules of its owner; take it out there")
+        raise Kept("what destroys rules stands in the file that it loads, beside the rules of its owner; take it out "
+                   "there")
     if not found:
         raise Kept("the command could not be found again in line %d" % row["line"])
     return found
@@ -61,11 +66,13 @@ def _is_of(effect, row):
     """Whether an effect is that of a row; of a command that names several units each is an effect of its own."""
     if (effect.sort, masked_text(effect.command)) != (row["sort"], row["command"]):
         return False
-    return row["service"] is None or effect.unit is None or row["service"].partition(".")[0] == effect.unit.partition(".")[0]
+    return (row["service"] is None or effect.unit is None
+            or row["service"].partition(".")[0] == effect.unit.partition(".")[0])
 
 
 def _effects(command):
-    """What a text does: its effects, and what it makes of units that are no services of a distribution, which the look tells as effects too."""
+    """What a text does: its effects, and what it makes of units that are no services of a distribution, which the look
+    tells as effects too."""
     names = tuple(sorted({one or other for one, other in _FUNCTION.findall(command.text)}))
     reading = read_script(command.text, None, names)
     return reading.effects + [_as_effect(run) for run in reading.runs if run.how == "unit"]
@@ -79,7 +86,8 @@ def _as_effect(run):
 
 
 def _located(text, command, effect):
-    """The span in the file of a command that a format holds: as it is written, and as often as the shell would read it there."""
+    """The span in the file of a command that a format holds: as it is written, and as often as the shell would read it
+    there."""
     source = command.text[effect.span[0]:effect.span[1]]
     lines = text.split("\n")
     first = line_in_file(command, effect.line) - 1
@@ -107,7 +115,8 @@ def _edit(text, row, effect, span, others):
     if repeats and "boot" not in row["triggers"]:
         return Edit(row, REMOVED, span, None)
     if repeats:
-        raise Kept("a timer repeats it, and with --noflush each time would add the rules once more; restore at boot alone, with --noflush")
+        raise Kept("a timer repeats it, and with --noflush each time would add the rules once more; restore at boot "
+                   "alone, with --noflush")
     place = removal.noflush_at(source)
     if place is None:
         raise Kept("the name of the program is not spelt out; add --noflush by hand")
@@ -123,7 +132,8 @@ def _argument(source, start, unit):
 
 
 def applied(text, edits, nothing):
-    """The text after the edits; `nothing` takes the place of each command that goes, None: as a command goes from a script."""
+    """The text after the edits; `nothing` takes the place of each command that goes, None: as a command goes from a
+    script."""
     removed = [edit.span for edit in edits if edit.new is None]
     return removal.edited(text, removed, [edit.span + (edit.new,) for edit in edits if edit.new is not None], nothing)
 
@@ -142,11 +152,13 @@ def loss(commands, after, edits):
 
 def _key(effect):
     """What tells an effect from others; the words of a command that names several units change with one of these."""
-    return ("service", effect.unit.partition(".")[0]) if effect.sort == "service" and effect.unit else (effect.sort, masked_text(effect.command))
+    return (("service", effect.unit.partition(".")[0])
+            if effect.sort == "service" and effect.unit else (effect.sort, masked_text(effect.command)))
 
 
 def _key_of(row):
-    return ("service", row["service"].partition(".")[0]) if row["sort"] == "service" and row["service"] else (row["sort"], row["command"])
+    return (("service", row["service"].partition(".")[0])
+            if row["sort"] == "service" and row["service"] else (row["sort"], row["command"]))
 
 
 def shell_of(text):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an iptables, iptables-restore or iptables-apply command does to chains of others. PRIVATE to the collection.
 
-Options: iptables/xshared.c (optstring, long options; getopt_long takes any beginning of a long one), iptables-restore.c. A chain or
-table may come behind its option with or without a blank: `-tnat`, `-FINPUT`.
+Options: iptables/xshared.c (optstring, long options; getopt_long takes any beginning of a long one),
+iptables-restore.c. A chain or table may come behind its option with or without a blank: `-tnat`, `-FINPUT`.
 """
 
 import re
@@ -14,10 +14,10 @@ from ..._rules.tables import BUILT_IN
 from ..effect import CERTAIN, CONFIDENCES, EVERY, LIKELY, POSSIBLE
 from ..values import DELETES, FEWER_RULES, MARK, OWN_RULES, RULES, TABLES
 
-_LONG = {"flush": "F", "delete-chain": "X", "policy": "P", "delete": "D", "replace": "R", "rename-chain": "E", "append": "A", "insert": "I",
-         "check": "C", "list": "L", "list-rules": "S", "new-chain": "N", "zero": "Z", "help": "h", "version": "V", "table": "t", "jump": "j",
-         "goto": "g", "source": "s", "destination": "d", "protocol": "p", "match": "m", "wait": "w", "in-interface": "i", "out-interface": "o",
-         "modprobe": "M"}
+_LONG = {"flush": "F", "delete-chain": "X", "policy": "P", "delete": "D", "replace": "R", "rename-chain": "E",
+         "append": "A", "insert": "I", "check": "C", "list": "L", "list-rules": "S", "new-chain": "N", "zero": "Z",
+         "help": "h", "version": "V", "table": "t", "jump": "j", "goto": "g", "source": "s", "destination": "d",
+         "protocol": "p", "match": "m", "wait": "w", "in-interface": "i", "out-interface": "o", "modprobe": "M"}
 _WITH_VALUE, _MAYBE_VALUE = frozenset("ACDRIENPopsdjitmgcM"), frozenset("FXLSZ")
 _HARMLESS = frozenset("AICLSNZhV")
 _SORTS = {"F": "flush", "X": "delete", "D": "delete", "R": "delete", "E": "delete", "P": "policy"}
@@ -48,7 +48,8 @@ def run_iptables(walker, node, arguments, families, action, confidence):
         found = _judge(options, arguments)
         if found:
             sort, tables, chains, sure = found
-            walker.effect(node, sort, families=families, tables=tables, chains=chains, confidence=max(sure, confidence, key=CONFIDENCES.index))
+            walker.effect(node, sort, families=families, tables=tables, chains=chains,
+                          confidence=max(sure, confidence, key=CONFIDENCES.index))
 
 
 def _judge(options, arguments):
@@ -133,11 +134,13 @@ def _restore(walker, node, arguments, families, confidence, applies):
     while number < len(arguments):
         word = arguments[number]
         number += 1
-        if word in ("-h", "-V") or word.startswith("--") and any(one.startswith(word[2:]) for one in ("test", "help", "version")) and len(word) > 3:
+        if (word in ("-h", "-V") or word.startswith("--")
+                and any(one.startswith(word[2:]) for one in ("test", "help", "version")) and len(word) > 3):
             return
         if re.match(r"-[a-zA-Z]*t", word) and not word.startswith("--") and not applies:
             return
-        if word in ("-T", "--table", "-M", "--modprobe") or applies and word in ("-t", "--timeout", "-c", "--command", "-w", "--write"):
+        if word in ("-T", "--table", "-M",
+                    "--modprobe") or applies and word in ("-t", "--timeout", "-c", "--command", "-w", "--write"):
             table = arguments[number] if word in ("-T", "--table") and number < len(arguments) else table
             number += 1
         elif word in ("-w", "--wait", "-W", "--wait-interval"):
@@ -169,4 +172,5 @@ def _tell_restore(walker, node, text, table, families, confidence, noflush, pipe
         tables = (table,)
     elif not tables:
         tables = EVERY
-    walker.effect(node, "restore", piped, confidence, families=families, tables=tables, chains=chains, file=file, comes_back=comes_back)
+    walker.effect(node, "restore", piped, confidence, families=families, tables=tables, chains=chains, file=file,
+                  comes_back=comes_back)

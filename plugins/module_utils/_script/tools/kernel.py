@@ -11,7 +11,8 @@ from ..words import MODULE
 
 # Sets of kube-proxy, kube-router, Calico, Weave, Cilium and Azure NPM.
 _OTHERS_SET = re.compile(r"(?:KUBE-|kube-router-|cali[46]0|weave-|cilium_|azure-npm-)")
-_SET_VERBS = {"flush": "flush", "-F": "flush", "--flush": "flush", "destroy": "destroy", "-X": "destroy", "--destroy": "destroy", "x": "destroy"}
+_SET_VERBS = {"flush": "flush", "-F": "flush", "--flush": "flush", "destroy": "destroy", "-X": "destroy",
+              "--destroy": "destroy", "x": "destroy"}
 
 
 def run_kernel(walker, node, kind, name, arguments):
@@ -24,7 +25,8 @@ def run_kernel(walker, node, kind, name, arguments):
     elif kind == "module":
         modules = [word.replace("-", "_") for word in plain if MODULE.match(word.replace("-", "_"))]
         asks = any(re.match(r"-[a-z]*n|--dry-run|--show", word) for word in arguments)
-        if modules and not asks and (name == "rmmod" or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
+        if modules and not asks and (name == "rmmod"
+                                     or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
             walker.effect(node, "module", tables=tuple(modules))
     elif kind == "cleanup" and any(word in ("--cleanup", "--cleanup=true", "--cleanup-iptables") for word in arguments):
         walker.effect(node, "delete", families=(IPV4, IPV6), tables=("nat", "filter", "mangle"), chains=("KUBE-*",))

@@ -45,7 +45,8 @@ def _file(walker, node, path):
     piped = path in ("-", "/dev/stdin")
     _tell(walker, node, text, piped)
     if files or MARK in text and not text.replace(RULES, "").strip("\n") == "" and "\0?\0" in text:
-        walker.effect(node, "apply", piped, POSSIBLE, families=ALL_FAMILIES, file=files[0] if files else None, comes_back="unknown")
+        walker.effect(node, "apply", piped, POSSIBLE, families=ALL_FAMILIES, file=files[0] if files else None,
+                      comes_back="unknown")
 
 
 def _tell(walker, node, text, piped):

@@ -12,19 +12,23 @@ from ..values import MARK
 
 # Services that load whole rule sets; what each of them does to the rules of others is told by its unit.
 FIREWALL = re.compile(
-    r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-legacy|ip6?tables-nft|ipset|"
+    r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-"
+    r"legacy|ip6?tables-nft|ipset|"
     r"shorewall6?|ferm|firehol|arno-iptables-firewall|SuSEfirewall2(?:_\w+)?|fwbuilder|apf|csf|lfd|awall|ipvsadm)\Z")
 # What a pattern of units may mean: systemctl restart 'iptables*'.
 _COMMON = ("iptables", "ip6tables", "nftables", "netfilter-persistent", "firewalld")
-_VERBS = frozenset(("start", "stop", "restart", "reload", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart",
-                    "reload-or-try-restart", "force-reload", "condstop", "panic", "flush", "save-and-restart"))
+_VERBS = frozenset(("start", "stop", "restart", "reload", "try-restart", "condrestart", "reload-or-restart",
+                    "try-reload-or-restart", "reload-or-try-restart", "force-reload", "condstop", "panic", "flush",
+                    "save-and-restart"))
 # What ends in a start.
-_STARTS = frozenset(("start", "restart", "try-restart", "condrestart", "reload-or-restart", "reload-or-try-restart", "force-reload"))
-_WITH_VALUE = ("-t", "--type", "-p", "--property", "-s", "--signal", "--kill-who", "--job-mode", "-n", "--lines", "-o", "--output", "--root")
+_STARTS = frozenset(("start", "restart", "try-restart", "condrestart", "reload-or-restart", "reload-or-try-restart",
+                     "force-reload"))
+_WITH_VALUE = ("-t", "--type", "-p", "--property", "-s", "--signal", "--kill-who", "--job-mode", "-n", "--lines", "-o",
+               "--output", "--root")
 _ELSEWHERE = frozenset(("--user", "-H", "--host", "-M", "--machine", "--global"))
 _NOW = {"enable": "start", "disable": "stop", "mask": "stop", "reenable": "restart"}
-_FRONT_ENDS = {"netfilter-persistent": "netfilter-persistent", "iptables-persistent": "netfilter-persistent", "iptables.init": "iptables",
-               "ip6tables.init": "ip6tables"}
+_FRONT_ENDS = {"netfilter-persistent": "netfilter-persistent", "iptables-persistent": "netfilter-persistent",
+               "iptables.init": "iptables", "ip6tables.init": "ip6tables"}
 _FIREWALL_CMD = {"--reload": "reload", "--complete-reload": "restart", "--panic-on": "panic"}
 
 
@@ -41,7 +45,8 @@ def run_service(walker, node, name, arguments, is_init_script):
     elif name == "systemctl":
         _systemctl(walker, node, arguments)
     elif name == "ufw":
-        _tell(walker, node, "ufw", plain[0] if plain and plain[0] in ("reload", "enable", "disable", "reset") else "", True)
+        _tell(walker, node, "ufw", plain[0] if plain and plain[0] in ("reload", "enable", "disable", "reset") else "",
+              True)
     elif name == "firewall-cmd":
         if "--passthrough" in arguments and plain[:1] in (["ipv4"], ["ipv6"]):
             number = arguments.index(plain[0])
@@ -76,7 +81,8 @@ def _systemctl(walker, node, arguments):
 def _tell(walker, node, unit, verb, any_verb=False):
     name = unit[:-8] if unit.endswith(".service") else unit
     if verb == "save" and FIREWALL.match(name):
-        walker.findings.sequence.saves(_families(name), ("netfilter-persistent save" if name == "netfilter-persistent" else "service %s save" % name))
+        walker.findings.sequence.saves(_families(name), ("netfilter-persistent save" if name == "netfilter-persistent"
+                                                         else "service %s save" % name))
     if verb not in _VERBS and not any_verb and MARK not in verb or not verb:
         return
     if name in SERVICES and verb in _STARTS:
@@ -88,10 +94,11 @@ def _tell(walker, node, unit, verb, any_verb=False):
         return
     if MARK in unit or not FIREWALL.match(name):
         if MARK not in unit + verb:
-            walker.findings.run(node, name + ".service" if "." not in name or unit.endswith(".service") else unit, (verb,), "unit")
+            walker.findings.run(node, name + ".service" if "." not in name or unit.endswith(".service") else unit,
+                                (verb,), "unit")
         return
-    walker.effect(node, "service", confidence=CERTAIN if MARK not in verb else LIKELY, families=_families(name), unit=name + ".service",
-                  verb=verb if MARK not in verb else None, comes_back="unknown")
+    walker.effect(node, "service", confidence=CERTAIN if MARK not in verb else LIKELY, families=_families(name),
+                  unit=name + ".service", verb=verb if MARK not in verb else None, comes_back="unknown")
 
 
 def _families(name):

@@ -17,10 +17,10 @@ _LIKE_IPTABLES = re.compile(r"(?:\A|[_:])ip_?(?P<six>v?6)?(?:v?4)?_?t(?:ables|bl
 _LIKE_OTHERS = re.compile(r"(?:\A|[_:])(nft|ipset|ipvsadm|systemctl|service|modprobe|rmmod)(?![a-z])")
 _ASKS_ACTION = ("save", "restore", "apply")
 _OTHERS = {
-    "nft": "nft", "ipset": "sets", "ipvsadm": "ipvs", "ipvsadm-restore": "ipvs", "modprobe": "module", "rmmod": "module",
-    "systemctl": "service", "service": "service", "rc-service": "service", "invoke-rc.d": "service", "netfilter-persistent": "service",
-    "iptables-persistent": "service", "iptables.init": "service", "ip6tables.init": "service", "ufw": "service", "firewall-cmd": "service",
-    "kube-proxy": "cleanup",
+    "nft": "nft", "ipset": "sets", "ipvsadm": "ipvs", "ipvsadm-restore": "ipvs", "modprobe": "module",
+    "rmmod": "module", "systemctl": "service", "service": "service", "rc-service": "service", "invoke-rc.d": "service",
+    "netfilter-persistent": "service", "iptables-persistent": "service", "iptables.init": "service",
+    "ip6tables.init": "service", "ufw": "service", "firewall-cmd": "service", "kube-proxy": "cleanup",
 }
 _INIT_SCRIPT = re.compile(r"/etc/(?:rc\.d/)?(?:init\.d|rc[0-6S]\.d)/(?:[SK]\d\d)?([\w.-]+)\Z")
 
@@ -86,4 +86,5 @@ def _iptables(path):
 
 def _looks_like_iptables(arguments):
     return any(one in ("-F", "-X", "--flush", "--delete-chain") for one in arguments) and any(
-        option in ("-t", "--table") and table in ("nat", "mangle", "filter", "raw") for option, table in zip(arguments, arguments[1:]))
+        option in ("-t", "--table") and table in ("nat", "mangle", "filter", "raw")
+        for option, table in zip(arguments, arguments[1:]))

@@ -26,8 +26,8 @@ def run(monkeypatch):
         task = mock.Mock(args=arguments or {}, async_val=0, check_mode=True, diff=False)
         templar = mock.Mock()
         templar.template.side_effect = lambda value: value
-        plugin = assess.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=templar,
-                                     shared_loader_obj=None)
+        plugin = assess.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
+                                     templar=templar, shared_loader_obj=None)
         monkeypatch.setattr(plugin, "_execute_module", node)
         return plugin.run(task_vars=variables)
 
@@ -45,8 +45,8 @@ def test_a_healthy_node(run):
     sent = run.node.call_args[1]["module_args"]
     assert sent["modules"] == _policy.default_policy().module_names
     assert set(sent["gather_subset"]) == {
-        "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack", "ipvs", "kubelet",
-        "kube_proxy", "cni"}
+        "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
+        "ipvs", "kubelet", "kube_proxy", "cni"}
     assert sent["hook_directories"] == ["/usr/local/bin", "/usr/local/sbin"]
     assert "root" not in sent
 
@@ -54,30 +54,38 @@ def test_a_healthy_node(run):
 def test_options_reach_the_node(run):
     run({"root": "/srv/image", "place": "image", "kernel": "6.1", "gather_subset": ["host"], "timeout": "5"})
     sent = run.node.call_args[1]["module_args"]
-    assert (sent["root"], sent["place"], sent["kernel"], sent["gather_subset"]) == ("/srv/image", "image", "6.1", ["host"])
+    assert (sent["root"], sent["place"], sent["kernel"],
+            sent["gather_subset"]) == ("/srv/image", "image", "6.1", ["host"])
 
 
-@pytest.mark.parametrize("arguments, variables, words", [
-    ({"rot": "/x"}, {}, "The option rot is not known; did you mean root?"),
-    ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
-    ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
-    ({"timeout": "soon"}, {}, "timeout must be a whole number"),
-    ({"settle": -1}, {}, "settle is -1; give 0 to 86400 seconds"),
-    ({"timeout": -1}, {}, "timeout is -1; give 0 (no limit) to 86400 seconds"), ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
-    ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
-    ({}, {"node_policy_waivers": [{"check": "KMOD001"}]}, "node_policy_waivers[0] lacks reason and owner and expires"),
-    ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
-    ({"checks": ["KMD*"]}, {}, "checks: the check KMD* is not known; did you mean KMOD*?"),
-    ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
-    ({"checks": ["KMOD*"], "skip": "KMOD*"}, {}, "checks and skip leave no check to run"),
-    ({"root": "mnt/image"}, {}, "root is 'mnt/image'; give the whole path on the node"),
-    # The name of the variable is told, not that of the option that the role hands it to.
-    ({"root": "mnt/image"}, {"node_assess_root": "mnt/image"}, "node_assess_root is 'mnt/image'; give the whole path on the node"),
-    ({"checks": ["KMD*"]}, {"node_assess_checks": ["KMD*"]}, "node_assess_checks: the check KMD* is not known; did you mean KMOD*?"),
-    ({}, {"harden_conntrack_timeouts": {"tcp_established_timeout": 1}}, "harden_conntrack_timeouts: the timeout tcp_established_timeout is not known"),
-    ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
-    ({}, {"node_asses_root": "/mnt/image"}, "The variable node_asses_root is not known; did you mean node_assess_root?"),
-])
+@pytest.mark.parametrize(
+    "arguments, variables, words", [
+        ({"rot": "/x"}, {}, "The option rot is not known; did you mean root?"),
+        ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
+        ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
+        ({"timeout": "soon"}, {}, "timeout must be a whole number"),
+        ({"settle": -1}, {}, "settle is -1; give 0 to 86400 seconds"),
+        ({"timeout": -1}, {}, "timeout is -1; give 0 (no limit) to 86400 seconds"),
+        ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
+        ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
+        ({}, {"node_policy_waivers": [{"check": "KMOD001"}]},
+         "node_policy_waivers[0] lacks reason and owner and expires"),
+        ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
+        ({"checks": ["KMD*"]}, {}, "checks: the check KMD* is not known; did you mean KMOD*?"),
+        ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
+        ({"checks": ["KMOD*"], "skip": "KMOD*"}, {}, "checks and skip leave no check to run"),
+        ({"root": "mnt/image"}, {}, "root is 'mnt/image'; give the whole path on the node"),
+        # The name of the variable is told, not that of the option that the role hands it to.
+        ({"root": "mnt/image"}, {"node_assess_root": "mnt/image"},
+         "node_assess_root is 'mnt/image'; give the whole path on the node"),
+        ({"checks": ["KMD*"]}, {"node_assess_checks": ["KMD*"]},
+         "node_assess_checks: the check KMD* is not known; did you mean KMOD*?"),
+        ({}, {"harden_conntrack_timeouts": {"tcp_established_timeout": 1}},
+         "harden_conntrack_timeouts: the timeout tcp_established_timeout is not known"),
+        ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+        ({}, {"node_asses_root": "/mnt/image"},
+         "The variable node_asses_root is not known; did you mean node_assess_root?"),
+    ])
 def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
     with pytest.raises(AnsibleActionFail) as caught:
         run(arguments, **variables)
@@ -97,8 +105,10 @@ def _status(result, check):
 def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
     """The clock goes on with each pause, and nobody waits."""
     clock = [1000.0]
-    monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
-    answers = [_starting("kube-proxy runs for 4 seconds only and has not written its rules yet")] * 2 + [_starting(None)] * 9
+    monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0],
+                                                  sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
+    answers = [_starting("kube-proxy runs for 4 seconds only and has not written its rules yet")] * 2 + [
+        _starting(None)] * 9
     run.node.side_effect = list(answers)
     assert _status(run({"settle": 60}), "CHAIN001") == "pass" and run.node.call_count == 3 and clock[0] == 1010.0
     # What is still not there in the end is unknown; the last look is made when the time is over, and not before.
@@ -116,9 +126,11 @@ def test_nobody_waits_unasked(run, monkeypatch):
 
 
 def test_a_traceback_keeps_its_last_line(run):
-    run.node.return_value = {"failed": True, "module_stderr": "Traceback:" + " File x, line 1" * 50 + "\nOSError: no room"}
+    run.node.return_value = {"failed": True,
+                             "module_stderr": "Traceback:" + " File x, line 1" * 50 + "\nOSError: no room"}
     reason = run()["ansible_facts"]["node_assess_summary"]["reason"]
-    assert reason.startswith("the module failed: Traceback:") and reason.endswith("OSError: no room") and len(reason) < 350
+    assert (reason.startswith("the module failed: Traceback:") and reason.endswith("OSError: no room")
+            and len(reason) < 350)
 
 
 def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
@@ -129,18 +141,22 @@ def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
         run({"unreachable": "fail"}, inventory_hostname="web-1")
 
 
-@pytest.mark.parametrize("answer, words", [
-    (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
-    (AnsibleError("no interpreter"), "the module could not be run: "),
-    ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"}, "the module failed: MODULE FAILURE; Traceback: x"),
-    ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
-    ({}, "the module failed: it returned nothing"),
-    ({"ansible_facts": ["node_host"]}, "the module failed: it returned nothing"),
-    ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
-    (RecursionError("maximum recursion depth exceeded while decoding"), "the module could not be run: maximum recursion"),
-    (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
-    ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"}, "the module failed: msg is not a text; \\x9b2J\\u202e"),
-])
+@pytest.mark.parametrize("answer, words",
+                         [
+                             (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
+                             (AnsibleError("no interpreter"), "the module could not be run: "),
+                             ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"},
+                              "the module failed: MODULE FAILURE; Traceback: x"),
+                             ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
+                             ({}, "the module failed: it returned nothing"),
+                             ({"ansible_facts": ["node_host"]}, "the module failed: it returned nothing"),
+                             ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
+                             (RecursionError("maximum recursion depth exceeded while decoding"),
+                              "the module could not be run: maximum recursion"),
+                             (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
+                             ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"},
+                              "the module failed: msg is not a text; \\x9b2J\\u202e"),
+                         ])
 def test_a_node_never_fails_the_task(run, answer, words):
     if isinstance(answer, Exception):
         run.node.side_effect = answer
@@ -163,7 +179,8 @@ def test_a_section_that_does_not_fit_is_unknown_with_the_reason(run):
     run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_cni=dict(EVIDENCE["node_cni"], plugins="bridge"))}
     facts = run()["ansible_facts"]
     why = "the node's answer does not fit the documentation: node_cni.plugins must be a list"
-    assert facts["node_assess_summary"]["reached"] and "node_cni" not in facts and facts["node_host"] == EVIDENCE["node_host"]
+    assert (facts["node_assess_summary"]["reached"] and "node_cni" not in facts
+            and facts["node_host"] == EVIDENCE["node_host"])
     found = {row["check"]: row for row in facts["node_assess_findings"]}
     assert (found["KMOD001"]["status"], found["KMOD001"]["reason"]) == ("unknown", why)
     assert found["XLOCK003"]["status"] == "skip" and found["BACKEND001"]["status"] == "pass"
@@ -171,7 +188,8 @@ def test_a_section_that_does_not_fit_is_unknown_with_the_reason(run):
 
 def test_a_huge_text_is_never_copied(run):
     huge = "\u4e16" * (20 << 20)
-    run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_host=dict(EVIDENCE["node_host"], place=huge), **{huge: huge})}
+    run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_host=dict(EVIDENCE["node_host"], place=huge),
+                                                   **{huge: huge})}
     tracemalloc.start()
     try:
         facts = run()["ansible_facts"]
@@ -191,7 +209,8 @@ def test_what_the_node_sends_besides_evidence_is_dropped(run):
 def test_sections_keep_the_other_findings_of_this_run(run):
     first = run()["ansible_facts"]
     again = run({"sections": ["KPROXY"]}, ansible_facts=first)["ansible_facts"]
-    assert {row["check"] for row in again["node_assess_findings"]} == {row["check"] for row in first["node_assess_findings"]}
+    assert {row["check"]
+            for row in again["node_assess_findings"]} == {row["check"] for row in first["node_assess_findings"]}
     stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
     alone = run({"sections": ["KPROXY"]}, ansible_facts=stale)["ansible_facts"]
     assert {row["check"] for row in alone["node_assess_findings"]} == {"KPROXY001", "KPROXY002"}

@@ -15,22 +15,27 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 
 POLICY = _policy.default_policy()
 BROKEN = {"nf_conntrack": "loadable"}
-MODULES = {"changed": True, "files": ["/var/lib/kubenode-netfilter/record", "/etc/modules-load.d/kubenode-netfilter.conf"], "modules": [
-    {"name": "nf_conntrack", "module": "nf_conntrack", "before": "loadable", "after": "loaded", "loaded": True, "persisted": True, "blocked": [],
-     "failed": False, "msg": ""}], "diff": [{"before": "", "after": "nf_conntrack\n"}]}
-SETTINGS = {"changed": True, "files": [], "advice": None, "unfinished": False, "settings": [
-    {"key": "net.ipv4.ip_forward", "wanted": 1, "before": 0, "after": 1, "at_boot": 1, "after_kube_proxy": 1, "persisted": True, "failed": False,
-     "msg": ""}]}
+MODULES = {"changed": True,
+           "files": ["/var/lib/kubenode-netfilter/record", "/etc/modules-load.d/kubenode-netfilter.conf"], "modules": [
+               {"name": "nf_conntrack", "module": "nf_conntrack", "before": "loadable", "after": "loaded",
+                "loaded": True, "persisted": True, "blocked": [], "failed": False, "msg": ""}],
+           "diff": [{"before": "", "after": "nf_conntrack\n"}]}
+SETTINGS = {"changed": True, "files": [], "advice": None, "unfinished": False,
+            "settings": [
+                {"key": "net.ipv4.ip_forward", "wanted": 1, "before": 0, "after": 1, "at_boot": 1,
+                 "after_kube_proxy": 1, "persisted": True, "failed": False, "msg": ""}]}
 FORWARD = {"node_conntrack": {"of_keys": {"net.ipv4.ip_forward": {"now": 0}}}}
 
 
 def facts(modules=None, changes=None, sections=None, reached=True):
     evidence = healthy(POLICY.module_names, modules, changes) if reached else {}
-    return _assess.exported(evidence, POLICY, _assess.chosen_checks(sections), None, not_reached=None if reached else "unreachable: x")
+    return _assess.exported(evidence, POLICY, _assess.chosen_checks(sections), None,
+                            not_reached=None if reached else "unreachable: x")
 
 
 class Node:
-    """What the modules answer, by name: a result, or a list of results for one call after the other; `calls` are (module, arguments)."""
+    """What the modules answer, by name: a result, or a list of results for one call after the other; `calls` are
+    (module, arguments)."""
 
     def __init__(self, **answers):
         self.answers, self.calls = answers, []
@@ -59,10 +64,12 @@ def run(monkeypatch):
     monkeypatch.setattr(fix.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
 
     def call(node, known, check_mode=False, arguments=None, **variables):
-        task = mock.Mock(args=arguments or {}, async_val=0, check_mode=check_mode, diff=False, action="kubenode.netfilter.fix")
+        task = mock.Mock(args=arguments or {}, async_val=0, check_mode=check_mode, diff=False,
+                         action="kubenode.netfilter.fix")
         templar = mock.Mock()
         templar.template.side_effect = lambda value: "node" if value == "{{ inventory_hostname }}" else value
-        plugin = fix.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=templar, shared_loader_obj=None)
+        plugin = fix.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
+                                  templar=templar, shared_loader_obj=None)
         monkeypatch.setattr(plugin, "_execute_module", node)
         return plugin.run(task_vars=dict(variables, inventory_hostname="node", ansible_facts=known))
 
@@ -71,7 +78,8 @@ def run(monkeypatch):
 
 
 def outcomes_of(result):
-    return {(row["check"], row["subject"]): (row["status"], row["outcome"]) for row in result["ansible_facts"]["node_assess_findings"] if row["outcome"]}
+    return {(row["check"], row["subject"]): (row["status"], row["outcome"])
+            for row in result["ansible_facts"]["node_assess_findings"] if row["outcome"]}
 
 
 def test_a_safe_finding_is_fixed_and_looked_at_once(run):
@@ -83,24 +91,29 @@ def test_a_safe_finding_is_fixed_and_looked_at_once(run):
     assert result["subjects"] == [{"subject": "kernel_modules", "changed": True, "failed": False, "reasons": [],
                                    "changes": ["load nf_conntrack", "/etc/modules-load.d/kubenode-netfilter.conf"]}]
     assert run.shown == ["  node: changed: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
-    assert set(node.calls[1][1]["gather_subset"]) < set(_assess.SUBSETS), "the look is narrowed to the sections that changed"
+    assert set(node.calls[1][1]["gather_subset"]) < set(
+        _assess.SUBSETS), "the look is narrowed to the sections that changed"
 
 
 def test_check_mode_says_what_would_change_and_does_not_look_again(run):
     node = Node(kernel_modules=MODULES)
     result = run(node, facts(BROKEN), check_mode=True, arguments={"up_to": "safe"})
-    assert node.called() == ["kernel_modules"] and outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("fail", "would fix")}
+    assert node.called() == ["kernel_modules"] and outcomes_of(result) == {("KMOD003",
+                                                                            "nf_conntrack"): ("fail", "would fix")}
     assert run.shown == ["  node: would change: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
 
 
-@pytest.mark.parametrize("arguments, known", [
-    ({"up_to": "disruptive"}, facts()), ({"up_to": "none"}, facts(BROKEN)), ({"up_to": "safe"}, facts({"xt_comment": "installed_true"})),
-    ({"up_to": "safe"}, facts(reached=False)), ({}, facts()),
-])
+@pytest.mark.parametrize("arguments, known",
+                         [
+                             ({"up_to": "disruptive"}, facts()), ({"up_to": "none"}, facts(BROKEN)),
+                             ({"up_to": "safe"}, facts({"xt_comment": "installed_true"})),
+                             ({"up_to": "safe"}, facts(reached=False)), ({}, facts()),
+                         ])
 def test_a_host_with_nothing_to_fix_is_not_contacted(run, arguments, known):
     node = Node()
     result = run(node, known, arguments=arguments)
-    assert node.calls == [] and result["changed"] is False and result["turns"] == [] and not result.get("failed") and run.shown == []
+    assert (node.calls == [] and result["changed"] is False and result["turns"] == [] and not result.get("failed")
+            and run.shown == [])
     assert result.get("skipped") or arguments == {}
 
 
@@ -108,14 +121,16 @@ def test_subjects_go_in_the_order_of_dependence_and_share_one_look(run):
     node = Node(kernel_modules=MODULES, conntrack=SETTINGS, node_facts=look())
     result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe", "subjects": ["conntrack", "kernel_modules"]})
     assert node.called() == ["kernel_modules", "conntrack", "node_facts"]
-    assert outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("pass", "fixed"), ("CTRACK015", "net.ipv4.ip_forward"): ("pass", "fixed")}
+    assert outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("pass", "fixed"),
+                                   ("CTRACK015", "net.ipv4.ip_forward"): ("pass", "fixed")}
 
 
 def test_what_a_loaded_module_brings_is_fixed_in_the_same_task(run):
     node = Node(kernel_modules=MODULES, conntrack=SETTINGS, node_facts=[look(None, FORWARD), look()])
     result = run(node, facts(BROKEN), arguments={"up_to": "safe"})
     assert node.called() == ["kernel_modules", "node_facts", "conntrack", "node_facts"]
-    assert ("CTRACK015", "net.ipv4.ip_forward") in outcomes_of(result) and result["ansible_facts"]["node_assess_summary"]["fail"] == 0
+    assert (("CTRACK015", "net.ipv4.ip_forward") in outcomes_of(result)
+            and result["ansible_facts"]["node_assess_summary"]["fail"] == 0)
 
 
 def test_a_failure_is_told_and_fails_only_where_no_gate_follows(run):
@@ -126,12 +141,14 @@ def test_a_failure_is_told_and_fails_only_where_no_gate_follows(run):
     warned = run(node, facts(BROKEN), arguments={"up_to": "safe", "failure": "warn"})
     assert outcomes_of(warned) == {("KMOD003", "nf_conntrack"): ("fail", "failed")} and not warned.get("failed")
     row = next(row for row in warned["ansible_facts"]["node_assess_findings"] if row["check"] == "KMOD003")
-    assert row["reason"].endswith("The fix was tried and failed: Exec format error") and run.shown[-1].endswith("Exec format error")
+    assert (row["reason"].endswith("The fix was tried and failed: Exec format error")
+            and run.shown[-1].endswith("Exec format error"))
     failed = run(node, facts(BROKEN), arguments={"up_to": "safe"})
     assert failed["failed"] and "Exec format error" in failed["msg"]
 
 
-@pytest.mark.parametrize("answer", [AnsibleConnectionFailure("gone"), {"unreachable": True, "msg": "gone", "changed": False}])
+@pytest.mark.parametrize("answer",
+                         [AnsibleConnectionFailure("gone"), {"unreachable": True, "msg": "gone", "changed": False}])
 def test_a_host_that_is_lost_is_not_called_again(run, answer):
     node = Node(kernel_modules=answer, node_facts={"unreachable": True, "msg": "gone"})
     result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe", "failure": "warn"})
@@ -145,7 +162,8 @@ def test_an_immutable_host_stays_and_its_findings_say_so(run):
     node = Node()
     result = run(node, facts(BROKEN, immutable), arguments={"up_to": "safe"})
     assert node.calls == [] and outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("fail", "refused")}
-    assert "Nothing is changed on this immutable host (talos)" in result["msg"] and not result["changed"] and not result.get("failed")
+    assert ("Nothing is changed on this immutable host (talos)" in result["msg"] and not result["changed"]
+            and not result.get("failed"))
 
 
 def test_a_role_alone_looks_first_within_the_sections_it_is_given(run):
@@ -153,24 +171,31 @@ def test_a_role_alone_looks_first_within_the_sections_it_is_given(run):
     result = run(node, {}, arguments={"subjects": ["kernel_modules"]}, node_assess_sections=["KMOD"])
     assert node.called() == ["node_facts", "kernel_modules", "node_facts"] and result["changed"]
     node = Node()
-    assert run(node, facts(None, None, ["HOOK"]), arguments={"subjects": ["conntrack"], "up_to": "safe"}, node_assess_sections=["HOOK"])["skipped"]
+    assert run(node, facts(None, None, ["HOOK"]), arguments={"subjects": ["conntrack"], "up_to": "safe"},
+               node_assess_sections=["HOOK"])["skipped"]
 
 
 def test_variables_of_the_role_reach_the_module_and_tags_narrow_the_subjects(run):
     node = Node(kernel_modules=MODULES, conntrack=SETTINGS, node_facts=look())
-    run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe"}, ansible_run_tags=["harden_conntrack"], harden_conntrack_max=600000,
-        node_assess_root="/mnt", node_assess_place="image")
+    run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe"}, ansible_run_tags=["harden_conntrack"],
+        harden_conntrack_max=600000, node_assess_root="/mnt", node_assess_place="image")
     assert node.called()[0] == "conntrack" and "kernel_modules" not in node.called()
     sent = node.calls[0][1]
-    assert (sent["max"], sent["root"], sent["place"], sent["state"], sent["sysctls"]) == (600000, "/mnt", "image", "present", ["net.ipv4.ip_forward"])
+    assert (sent["max"], sent["root"], sent["place"], sent["state"],
+            sent["sysctls"]) == (600000, "/mnt", "image", "present", ["net.ipv4.ip_forward"])
 
 
-LOST = {"node_kubelet": {"initialisation": {"families": [
-    {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None, "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
+LOST = {
+    "node_kubelet": {
+        "initialisation": {
+            "families": [
+                {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None,
+                 "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
 
 
-@pytest.mark.parametrize("arguments, due", [({"up_to": "safe"}, []), ({"up_to": "guarded"}, []), ({"up_to": "disruptive"}, ["restart_kubelet"]),
-                                            ({}, ["restart_kubelet"]), ({"up_to": "disruptive", "subjects": ["conntrack"]}, [])])
+@pytest.mark.parametrize("arguments, due", [({"up_to": "safe"}, []), ({"up_to": "guarded"}, []),
+                                            ({"up_to": "disruptive"}, ["restart_kubelet"]), ({}, ["restart_kubelet"]),
+                                            ({"up_to": "disruptive", "subjects": ["conntrack"]}, [])])
 def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, arguments, due):
     node = Node(kernel_modules=MODULES, node_facts=look(None, LOST))
     result = run(node, facts(BROKEN, LOST), arguments=arguments, harden_flush_hooks_restart_kubelet=True)
@@ -178,16 +203,20 @@ def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, ar
 
 
 def test_sections_that_are_left_out_cost_no_connection_and_a_lost_host_is_not_tried_again(run):
-    for variables, sections in (({"node_assess_skip": ["CTRACK*"]}, ["KMOD", "HOOK", "BACKEND", "CHAIN"]), ({"node_assess_checks": ["KMOD*"]}, ["KMOD"])):
+    for variables, sections in (({"node_assess_skip": ["CTRACK*"]}, ["KMOD", "HOOK", "BACKEND", "CHAIN"]),
+                                ({"node_assess_checks": ["KMOD*"]}, ["KMOD"])):
         node = Node()
-        assert run(node, facts(None, None, sections), arguments={"up_to": "safe"}, **variables)["skipped"] and node.calls == []
+        assert run(node, facts(None, None, sections), arguments={"up_to": "safe"},
+                   **variables)["skipped"] and node.calls == []
     node = Node()
-    assert run(node, facts(None, None, ["KMOD"], reached=False), arguments={"subjects": ["conntrack"]})["skipped"] and node.calls == []
+    assert run(node, facts(None, None, ["KMOD"], reached=False),
+               arguments={"subjects": ["conntrack"]})["skipped"] and node.calls == []
 
 
 def test_tags_of_a_play_do_not_narrow_a_role_of_its_own(run):
     node = Node(kernel_modules=MODULES, node_facts=look())
-    run(node, facts(BROKEN), arguments={"subjects": ["kernel_modules"]}, ansible_run_tags=["firewall", "harden_conntrack"])
+    run(node, facts(BROKEN), arguments={"subjects": ["kernel_modules"]},
+        ansible_run_tags=["firewall", "harden_conntrack"])
     assert node.called()[0] == "kernel_modules"
 
 
@@ -200,12 +229,14 @@ def test_undone_in_the_opposite_order_without_a_look_and_past_a_failure(run):
     assert result["failed"] and result["msg"] == "it was changed since"
 
 
-@pytest.mark.parametrize("arguments, variables, words", [
-    ({"upto": "safe"}, {}, "The option upto is not known; did you mean up_to?"),
-    ({"subjects": ["hooks"]}, {}, "must be one of: kernel_modules, conntrack, flush_hooks, iptables_backend; did you mean flush_hooks?"),
-    ({"up_to": "all"}, {}, "up_to is 'all', but must be one of"),
-    ({}, {"harden_conntrack_max": "many"}, "harden_conntrack_max must be a whole number"),
-])
+@pytest.mark.parametrize("arguments, variables, words",
+                         [
+                             ({"upto": "safe"}, {}, "The option upto is not known; did you mean up_to?"),
+                             ({"subjects": ["hooks"]}, {}, "must be one of: kernel_modules, conntrack, flush_hooks, "
+                                                           "iptables_backend; did you mean flush_hooks?"),
+                             ({"up_to": "all"}, {}, "up_to is 'all', but must be one of"),
+                             ({}, {"harden_conntrack_max": "many"}, "harden_conntrack_max must be a whole number"),
+                         ])
 def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
     node = Node()
     with pytest.raises(AnsibleActionFail) as caught:

@@ -22,22 +22,25 @@ def judged(arguments, denied=False, **modules):
         evidence["node_conntrack"]["collected"]["sysctls"] = "denied"
     facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
     task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
-    plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
-                               shared_loader_obj=None)
+    plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
+                               templar=mock.Mock(), shared_loader_obj=None)
     return plugin.run(task_vars={"ansible_facts": facts, "inventory_hostname": "web-1"})
 
 
 def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
     result = judged({}, xt_comment="absent", xt_mark="unknown")
     assert result["msg"] == "Not fit for traffic: 2 findings block (KMOD001, KMOD014)"
-    assert result["failed"] and result["blocked"] and [text.split()[0] for text in result["blocking"]] == ["KMOD001", "KMOD014"]
+    assert result["failed"] and result["blocked"] and [text.split()[0]
+                                                       for text in result["blocking"]] == ["KMOD001", "KMOD014"]
     assert result["blocking"][0].startswith("KMOD001 (high) xt_comment")
     assert "warned" not in result and "warnings" not in result
 
 
 def test_findings_are_counted_and_checks_named_once():
-    assert judged({}, xt_comment="absent", xt_mark="absent")["msg"] == "Not fit for traffic: 3 findings block (KMOD001, KMOD014)"
-    assert judged({"severity": "low"}, nft_compat="loadable")["msg"].startswith("Not fit for traffic: 1 finding blocks (KMOD")
+    assert judged({}, xt_comment="absent",
+                  xt_mark="absent")["msg"] == "Not fit for traffic: 3 findings block (KMOD001, KMOD014)"
+    assert judged({"severity": "low"},
+                  nft_compat="loadable")["msg"].startswith("Not fit for traffic: 1 finding blocks (KMOD")
 
 
 def test_unknown_checks_that_block_are_told_apart_from_what_fails():
@@ -52,7 +55,8 @@ def test_what_is_unknown_for_want_of_root_is_one_sentence():
     assert len(result["warned"]) == 1
     assert re.fullmatch(r"not run as root: \d+ checks unknown, use --become", result["warned"][0])
     blocked = judged({"unknown": "fail"}, denied=True, xt_mark="")
-    assert re.fullmatch(r"Not fit for traffic: \d+ unknown checks block \(not run as root, use --become\)", blocked["msg"])
+    assert re.fullmatch(r"Not fit for traffic: \d+ unknown checks block \(not run as root, use --become\)",
+                        blocked["msg"])
     assert blocked["blocking"] == result["warned"]
 
 
@@ -60,7 +64,8 @@ def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
     (tmp_path / "nodes").mkdir()
     assert "Report" not in judged({"folder": str(tmp_path)})["msg"]
     (tmp_path / "nodes" / "web-1.json").write_text("{}")
-    assert judged({"folder": str(tmp_path)})["msg"] == "Not fit for traffic: this run has not assessed the node. Report: %s/nodes/web-1.json" % tmp_path
+    assert (judged({"folder": str(tmp_path)})["msg"] == "Not fit for traffic: this run has not assessed the node. "
+                                                        "Report: %s/nodes/web-1.json" % tmp_path)
 
 
 def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
@@ -86,9 +91,11 @@ def test_a_host_that_was_not_assessed():
     assert judged({"unreached": "ignore"})["msg"] == "No finding blocks: nothing was judged"
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"mode": "stop"}, "gate.mode is 'stop', but must be one of: fail, warn, never"), ({"severty": "low"}, "did you mean severity?"),
-])
+@pytest.mark.parametrize("arguments, words",
+                         [
+                             ({"mode": "stop"}, "gate.mode is 'stop', but must be one of: fail, warn, never"),
+                             ({"severty": "low"}, "did you mean severity?"),
+                         ])
 def test_one_sentence(arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         judged(arguments)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node in the hands of somebody else answers every module with settings of this collection; none of them takes effect on the controller."""
+"""A node in the hands of somebody else answers every module with settings of this collection; none of them takes effect
+on the controller."""
 
 import json
 import os
@@ -18,9 +19,11 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
 EVIL = "evil-value"
-# What is wrong with the node, so that preflight has work for every role, up to a restart of kubelet and a migration of the backend.
+# What is wrong with the node, so that preflight has work for every role, up to a restart of kubelet and a migration of
+# the backend.
 BROKEN = {"KMOD005": 1, "CTRACK004": None, "HOOK001": None, "HOOK020": 1, "BACKEND001": 1}
-# What another host of the run then knows of this one: every variable that is ours in name, and what the inventory holds.
+# What another host of the run then knows of this one: every variable that is ours in name, and what the inventory
+# holds.
 AFTERWARDS = """
 - hosts: watcher
   gather_facts: false
@@ -51,16 +54,20 @@ def broken_evidence():
 
 
 def evil_answers(folder):
-    """Every public variable of every role and playbook, set to what would do harm or to a value that can be found again."""
+    """Every public variable of every role and playbook, set to what would do harm or to a value that can be found
+    again."""
     settings = dict.fromkeys(_policy.known_names(), EVIL)
-    settings.update({
-        "preflight_fix": "disruptive", "node_gate_mode": "never", "node_report_folder": str(folder / "evil-value-report"),
-        "harden_iptables_backend_kubectl_host": "localhost", "harden_iptables_backend_kubectl": ["touch", str(folder / "touched"), EVIL],
-        "harden_iptables_backend_migrate": True, "__harden_iptables_backend_answer": {"doubt": ""},
-        "__harden_iptables_backend_elsewhere": [EVIL]})
-    poison = {"changed": True, "add_host": {"host_name": EVIL, "groups": [EVIL]}, "add_group": EVIL, "ansible_stats": {"data": {EVIL: 1}},
-              "files": [], "modules": [], "settings": [], "hooks": [], "daemon_reload": False, "unfinished": False, "advice": None,
-              "name": "kubelet.service", "state": "started", "warnings": [EVIL + "\x1b[2J"], "invocation": {EVIL: 1}, "refused": None,
+    settings.update(
+        {
+            "preflight_fix": "disruptive", "node_gate_mode": "never", "node_report_folder": str(
+                folder / "evil-value-report"), "harden_iptables_backend_kubectl_host": "localhost",
+            "harden_iptables_backend_kubectl": ["touch", str(folder / "touched"), EVIL],
+            "harden_iptables_backend_migrate": True, "__harden_iptables_backend_answer": {"doubt": ""},
+            "__harden_iptables_backend_elsewhere": [EVIL]})
+    poison = {"changed": True, "add_host": {"host_name": EVIL, "groups": [EVIL]}, "add_group": EVIL,
+              "ansible_stats": {"data": {EVIL: 1}}, "files": [], "modules": [], "settings": [], "hooks": [],
+              "daemon_reload": False, "unfinished": False, "advice": None, "name": "kubelet.service",
+              "state": "started", "warnings": [EVIL + "\x1b[2J"], "invocation": {EVIL: 1}, "refused": None,
               "ansible_facts": dict(settings, ansible_connection="local", ansible_become_exe=EVIL)}
     looked = dict(poison, ansible_facts=dict(poison["ansible_facts"], **broken_evidence()))
     kubelet = dict(poison, ansible_facts=dict(poison["ansible_facts"], node_kubelet=healthy([])["node_kubelet"]))
@@ -85,14 +92,17 @@ def run(folder, play, node, *arguments, **variables):
     environment = {name: value for name, value in variables.items() if name.isupper()}
     return subprocess.run(
         [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "hosts.yml"), *plays, "-e", extra, *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=str(folder),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+        check=False, cwd=str(folder),
         env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1", **environment))
 
 
 def variables_of(seen):
-    """{name: value}; warnings of a registered result are texts to show, and Ansible itself quotes in them what it removed."""
+    """{name: value}; warnings of a registered result are texts to show, and Ansible itself quotes in them what it
+    removed."""
     values = {row["key"]: row["value"] for row in seen["ours"]}
-    return {name: {key: value[key] for key in value if key != "warnings"} if isinstance(value, dict) else value for name, value in values.items()}
+    return {name: {key: value[key] for key in value if key != "warnings"} if isinstance(value, dict) else value
+            for name, value in values.items()}
 
 
 PREFLIGHT = "- import_playbook: kubenode.netfilter.preflight\n"
@@ -110,8 +120,10 @@ def test_no_answer_sets_anything(tmp_path, arguments, fix, asked):
     assert done.returncode == 0, done.stdout
     seen = json.loads((tmp_path / "seen.json").read_text())
     ours = variables_of(seen)
-    assert (ours["preflight_fix"], ours["node_gate_mode"]) == (fix, "warn") and "harden_iptables_backend_kubectl" not in ours
-    assert EVIL not in json.dumps([ours, seen["facts"], seen["groups"]]) and sorted(seen["groups"]) == ["all", "ungrouped"]
+    assert (ours["preflight_fix"],
+            ours["node_gate_mode"]) == (fix, "warn") and "harden_iptables_backend_kubectl" not in ours
+    assert EVIL not in json.dumps([ours, seen["facts"],
+                                   seen["groups"]]) and sorted(seen["groups"]) == ["all", "ungrouped"]
     assert ours["node_assess_summary"]["fail"] and (tmp_path / "report" / "nodes" / "hostile.json").exists()
     assert not (tmp_path / "touched").exists() and not list(tmp_path.glob("evil*"))
 

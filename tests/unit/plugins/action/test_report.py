@@ -32,9 +32,10 @@ def run(monkeypatch):
 
     def call(arguments, hosts, batch=None, alive=None):
         task = mock.Mock(action="kubenode.netfilter.report", args=arguments, async_val=0, check_mode=True, diff=False)
-        plugin = report.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(), templar=mock.Mock(),
-                                     shared_loader_obj=None)
-        variables = {"ansible_play_batch": batch or sorted(hosts), "ansible_play_hosts_all": sorted(hosts), "ansible_play_hosts": alive or sorted(hosts),
+        plugin = report.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
+                                     templar=mock.Mock(), shared_loader_obj=None)
+        variables = {"ansible_play_batch": batch or sorted(hosts), "ansible_play_hosts_all": sorted(hosts),
+                     "ansible_play_hosts": alive or sorted(hosts),
                      "hostvars": HostVars({name: {"ansible_facts": facts} for name, facts in hosts.items()})}
         return plugin.run(task_vars=variables)
 
@@ -44,11 +45,13 @@ def run(monkeypatch):
 
 def test_files_and_table(run, tmp_path):
     folder = tmp_path / "report"
-    result = run({"folder": str(folder)}, {"a": assessed(), "b": assessed(xt_comment="absent"), "c": {}}, alive=["a", "b"])
+    result = run({"folder": str(folder)}, {"a": assessed(), "b": assessed(xt_comment="absent"), "c": {}},
+                 alive=["a", "b"])
     assert result["changed"] is False
     assert sorted(path.name for path in folder.rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
     fleet = json.loads((folder / "fleet.json").read_text())
-    assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0, "healthy": 1, "unclear": 0, "failing": 1}
+    assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0,
+                               "healthy": 1, "unclear": 0, "failing": 1}
     node = json.loads((folder / "nodes" / "b.json").read_text())
     assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
     text = "\n".join(run.shown)
@@ -76,7 +79,8 @@ def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path
     (tmp_path / "nodes" / "b.json" / "inside").mkdir(parents=True)
     result = run({"folder": str(tmp_path)}, {"a": assessed(), "b": assessed(), "c": assessed()})
     assert [path.rpartition("/")[2] for path in result["files"]] == ["fleet.json", "a.json", "c.json"]
-    assert len(result["warnings"]) == 1 and result["warnings"][0].endswith("/nodes/b.json cannot be written: Is a directory")
+    assert (len(result["warnings"]) == 1
+            and result["warnings"][0].endswith("/nodes/b.json cannot be written: Is a directory"))
     assert json.loads((tmp_path / "fleet.json").read_text())["totals"]["assessed"] == 3
     assert not list(tmp_path.rglob(".report-*"))
 
@@ -84,19 +88,23 @@ def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path
 def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
     run({"folder": str(tmp_path / "alone")}, {"a": assessed(), "c": assessed()})
     damaged = dict(assessed(), node_assess_findings=[{"check": "\x1b[2J"}], node_assess_digest=3)
-    run({"folder": str(tmp_path / "all"), "evidence": True}, {"a": assessed(), "b": damaged, "c": assessed(), "d": [], "e": "x"})
+    run({"folder": str(tmp_path / "all"), "evidence": True},
+        {"a": assessed(), "b": damaged, "c": assessed(), "d": [], "e": "x"})
     rows = {row["host"]: row["status"] for row in json.loads((tmp_path / "all" / "fleet.json").read_text())["hosts"]}
     assert rows == {"a": "assessed", "b": "not_reached", "c": "assessed", "d": "not_reached", "e": "not_reached"}
     for name in "ac":
         with_evidence = json.loads((tmp_path / "all" / "nodes" / (name + ".json")).read_text())
-        assert with_evidence.pop("evidence") and with_evidence == json.loads((tmp_path / "alone" / "nodes" / (name + ".json")).read_text())
+        assert (with_evidence.pop("evidence")
+                and with_evidence == json.loads((tmp_path / "alone" / "nodes" / (name + ".json")).read_text()))
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"), ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
-    ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
-    ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
-])
+@pytest.mark.parametrize(
+    "arguments, words", [
+        ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"),
+        ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
+        ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
+        ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
+    ])
 def test_one_sentence(run, arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         run(arguments, {"a": assessed()})

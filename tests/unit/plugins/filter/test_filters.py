@@ -40,7 +40,9 @@ def test_what_they_answer():
     assert {row["check"] for row in load("fixable").fixable(known["node_assess_findings"])} == {"KMOD003"}
     assert load("conntrack_size").conntrack_size(8 << 30, 4, peak=90000)["max"] == 262144
     assert load("outside_ranges").outside_ranges(["10.1.0.1", "192.0.2.1"], ["10.0.0.0/8"]) == ["192.0.2.1"]
-    assert [row["range"] for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"], "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
+    assert [row["range"]
+            for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"],
+                                                                      "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
     assert load("play_hosts").play_hosts("a*", {"all": ["a1"]}) == "a*"
     assert load("play_serial").play_serial(3) == [3] and load("play_serial").play_serial([1, "10%"]) == [1, "10%"]
     assert load("play_serial").play_serial(1, check_mode=True) == ["100%"]

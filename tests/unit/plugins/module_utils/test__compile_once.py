@@ -57,14 +57,16 @@ def archive(tmp_path):
 
 @pytest.fixture
 def answer(archive):
-    process = subprocess.run([sys.executable, "-c", SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    process = subprocess.run([sys.executable, "-c", SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE,
+                             universal_newlines=True, check=True)
     return json.loads(process.stdout)
 
 
 def test_each_module_is_compiled_once(answer):
     counted = {name: answer["counts"].get(name) for name in ("near.py", "deep.py", "_broken.py")}
     # deep.py once more, because it was loaded anew on purpose.
-    assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1} if sys.version_info >= (3, 8) else dict.fromkeys(counted))
+    assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1}
+                       if sys.version_info >= (3, 8) else dict.fromkeys(counted))
 
 
 def test_modules_are_what_they_are_without_it(answer, archive):

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _names
 
 
-@pytest.mark.parametrize("name", ["nf_conntrack", "nf-conntrack", "8021q", "ip_set_hash:ip", "net-pf-16-proto-16-family-IPVS", "a.b", "x" * 64])
+@pytest.mark.parametrize("name", ["nf_conntrack", "nf-conntrack", "8021q", "ip_set_hash:ip",
+                                  "net-pf-16-proto-16-family-IPVS", "a.b", "x" * 64])
 def test_names_and_aliases(name):
     assert _names.is_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "../x", "ip tables", "-a", "a/b", "a..b", "x" * 65, "a\0", "nf_\u00e4", "--all", ".a", "ip_vs\n"])
+@pytest.mark.parametrize("name", ["", "../x", "ip tables", "-a", "a/b", "a..b", "x" * 65, "a\0", "nf_\u00e4", "--all",
+                                  ".a", "ip_vs\n"])
 def test_what_is_no_name(name):
     assert not _names.is_name(name)
     with pytest.raises(_errors.BadInput, match="is not a kernel module name"):

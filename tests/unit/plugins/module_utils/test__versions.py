@@ -20,8 +20,9 @@ def test_newest_last():
         "5.14.0-70.el9", "6.1.0-9-amd64", "6.1.0-10-amd64", "6.1.0-10-cloud-amd64", "6.9.0-2", "6.12.0-1"]
 
 
-@pytest.mark.parametrize("version, since, before, answer", [
-    ("4.18.0-513.el8", "4.19", None, False), ("4.19.1", "4.19", None, True), ("6.1.0", None, "6.2", True), ("6.2", None, "6.2", False),
-    ("none", "1", None, None), ("10.0", "10", "11", True)])
+@pytest.mark.parametrize(
+    "version, since, before, answer", [
+        ("4.18.0-513.el8", "4.19", None, False), ("4.19.1", "4.19", None, True), ("6.1.0", None, "6.2", True),
+        ("6.2", None, "6.2", False), ("none", "1", None, None), ("10.0", "10", "11", True)])
 def test_bounds(version, since, before, answer):
     assert _versions.within(version, since, before) is answer

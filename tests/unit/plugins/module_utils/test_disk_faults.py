@@ -1,10 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module that changes files, with the n-th write, rename or fsync failing or the run killed there, for every n until it completes.
+"""Every module that changes files, with the n-th write, rename or fsync failing or the run killed there, for every n
+until it completes.
 
-What the module says is true, what it changed is put back or can be undone byte for byte (mode, owner and directories too), the next run
-completes, and nothing of the killed run is left then. With KUBENODE_ROBUST=1 every error is tried at every call, else a sample.
+What the module says is true, what it changed is put back or can be undone byte for byte (mode, owner and directories
+too), the next run completes, and nothing of the killed run is left then. With KUBENODE_ROBUST=1 every error is tried at
+every call, else a sample.
 """
 
 import errno
@@ -22,7 +24,8 @@ import pytest
 from backend_trees import debian, plain, red_hat
 from backend_trees import run as switch
 from conntrack_node import FORWARD, counters, tracking
-from disk_faults import ERRORS, FROM_THEN_ON, KILL, ONCE, is_leftover, snapshot, struck, unsafe_leftovers, without_leftovers
+from disk_faults import (ERRORS, FROM_THEN_ON, KILL, ONCE, is_leftover, snapshot, struck, unsafe_leftovers,
+                         without_leftovers)
 from node_manifests import DEBIAN, kernel
 from node_tree import merged
 
@@ -39,8 +42,8 @@ MODULES = merged(
         "etc/modprobe.d/a.conf": node_tree.mode(0o640, "options ip_vs x=1\ninstall ip_vs /bin/true\n"),
         "etc/modprobe.d/b.conf": "install ip_vs /bin/false\nblacklist xt_comment\n",
         "usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n", "var/lib": node_tree.DIRECTORY})
-TRACKING = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n", "var/lib": node_tree.DIRECTORY},
-                    counters(drop=3))
+TRACKING = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n",
+                     "var/lib": node_tree.DIRECTORY}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20}, "sysctls": [FORWARD],
          "comment_out_conflicts": True}
 # A script that is set-uid as well, in a folder whose scripts are run.
@@ -51,7 +54,8 @@ HOOKS = merged(hook_changes.AZURE, {
 
 def modules(tree, state):
     names = ["ip_vs", "xt_comment"]
-    params = {"root": str(tree), "place": "auto", "state": state, "load": True, "persist": True, "unblock": True, "file": "kubenode-netfilter.conf"}
+    params = {"root": str(tree), "place": "auto", "state": state, "load": True, "persist": True, "unblock": True,
+              "file": "kubenode-netfilter.conf"}
     return modules_plan.run(params, False, names if state == "present" else [])
 
 
@@ -69,8 +73,9 @@ def backend(name):
 
 SUBJECTS = {
     "kernel_modules": (MODULES, modules), "conntrack": (TRACKING, conntrack), "flush_hooks": (HOOKS, hooks("noflush")),
-    "flush_hooks, masked": (HOOKS, hooks("mask")), "iptables_backend, debian": (debian("legacy", "nft"), backend("nft")),
-    "iptables_backend, red hat": (red_hat("legacy", "manual"), backend("nft")), "iptables_backend, links": (plain(), backend("legacy")),
+    "flush_hooks, masked": (HOOKS, hooks("mask")),
+    "iptables_backend, debian": (debian("legacy", "nft"), backend("nft")), "iptables_backend, red hat": (
+        red_hat("legacy", "manual"), backend("nft")), "iptables_backend, links": (plain(), backend("legacy")),
 }
 each_subject = pytest.mark.parametrize("name", sorted(SUBJECTS))
 each_state = pytest.mark.parametrize("state", ["present", "absent"])
@@ -120,12 +125,14 @@ class Subject:
         assert comparable(found) == comparable(wanted), what
 
     def _disarmed(self, found, wanted):
-        same = [path for path in found if not path.startswith(STATE) and (path != hook_changes.SCRIPT or found[path] != self.before[path])]
+        same = [path for path in found
+                if not path.startswith(STATE) and (path != hook_changes.SCRIPT or found[path] != self.before[path])]
         return {path: found[path] for path in same}, {path: held for path, held in wanted.items() if path in same}
 
 
 def comparable(found):
-    """A snapshot without what may differ: the counters of losses when the limit was raised, which count from the run that could write them."""
+    """A snapshot without what may differ: the counters of losses when the limit was raised, which count from the run
+    that could write them."""
     path = STATE + "/conntrack/record.json"
     if path not in found:
         return found
@@ -135,7 +142,8 @@ def comparable(found):
 def changed_files(before, after):
     """Files of others, and links, that differ."""
     paths = set(before) | set(after)
-    files = [path for path in paths if not path.startswith((STATE, "proc/")) and (after.get(path) or before[path])[3] is not None]
+    files = [path for path in paths
+             if not path.startswith((STATE, "proc/")) and (after.get(path) or before[path])[3] is not None]
     return sorted("/" + path for path in files if before.get(path) != after.get(path) and not is_leftover(path))
 
 
@@ -159,7 +167,8 @@ def faults_of(name, state, calls):
     numbers = range(1, calls + 1)
     ways = [(KILL, None), (FROM_THEN_ON, errno.EROFS)] + [(ONCE, error) for error in ERRORS]
     dice = random.Random("%s %s %s" % (SEED, name, state))
-    return [(how, error, number) for how, error in ways for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
+    return [(how, error, number) for how, error in ways
+            for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
 
 
 @pytest.mark.robust
@@ -187,7 +196,8 @@ def test_a_fault_at_any_call_is_told_and_undone(tmp_path, record_property, name,
     kills = sum(how == KILL for how, _error, _number in faults)
     record_property("kill_points", kills)
     record_property("error_points", len(faults) - kills)
-    print("seed %d, %s, %s: %d calls, %d kill points, %d error points" % (SEED, name, state, calls, kills, len(faults) - kills))
+    print("seed %d, %s, %s: %d calls, %d kill points, %d error points"
+          % (SEED, name, state, calls, kills, len(faults) - kills))
     assert calls > 10
 
 
@@ -203,5 +213,6 @@ def test_a_file_with_another_name_is_refused(tmp_path, name, state):
         told = subject.result(tree, state)
         assert told["failed"] and "/%s cannot be changed: it has another name (a hard link)" % path in told["msg"], told
         assert snapshot(tree)[path] == start[path]
-        check_truth(subject, state, told, {each: held for each, held in snapshot(tree).items() if each != "another-name"}, path)
+        check_truth(subject, state, told,
+                    {each: held for each, held in snapshot(tree).items() if each != "another-name"}, path)
     assert paths or name in ("iptables_backend, links", "iptables_backend, red hat"), "of these only links change"

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a look takes on a node that holds very much of one thing; docs/security.md has the table.
 
-With KUBENODE_ROBUST=1 the sizes are those of the table. Without, a tenth of the rules and of the other things shows what one more costs.
+With KUBENODE_ROBUST=1 the sizes are those of the table. Without, a tenth of the rules and of the other things shows
+what one more costs.
 """
 
 import os
@@ -16,7 +17,8 @@ pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not in
 
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
 MEMORY_LIMIT = 150 * 1000 * 1000
-# Bytes that one more of them may take beside the first: the text of a rule and what tells it from others; a statement of a parsed script.
+# Bytes that one more of them may take beside the first: the text of a rule and what tells it from others; a statement
+# of a parsed script.
 EACH = {"dangling jumps": 400, "DROP rules": 400, "rules twice": 400, "the same jump": 400,
         "Services twice": 700, "NodePorts twice": 700, "endpoints twice": 700,
         "long comments": 500, "chains": 900, "eval": 1300, "sysctl files": 1500, "ipsets": 100,
@@ -29,13 +31,14 @@ def _unless_beyond(number, told):
 
 
 TOLD = {
-    "dangling jumps": lambda number: number, "DROP rules": lambda number: number, "rules twice": lambda number: number // 2,
-    "the same jump": lambda number: number, "Services twice": lambda number: _unless_beyond(number, number // 2),
-    "NodePorts twice": lambda number: _unless_beyond(number, number // 2), "endpoints twice": lambda number: _unless_beyond(number, number // 6 * 3),
+    "dangling jumps": lambda number: number, "DROP rules": lambda number: number, "rules twice": lambda number: number
+    // 2, "the same jump": lambda number: number, "Services twice": lambda number: _unless_beyond(number, number // 2),
+    "NodePorts twice": lambda number: _unless_beyond(number, number // 2),
+    "endpoints twice": lambda number: _unless_beyond(number, number // 6 * 3),
     "long comments": lambda number: _unless_beyond(number, 0), "chains": lambda number: _unless_beyond(number, 0),
     "ipsets": lambda number: ("ok", min(40, number // 1000)), "connections": lambda number: ("ok", number),
-    "sysctl files": lambda number: ("ok", "/etc/sysctl.d/%05d.conf:1" % (number - 1), []), "processes": lambda number: True,
-    "eval": lambda number: (
+    "sysctl files": lambda number: ("ok", "/etc/sysctl.d/%05d.conf:1" % (number - 1), []),
+    "processes": lambda number: True, "eval": lambda number: (
         ["/usr/local/sbin/fw was not followed further than 50000 statements"] if number > 25000 else ["certain"]),
 }
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module conntrack as Ansible runs it: announce, do, do again, undo, and one clear error; and real values in a network namespace."""
+"""The module conntrack as Ansible runs it: announce, do, do again, undo, and one clear error; and real values in a
+network namespace."""
 
 import module_runs
 import node_tree
@@ -30,13 +31,15 @@ def test_from_announcing_to_undoing(tree):
     status, announced = module_runs.run_module("conntrack", _ansible_check_mode=True, _ansible_diff=True, **options)
     assert status == 0 and announced["changed"] and content(tree) == before
     assert announced["diff"][-1] == {
-        "before_header": "sysctls now", "after_header": "sysctls now", "before": "%s = 131072\nnet.netfilter.nf_conntrack_udp_timeout = 30\n" % MAX,
+        "before_header": "sysctls now", "after_header": "sysctls now",
+        "before": "%s = 131072\nnet.netfilter.nf_conntrack_udp_timeout = 30\n" % MAX,
         "after": "%s = 524288\nnet.netfilter.nf_conntrack_udp_timeout = 20\n" % MAX}
     status, done = module_runs.run_module("conntrack", **options)
     assert {key: done[key] for key in ("changed", "files", "settings", "advice", "unfinished")} == {
         key: announced[key] for key in ("changed", "files", "settings", "advice", "unfinished")}
     assert not module_runs.run_module("conntrack", **options)[1]["changed"]
-    assert module_runs.run_module("conntrack", root=tree, place="live", state="absent", lower=True)[1]["changed"] and content(tree) == before
+    assert module_runs.run_module("conntrack", root=tree, place="live", state="absent",
+                                  lower=True)[1]["changed"] and content(tree) == before
 
 
 @pytest.mark.parametrize("options, message", [
@@ -51,7 +54,8 @@ def test_what_the_user_got_wrong_is_said(tree, options, message):
 
 def test_every_value_that_is_returned_is_documented(tree):
     documented = yaml.safe_load(conntrack.RETURN)
-    result = plan.run(dict({name: spec.get("default") for name, spec in conntrack.OPTIONS.items()}, root=tree, place="live", max=0x20001), True)
+    result = plan.run(dict({name: spec.get("default") for name, spec in conntrack.OPTIONS.items()}, root=tree,
+                           place="live", max=0x20001), True)
     assert set(result) - {"changed", "diff"} == set(documented) - {"msg"}
     assert list(result["settings"][0]) == list(documented["settings"]["contains"])
 
@@ -78,7 +82,8 @@ def in_own_network(work):
 def test_real_values_of_a_network_namespace():
     """Timeouts are every namespace's own. The limit is the node's, and to be set by its own namespace alone."""
     def run(**options):
-        params = dict({name: spec.get("default") for name, spec in conntrack.OPTIONS.items()}, place="live", persist=False)
+        params = dict({name: spec.get("default") for name, spec in conntrack.OPTIONS.items()}, place="live",
+                      persist=False)
         params.update(options)
         try:
             return plan.run(params, False)
@@ -100,7 +105,8 @@ def test_real_values_of_a_network_namespace():
             return [first, now, again["changed"], refused, kept, undone, stream.read().strip()]
 
     first, now, changed, refused, kept, undone, after = in_own_network(work)
-    assert first["changed"] and now == "30" and not changed and [row["failed"] for row in first["settings"]] == [False] * 3
+    assert first["changed"] and now == "30" and not changed and [row["failed"]
+                                                                 for row in first["settings"]] == [False] * 3
     assert "is read-only here, as in containers and other network namespaces" in refused["refused"] and kept == "30"
     assert not undone.get("failed") and after == "120"
 

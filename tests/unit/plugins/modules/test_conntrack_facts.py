@@ -34,7 +34,8 @@ def differences(value, documentation, where=""):
     """What is returned and not documented, documented and not returned, or of another type, down to the leaves."""
     if value is None:
         return []
-    if isinstance(value, bool) and documentation["type"] != "bool" or not isinstance(value, TYPES[documentation["type"]]):
+    if isinstance(value,
+                  bool) and documentation["type"] != "bool" or not isinstance(value, TYPES[documentation["type"]]):
         return ["%s is a %s" % (where, type(value).__name__)]
     if isinstance(value, list):
         inner = dict(documentation, type=documentation["elements"])
@@ -43,24 +44,32 @@ def differences(value, documentation, where=""):
         return []
     fields = documentation["contains"]
     lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+    return lines + [line for key in sorted(set(value) & set(fields))
+                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 def test_everything_that_is_returned_is_documented(tmp_path):
-    tools = {"usr/bin/dmesg": node_tree.executable("#!/bin/sh\n"), "usr/sbin/conntrack": node_tree.executable("#!/bin/sh\necho udp 17 5 src=a\n"),
-             "proc/modules": "nf_conntrack_netlink 1 0 - Live 0x0\nnf_conntrack 1 0 - Live 0x0\n", "proc/sys/net/bridge/bridge-nf-call-iptables": None}
-    manifest = tracking(LISTED, counters(early_drop=2), configured("  maxPerCore: 1\n"), starts("docker"), tools, {
-        "etc/sysctl.d/a.conf": MAX_LINE % 524288, "etc/sysctl.d/b.conf": node_tree.FIFO, "etc/modprobe.d/a.conf": "options nf_conntrack hashsize=5000\n"})
+    tools = {"usr/bin/dmesg": node_tree.executable("#!/bin/sh\n"),
+             "usr/sbin/conntrack": node_tree.executable("#!/bin/sh\necho udp 17 5 src=a\n"),
+             "proc/modules": "nf_conntrack_netlink 1 0 - Live 0x0\nnf_conntrack 1 0 - Live 0x0\n",
+             "proc/sys/net/bridge/bridge-nf-call-iptables": None}
+    manifest = tracking(LISTED, counters(early_drop=2), configured("  maxPerCore: 1\n"), starts("docker"), tools,
+                        {
+                            "etc/sysctl.d/a.conf": MAX_LINE % 524288, "etc/sysctl.d/b.conf": node_tree.FIFO,
+                            "etc/modprobe.d/a.conf": "options nf_conntrack hashsize=5000\n"})
     host = unpacked(tmp_path, manifest)
     asked = {"window_seconds": 1, "top": True, "kernel_log": True}
-    section = collect_conntrack(host, identify(host, "live"), collect_kube_proxy(host, LIVE), lambda: "1.33.1", None, asked)
+    section = collect_conntrack(host, identify(host, "live"), collect_kube_proxy(host, LIVE), lambda: "1.33.1", None,
+                                asked)
     for name in ("rates", "consumers", "missing_keys", "unread", "lost", "kube_proxy", "rp_filter", "size"):
         assert section[name], name
     assert differences(section, documented()) == []
     assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
     # The comparison sees what is missing, what is too much, and what is of another type.
-    shape = {"type": "dict", "contains": {"max": {"type": "int"}, "keys": {"type": "list", "elements": "dict", "contains": {"key": {"type": "str"}}}}}
-    assert differences({"max": 1.5, "keys": [{"kee": 1}], "more": 1}, shape) == [".more", ".keys[].kee", ".keys[].key", ".max is a float"]
+    shape = {"type": "dict", "contains": {"max": {"type": "int"}, "keys": {"type": "list", "elements": "dict",
+                                                                           "contains": {"key": {"type": "str"}}}}}
+    assert differences({"max": 1.5, "keys": [{"kee": 1}], "more": 1},
+                       shape) == [".more", ".keys[].kee", ".keys[].key", ".max is a float"]
 
 
 def test_this_machine():
@@ -76,13 +85,16 @@ def test_this_machine():
 
 def test_an_image(tmp_path):
     tree = node_tree.unpack(merged(tracking(LISTED), {"etc/sysctl.d/a.conf": MAX_LINE % 524288}), tmp_path)
-    section = run_module("conntrack_facts", root=tree, top=True, kernel_log=True, window_seconds=1)[1]["ansible_facts"]["node_conntrack"]
+    section = run_module("conntrack_facts", root=tree, top=True, kernel_log=True,
+                         window_seconds=1)[1]["ansible_facts"]["node_conntrack"]
     assert (section["max"], section["rates"], section["consumers"], section["size"]) == (None, None, None, None)
     assert section["sysctls"][0]["at_boot"] == 524288
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"window_seconds": -1}, "window_seconds is -1"), ({"root": "/none/there"}, "/none/there"), ({"top": "some"}, "top")])
+@pytest.mark.parametrize("options, message",
+                         [
+                             ({"window_seconds": -1}, "window_seconds is -1"), ({"root": "/none/there"}, "/none/there"),
+                             ({"top": "some"}, "top")])
 def test_one_clear_error(options, message):
     status, result = run_module("conntrack_facts", **options)
     assert status == 1 and message in result["msg"] and len(result["msg"].splitlines()) == 1

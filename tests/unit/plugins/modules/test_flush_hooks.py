@@ -11,7 +11,8 @@ from node_tree import executable
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 
-TREE = {"etc/os-release": "ID=debian\n", "opt/fw.sh": executable("#!/bin/sh\niptables-save > /root/x\niptables -F\nlogger done\n")}
+TREE = {"etc/os-release": "ID=debian\n",
+        "opt/fw.sh": executable("#!/bin/sh\niptables-save > /root/x\niptables -F\nlogger done\n")}
 
 
 @pytest.fixture
@@ -42,12 +43,15 @@ def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned
     status, result = module_runs.run_module("flush_hooks", root=root, directories=["/opt"], _ansible_check_mode=check)
     assert status == 0 and [row["action"] for row in result["hooks"]] == ["removed"]
     said = [str(each) for each in result.get("warnings", [])]
-    assert len(said) == warned and all("/opt/fw.sh: it adds rules afterwards" in each and "once more" in each for each in said)
+    assert len(said) == warned and all("/opt/fw.sh: it adds rules afterwards" in each and "once more" in each
+                                       for each in said)
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
-])
+@pytest.mark.parametrize("options, message",
+                         [
+                             ({"root": "/nowhere/at/all"}, "is not a directory"),
+                             ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
+                         ])
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     status, result = module_runs.run_module("flush_hooks", **dict({"root": tree}, **options))
     assert status == 1 and result["failed"] and message in result["msg"]

@@ -30,30 +30,36 @@ from ansible_collections.kubenode.netfilter.plugins.modules import flush_hooks_f
 flush_hooks_facts.main()
 """
 # Something of everything that is told.
-RICH = merged(AZURE, CRON_DEBIAN, firewalld(), ufw(), {
-    "etc/cron.daily/maintain": executable("#!/bin/sh\nsystemctl restart iptables\n"), "etc/systemd/scripts/ip4save": SNAPSHOT,
-    "opt/maintenance/fw.php": executable("#!/usr/bin/php\niptables -F\n"), "opt/maintenance/big": "#!/bin/sh\n" + "iptables -F\n" * 100000})
+RICH = merged(
+    AZURE, CRON_DEBIAN, firewalld(), ufw(), {
+        "etc/cron.daily/maintain": executable("#!/bin/sh\nsystemctl restart iptables\n"),
+        "etc/systemd/scripts/ip4save": SNAPSHOT, "opt/maintenance/fw.php": executable("#!/usr/bin/php\niptables -F\n"),
+        "opt/maintenance/big": "#!/bin/sh\n" + "iptables -F\n" * 100000})
 
 
 def run(**arguments):
-    process = subprocess.Popen([sys.executable, "-c", RUNNER, json.dumps(arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=dict(os.environ, PYTHONPATH=python_path()))
+    process = subprocess.Popen([sys.executable, "-c", RUNNER, json.dumps(arguments)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
     out, err = process.communicate()
     assert not err.strip(), err.decode("utf-8")
     return json.loads(out.decode("utf-8"))
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"directories": ["relative"]}, "directories: 'relative' cannot be searched; name a directory"), ({"directories": ["/"]}, "'/' cannot be searched"),
-    ({"directories": ["/a"] * 51}, "directories names 51 directories; give at most 50"), ({"root": "/no/such/folder"}, "is not a directory"),
-])
+@pytest.mark.parametrize(
+    "arguments, message", [
+        ({"directories": ["relative"]}, "directories: 'relative' cannot be searched; name a directory"),
+        ({"directories": ["/"]}, "'/' cannot be searched"),
+        ({"directories": ["/a"] * 51}, "directories names 51 directories; give at most 50"),
+        ({"root": "/no/such/folder"}, "is not a directory"),
+    ])
 def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
     result = run(**dict({"root": node_tree.unpack(DEBIAN, tmp_path)}, **arguments))
     assert result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)
 
 
 def test_directories_that_are_named(tmp_path):
-    tree = node_tree.unpack(merged(DEBIAN, {"srv/fw/a/b/c.sh": "iptables -F\n", "usr/local/sbin/fw": executable("#!/bin/sh\niptables -F\n")}), tmp_path)
+    tree = node_tree.unpack(merged(DEBIAN, {"srv/fw/a/b/c.sh": "iptables -F\n",
+                                            "usr/local/sbin/fw": executable("#!/bin/sh\niptables -F\n")}), tmp_path)
 
     def by_hand(**options):
         section = run(root=tree, _ansible_check_mode=True, **options)["ansible_facts"]["node_flush_hooks"]
@@ -77,12 +83,15 @@ def differences(value, documentation, where=""):
         return []
     fields = documentation["contains"]
     lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+    return lines + [line for key in sorted(set(value) & set(fields))
+                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 def test_everything_that_is_returned_is_documented(tmp_path):
-    section = run(root=node_tree.unpack(RICH, tmp_path), directories=["/opt/maintenance"])["ansible_facts"]["node_flush_hooks"]
-    assert section["hooks"] and section["files"] and section["saved_rule_sets"] and section["unordered"] and section["firewalld"] and section["ufw"]
+    section = run(root=node_tree.unpack(RICH, tmp_path),
+                  directories=["/opt/maintenance"])["ansible_facts"]["node_flush_hooks"]
+    assert (section["hooks"] and section["files"] and section["saved_rule_sets"] and section["unordered"]
+            and section["firewalld"] and section["ufw"])
     assert section["scanned"]["skipped"] and section["scanned"]["other_languages"] == ["/opt/maintenance/fw.php"]
     assert differences(section, documented()) == []
     # Only a systemd that runs tells who waits.
@@ -94,7 +103,8 @@ def test_the_samples_are_of_their_types():
 
     def check(fields):
         for name, field in fields.items():
-            assert "sample" not in field or field["sample"] is None or isinstance(field["sample"], types[field["type"]]), name
+            assert "sample" not in field or field["sample"] is None or isinstance(field["sample"],
+                                                                                  types[field["type"]]), name
             check(field.get("contains", {}))
     check(documented()["contains"])
 
@@ -103,8 +113,9 @@ def test_nothing_is_changed(tmp_path):
     tree = node_tree.unpack(RICH, tmp_path)
 
     def state():
-        return sorted((os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime, os.lstat(os.path.join(folder, name)).st_size)
-                      for folder, folders, names in os.walk(tree) for name in folders + names)
+        return sorted((os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime,
+                       os.lstat(os.path.join(folder, name)).st_size) for folder, folders, names in os.walk(tree)
+                      for name in folders + names)
     before = state()
     assert run(root=tree)["changed"] is False
     assert state() == before

@@ -39,13 +39,18 @@ told["left"] = os.path.exists("/var/lib/kubenode-netfilter")
 told["tables"] = open("/proc/net/ip_tables_names").read()
 """, KUBERNETES=KUBERNETES)
     refused, done = told["refused"], told["done"]
-    assert refused["live_rules"] and not refused["changed"] and "19 chains of Kubernetes are in the nft backend (ipv4)" in refused["refused"]
+    assert (refused["live_rules"] and not refused["changed"]
+            and "19 chains of Kubernetes are in the nft backend (ipv4)" in refused["refused"])
     assert [(row["before"], row["after"]) for row in refused["groups"]] == [("nft", "nft")] * 4
-    assert told["untouched"] and done == told["announced"] and done["changed"] and done["reboot_needed"] and done["refused"] is None
-    assert not told["second"]["changed"] and told["second"]["reboot_needed"] and told["second"]["saved"] == done["saved"]
-    assert told["shown"].split("\n")[:2] == ["Status: manual", "Value: /usr/sbin/iptables-legacy"] and told["shown"].count("(legacy)") == 2
+    assert (told["untouched"] and done == told["announced"] and done["changed"] and done["reboot_needed"]
+            and done["refused"] is None)
+    assert (not told["second"]["changed"] and told["second"]["reboot_needed"]
+            and told["second"]["saved"] == done["saved"])
+    assert (told["shown"].split("\n")[:2] == ["Status: manual", "Value: /usr/sbin/iptables-legacy"]
+            and told["shown"].count("(legacy)") == 2)
     assert told["modes"] == ["0o600"] and rules_in(told["expected"]) in [rules_in(save) for save in told["saves"]]
-    assert told["undone"]["changed"] and told["query"] == "Status: auto\nValue: /usr/sbin/ip6tables-nft\n" and told["left"] is False
+    assert (told["undone"]["changed"] and told["query"] == "Status: auto\nValue: /usr/sbin/ip6tables-nft\n"
+            and told["left"] is False)
     assert told["tables"] == "", "no legacy table came of it"
 
 
@@ -59,9 +64,12 @@ told["second"] = module("absent")
 told["query"] = sh("update-alternatives --query iptables | grep -E '^(Status|Value)'")
 told["kept"] = [os.path.exists(path) for path in told["done"]["saved"]]
 """, KUBERNETES=KUBERNETES)
-    assert told["refused"]["live_rules"] and "chains of Kubernetes are in the legacy backend (ipv4)" in told["refused"]["refused"]
-    assert told["done"]["changed"] and told["done"]["reboot_needed"] and told["query"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n"
-    assert not told["second"]["changed"] and told["second"]["reboot_needed"] and told["second"]["saved"] == told["done"]["saved"]
+    assert (told["refused"]["live_rules"]
+            and "chains of Kubernetes are in the legacy backend (ipv4)" in told["refused"]["refused"])
+    assert (told["done"]["changed"] and told["done"]["reboot_needed"]
+            and told["query"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n")
+    assert (not told["second"]["changed"] and told["second"]["reboot_needed"]
+            and told["second"]["saved"] == told["done"]["saved"])
     assert told["kept"] and all(told["kept"])
 
 
@@ -88,7 +96,8 @@ told["both"] = module()
     assert told["done"]["backend"] == "legacy" and told["done"]["changed"] and not told["done"]["reboot_needed"]
     assert told["done"]["backend_because"] == "kubelet (ipv4) and kube-proxy (ipv4) have chains in it"
     assert told["stuck"]["live_rules"]
-    assert told["both"]["backend"] == "legacy" and told["both"]["left"] == [{"backend": "nft", "family": "ipv4", "chains": 1, "rules": 0}]
+    assert told["both"]["backend"] == "legacy" and told["both"]["left"] == [{"backend": "nft", "family": "ipv4",
+                                                                             "chains": 1, "rules": 0}]
 
 
 def test_a_tool_that_fails_or_lies_puts_all_groups_back(tmp_path):
@@ -104,7 +113,8 @@ for name, text in sorted(texts.items()):
     told[name + " after"] = sh(real + " --query iptables | grep -E '^(Status|Value)'")
 told["left"] = os.path.exists(FOLDER)
 """)
-    assert "could not switch ip6tables: no room" in told["fails"]["failed"] and "then its state is ip6tables is auto" in told["lies"]["failed"]
+    assert ("could not switch ip6tables: no room" in told["fails"]["failed"]
+            and "then its state is ip6tables is auto" in told["lies"]["failed"])
     for name in ("fails", "lies"):
         assert told[name + " after"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n"
     assert "Every group was put back as it was" in told["lies"]["failed"] and not told["left"]
@@ -122,12 +132,14 @@ told["asked"] = open("/run/asked").read()
 """)
     assert told["done"]["changed"] and told["done"]["groups"][0]["mechanism"] == "alternatives"
     assert told["undone"]["changed"] and told["undone"]["groups"][0]["after"] == "nft"
-    assert told["asked"] == "--set iptables /usr/sbin/iptables-legacy\n--set ip6tables /usr/sbin/ip6tables-legacy\n--auto ip6tables\n--auto iptables\n"
+    assert (told["asked"] == "--set iptables /usr/sbin/iptables-legacy\n--set ip6tables /usr/sbin/ip6tables-legacy\n"
+                             "--auto ip6tables\n--auto iptables\n")
 
 
 def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
     """The same choice made by dpkg's own program in a copy of the tree; both are the same to the last byte."""
-    ours, theirs = (backend_trees.unpacked(backend_trees.debian("legacy", "nft", "auto"), tmp_path / name) for name in ("ours", "theirs"))
+    ours, theirs = (backend_trees.unpacked(backend_trees.debian("legacy", "nft", "auto"), tmp_path / name)
+                    for name in ("ours", "theirs"))
     for tree in (ours, theirs):
         (tree / "var/log").mkdir()
     result = backend_trees.run(ours, backend="legacy")
@@ -138,7 +150,8 @@ def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
     assert [row["after"] for row in result["groups"]] == ["legacy", "legacy", "nft", "nft"]
     assert {path: held for path, held in content(ours).items() if path != record} == {
         path: held for path, held in content(theirs).items() if not path.startswith("var/log")}
-    shown = subprocess.run(["update-alternatives", "--root", str(ours), "--query", "ip6tables"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    shown = subprocess.run(["update-alternatives", "--root", str(ours), "--query", "ip6tables"], stdout=subprocess.PIPE,
+                           check=True).stdout.decode()
     assert "Status: manual" in shown and "Value: /usr/sbin/ip6tables-legacy" in shown
     assert os.path.exists(str(ours / record))
 
@@ -150,7 +163,8 @@ def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
     _status, result = module_runs.run_module("iptables_backend", root=tree, backend="legacy")
     assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
     assert set(result["groups"][0]) == set(documented["groups"]["contains"])
-    assert set(yaml.safe_load(iptables_backend.DOCUMENTATION)["options"]) == set(iptables_backend.OPTIONS) - {"root", "place"}
+    assert set(yaml.safe_load(iptables_backend.DOCUMENTATION)["options"]) == set(iptables_backend.OPTIONS) - {"root",
+                                                                                                              "place"}
 
 
 @pytest.mark.parametrize("options, message", [

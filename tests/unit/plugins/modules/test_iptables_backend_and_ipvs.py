@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: what they return is documented to the last leaf."""
+"""The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: what they return is documented to the
+last leaf."""
 
 import ast
 import json
@@ -45,10 +46,12 @@ sleep 0.2
 
 
 def run(module, wrapper=None, tree=None, **arguments):
-    command = ["unshare", "-n", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", tree, sys.executable, RUNNER] if wrapper else [
-        sys.executable, "-c", RUNNER]
+    command = ["unshare", "-n", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", tree, sys.executable,
+               RUNNER] if wrapper else [
+                   sys.executable, "-c", RUNNER]
     environment = dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(wrapper) if wrapper else "")
-    process = subprocess.Popen(command + [module, json.dumps(arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    process = subprocess.Popen(command + [module, json.dumps(arguments)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment)
     out, err = process.communicate()
     assert not err.strip(), err.decode("utf-8")
     return json.loads(out.decode("utf-8"))
@@ -68,23 +71,27 @@ def differences(value, documentation, where=""):
         return []
     fields = documentation["contains"]
     lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+    return lines + [line for key in sorted(set(value) & set(fields))
+                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 @needs_mounts
 def test_iptables_backend_facts_of_a_live_place(tmp_path):
-    tree = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.7"))}, tmp_path / "container")
+    tree = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.7"))},
+                            tmp_path / "container")
     result = run("iptables_backend_facts", tmp_path / "lock", tree, place="live")
     section = result["ansible_facts"]["node_iptables_backend"]
     assert result["changed"] is False and section["mixing"]["verdict"] == "suspicious"
-    assert [(row["comm"], row["version"], row["status"]) for row in section["containers"]] == [("kube-proxy", "1.8.7", "ok")]
+    assert [(row["comm"], row["version"], row["status"])
+            for row in section["containers"]] == [("kube-proxy", "1.8.7", "ok")]
     assert {row["backend"] for row in section["sets"]} == {"nft", "legacy"} and section["binaries"][0]["alternative"]
     assert differences(section, documented("iptables_backend_facts", "node_iptables_backend")) == []
 
 
-IPVS = merged(node(), {
-    "proc/net/ip_vs": HEADING + four("10.96.0.1", 443) + real("10.244.0.7", 6443) + mark(7, "wlc"), "proc/net/dev": "kube-ipvs0: 0\n",
-    "proc/net/fib_trie": "", "proc/net/if_inet6": ""})
+IPVS = merged(node(),
+              {
+                  "proc/net/ip_vs": HEADING + four("10.96.0.1", 443) + real("10.244.0.7", 6443) + mark(7, "wlc"),
+                  "proc/net/dev": "kube-ipvs0: 0\n", "proc/net/fib_trie": "", "proc/net/if_inet6": ""})
 
 
 def test_ipvs_facts(tmp_path):
@@ -98,7 +105,8 @@ def test_ipvs_facts(tmp_path):
     assert set(documentation["contains"]["ipsets"]["contains"]) == {"name", "entries", "size_limit"}
 
 
-@pytest.mark.parametrize("module, section", [("iptables_backend_facts", "node_iptables_backend"), ("ipvs_facts", "node_ipvs")])
+@pytest.mark.parametrize("module, section",
+                         [("iptables_backend_facts", "node_iptables_backend"), ("ipvs_facts", "node_ipvs")])
 def test_an_image_and_bad_input(module, section, tmp_path):
     found = run(module, root=node_tree.unpack(IPVS, tmp_path))["ansible_facts"][section]
     assert differences(found, documented(module, section)) == []

@@ -40,9 +40,11 @@ told["late"] = clean_leftovers(rollback_token=token)
     done = told["done"]
     assert told["looked"] and told["used"] and told["back"]
     assert done["refused"] is None and done["changed"] and len(done["removed"]) == 19
-    assert dict(told["announced"], rollback=None) == dict(done, rollback=None) and told["announced"]["rollback"]["token"] is None
+    assert dict(told["announced"],
+                rollback=None) == dict(done, rollback=None) and told["announced"]["rollback"]["token"] is None
     left, foreign = tables(told["left"]), tables(told["foreign"])
-    assert {name: lines for name, lines in left.items() if name != "*mangle"} == foreign and "KUBE" not in str(left["*mangle"])
+    assert {name: lines for name, lines in left.items()
+            if name != "*mangle"} == foreign and "KUBE" not in str(left["*mangle"])
     assert "waits to be confirmed (token %s)" % done["rollback"]["token"] in told["waits"]
     assert [row["problem"] for row in told["account"]["restored"]] == [None] * 3 and told["account"]["failed"] is False
     assert "the node has put back what was removed" in told["late"]["failed"]
@@ -63,10 +65,12 @@ told["second"] = clean_leftovers()
 told["unknown"] = [clean_leftovers(rollback_token="../../x"), clean_leftovers(rollback_token="0" * 16)]
 told["modes"] = sorted(set(oct(os.stat(FOLDER + "/rollback/" + name).st_mode & 0o777) for name in os.listdir(FOLDER + "/rollback")))
 """)
-    assert told["armed"] == ["armed"] and told["states"] == ["confirmed"] and told["kube"] == 0 and told["modes"] == ["0o600"]
+    assert (told["armed"] == ["armed"] and told["states"] == ["confirmed"] and told["kube"] == 0
+            and told["modes"] == ["0o600"])
     assert told["announced"] == told["confirmed"] and told["confirmed"]["confirmed"] and told["confirmed"]["changed"]
     assert told["again"]["confirmed"] and not told["again"]["changed"]
-    assert not told["second"]["changed"] and told["second"]["refused"] is None and told["second"]["rollback"]["token"] is None
+    assert (not told["second"]["changed"] and told["second"]["refused"] is None
+            and told["second"]["rollback"]["token"] is None)
     assert "'../../x' is not a rollback token" in told["unknown"][0]["failed"]
     assert "no rollback" in told["unknown"][1]["failed"]
 
@@ -80,25 +84,32 @@ load(NEW, marks, "ip6tables")
 told["done"] = clean_leftovers()
 told["left"] = sh("ip6tables-legacy-save").count("KUBE")
 """)
-    assert "does not carry ipv6: KUBE-IPTABLES-HINT of table mangle is in the other one only" in told["before"]["refused"]
-    assert told["done"]["changed"] and told["left"] == 0 and len([row for row in told["done"]["removed"] if row["family"] == "ipv6"]) == 2
+    assert (
+        "does not carry ipv6: KUBE-IPTABLES-HINT of table mangle is in the other one only" in told["before"]["refused"])
+    assert told["done"]["changed"] and told["left"] == 0 and len([row for row in told["done"]["removed"]
+                                                                  if row["family"] == "ipv6"]) == 2
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ("sh('iptables-nft -t nat -D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES')",
-     "does not carry ipv4: PREROUTING of table nat"),
-    ("sh('iptables-nft -t mangle -X KUBE-IPTABLES-HINT')", "KUBE-IPTABLES-HINT of table mangle is in the other one only"),
-    ("sh('ip6tables-legacy -t nat -N KUBE-SERVICES')", "does not carry ipv6: "),
-    ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')", "a rule of another program jumps to a chain of Kubernetes"),
-    ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')",
-     "a rule of another program jumps to a chain of Kubernetes"),
-    ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')", "cannot be given back to iptables-restore"),
-    ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "use different backends (mixed)"),
-    ("options.update(backend='legacy')", "the node's programs are of the nft backend"),
-    ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')", "kube-proxy's mode is not known"),
-    ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
-    ("options.update(place='image')", "only a live node has rules"),
-])
+@pytest.mark.parametrize(
+    "change, sentence", [
+        ("sh('iptables-nft -t nat -D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES')",
+         "does not carry ipv4: PREROUTING of table nat"),
+        ("sh('iptables-nft -t mangle -X KUBE-IPTABLES-HINT')",
+         "KUBE-IPTABLES-HINT of table mangle is in the other one only"),
+        ("sh('ip6tables-legacy -t nat -N KUBE-SERVICES')", "does not carry ipv6: "),
+        ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')",
+         "a rule of another program jumps to a chain of Kubernetes"),
+        ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')",
+         "a rule of another program jumps to a chain of Kubernetes"),
+        ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')",
+         "cannot be given back to iptables-restore"),
+        ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "use different backends (mixed)"),
+        ("options.update(backend='legacy')", "the node's programs are of the nft backend"),
+        ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')",
+         "kube-proxy's mode is not known"),
+        ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
+        ("options.update(place='image')", "only a live node has rules"),
+    ])
 def test_what_speaks_against_it_refuses_and_nothing_is_touched(tmp_path, change, sentence):
     told = clean(tmp_path, True, """\
 options = {}
@@ -107,7 +118,8 @@ before, used = saved(OLD), saved(NEW)
 told["result"] = clean_leftovers(**options)
 told["same"] = saved(OLD) == before and saved(NEW) == used and not os.path.exists(FOLDER)
 """ % change)
-    assert told["same"] and not told["result"]["changed"] and sentence in told["result"]["refused"], told["result"]["refused"]
+    assert (told["same"] and not told["result"]["changed"]
+            and sentence in told["result"]["refused"]), told["result"]["refused"]
 
 
 def test_what_an_earlier_boot_left_waits_no_more_and_two_at_once_do_not_mix(tmp_path):
@@ -183,7 +195,8 @@ sh("pkill -P %d || true; kill %d" % (holder.pid, holder.pid))
 told["same"] = saved(OLD) == before
 told["again"] = clean_leftovers()
 """)
-    assert "was not cleaned: iptables-legacy-restore ended with status 4" in told["result"]["failed"] and "Everything was put back" in told["result"]["failed"]
+    assert ("was not cleaned: iptables-legacy-restore ended with status 4" in told["result"]["failed"]
+            and "Everything was put back" in told["result"]["failed"])
     assert told["same"] and told["again"]["changed"]
 
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cleaning the backend that is not in use where two do it at once, a disk fails, or the run is killed, with the real iptables."""
+"""Cleaning the backend that is not in use where two do it at once, a disk fails, or the run is killed, with the real
+iptables."""
 
 import errno
 import os
@@ -39,7 +40,8 @@ told["third"] = clean_leftovers()["refused"]
 told["lock"] = os.path.exists(clean.LOCK)
 """)
     sentence = "process %d cleans the rules of this node at this moment" % told["pid"]
-    assert told["second"]["refused"] == told["announced"]["refused"] == sentence and not told["second"]["changed"] and told["same"]
+    assert (told["second"]["refused"] == told["announced"]["refused"] == sentence and not told["second"]["changed"]
+            and told["same"])
     assert told["first"]["changed"] and told["first"]["refused"] is None
     assert "waits to be confirmed" in told["third"] and not told["lock"]
 
@@ -105,7 +107,8 @@ for how, error in WAYS:
 def test_a_fault_at_any_call_leaves_the_rules_or_a_rollback(tmp_path, record_property, nft):
     ways = [(disk_faults.KILL, None), (disk_faults.ONCE, errno.ENOSPC), (disk_faults.ONCE, errno.EIO)]
     if ROBUST:
-        ways += [(disk_faults.ONCE, errno.EROFS), (disk_faults.ONCE, errno.EACCES), (disk_faults.FROM_THEN_ON, errno.EROFS)]
+        ways += [(disk_faults.ONCE, errno.EROFS), (disk_faults.ONCE, errno.EACCES),
+                 (disk_faults.FROM_THEN_ON, errno.EROFS)]
     told = clean(tmp_path, nft, "WAYS, STEP = %r, %d\n" % (ways, 1 if ROBUST else 5) + FAULTS)
     kills = sum(how == disk_faults.KILL for how, _error, _number in told["runs"])
     record_property("kill_points", kills)

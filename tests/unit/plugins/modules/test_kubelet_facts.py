@@ -46,12 +46,15 @@ def differences(value, documentation, where=""):
         return []
     fields = documentation["contains"]
     lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+    return lines + [line for key in sorted(set(value) & set(fields))
+                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 def test_everything_that_is_returned_is_documented(tmp_path):
-    section = collect_kubelet(unpacked(
-        tmp_path, runs(arguments=("--config=/c",)), {"c": CONFIG}, rules(dump("ipv4", hint=False, canaries=())), systemd(), journal(said("ipv4", True))), LIVE)
+    section = collect_kubelet(
+        unpacked(
+            tmp_path, runs(arguments=("--config=/c",)), {"c": CONFIG}, rules(dump("ipv4", hint=False, canaries=())),
+            systemd(), journal(said("ipv4", True))), LIVE)
     assert section["unit"] and section["initialisation"]["failed"] == ["ipv4"]
     assert differences(section, documented()) == []
     assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
@@ -62,16 +65,19 @@ def test_an_image_runs_none(tmp_path):
     tree = node_tree.unpack(dict(node(), **process(5, "kubelet", ["kubelet"])), tmp_path)
     code, result = run_module("kubelet_facts", root=tree, _ansible_check_mode=True)
     section = result["ansible_facts"]["node_kubelet"]
-    assert (code, result["changed"], section["running"], section["unit"], section["initialisation"]) == (0, False, False, None, None)
+    assert (code, result["changed"], section["running"], section["unit"],
+            section["initialisation"]) == (0, False, False, None, None)
     assert run_module("node_facts", root=tree, gather_subset=["kubelet"])[1]["ansible_facts"] == result["ansible_facts"]
 
 
 @needs_mounts
 def test_a_real_process(tmp_path):
-    done = subprocess.run(["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", sys.executable, RUNNER, json.dumps({"place": "live"})],
-                          stdout=subprocess.PIPE, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": python_path()}, check=True)
+    done = subprocess.run(["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", sys.executable, RUNNER,
+                           json.dumps({"place": "live"})], stdout=subprocess.PIPE,
+                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": python_path()}, check=True)
     section = json.loads(done.stdout.decode("utf-8"))["ansible_facts"]["node_kubelet"]
     assert (section["running"], section["distribution"], section["settings"]["port"]) == (True, "kubelet", 10260)
     assert 0.5 < section["started_seconds_ago"] < 60 and section["initialisation"]["expected"] is True
     # Its program is this interpreter, which nobody asks for the version of a kubelet.
-    assert section["version"] is None and {row["state"] for row in section["initialisation"]["families"]} <= {"starting", "unused", "unknown"}
+    assert (section["version"] is None
+            and {row["state"] for row in section["initialisation"]["families"]} <= {"starting", "unused", "unknown"})

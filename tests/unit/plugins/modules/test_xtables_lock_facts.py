@@ -44,18 +44,21 @@ true
 
 
 def run(wrapper=(), **arguments):
-    process = subprocess.Popen(list(wrapper) + ([json.dumps(arguments)] if wrapper else [sys.executable, "-c", RUNNER, json.dumps(arguments)]),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
+    process = subprocess.Popen(
+        list(wrapper) + ([json.dumps(arguments)] if wrapper else [sys.executable, "-c", RUNNER, json.dumps(arguments)]),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
     out, err = process.communicate()
     assert not err.strip(), err.decode("utf-8")
     return json.loads(out.decode("utf-8"))
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"path": "relative"}, "path 'relative' is not absolute"), ({"sample_seconds": 61}, "sample_seconds is 61; give 0 (no sample) to 60"),
-    ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"), ({"hung_after_seconds": "soon"}, "hung_after_seconds"),
-    ({"root": "/no/such/folder"}, "is not a directory"),
-])
+@pytest.mark.parametrize(
+    "arguments, message", [
+        ({"path": "relative"}, "path 'relative' is not absolute"),
+        ({"sample_seconds": 61}, "sample_seconds is 61; give 0 (no sample) to 60"),
+        ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"),
+        ({"hung_after_seconds": "soon"}, "hung_after_seconds"), ({"root": "/no/such/folder"}, "is not a directory"),
+    ])
 def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
     result = run(**dict({"root": node_tree.unpack(node(), tmp_path)}, **arguments))
     assert result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)
@@ -81,17 +84,21 @@ def differences(value, documentation, where=""):
         return []
     fields = documentation["contains"]
     lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields)) for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
+    return lines + [line for key in sorted(set(value) & set(fields))
+                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 @needs_mounts
 def test_everything_that_is_returned_is_documented(tmp_path):
     lock = str(tmp_path / "lock")
     scene = ["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", lock, sys.executable, RUNNER]
-    section = run(scene, path=lock, hung_after_seconds=1, sample_seconds=1, place="live")["ansible_facts"]["node_xtables_lock"]
-    assert section["holder"] and section["waiters"] and section["hung"] and section["agents"] and section["sample"]["holders"]
+    section = run(scene, path=lock, hung_after_seconds=1, sample_seconds=1,
+                  place="live")["ansible_facts"]["node_xtables_lock"]
+    assert (section["holder"] and section["waiters"] and section["hung"] and section["agents"]
+            and section["sample"]["holders"])
     assert differences(section, documented()) == []
     # Nothing here runs in a container.
     container = {"id", "name", "pod", "namespace", "pod_uid"}
-    assert [set(documented()["contains"][key]["contains"]["container"]["contains"]) for key in ("holder", "waiters", "hung", "agents")] == [container] * 4
+    assert [set(documented()["contains"][key]["contains"]["container"]["contains"])
+            for key in ("holder", "waiters", "hung", "agents")] == [container] * 4
     assert differences({"pid": 1}, {"contains": {"pid": {}, "comm": {}}}) == [".comm"]

@@ -15,11 +15,14 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _answer,
 
 PLUGINS = pathlib.Path(_answer.__file__).resolve().parents[1]
 ACTIONS = {path.stem for path in (PLUGINS / "action").glob("*.py")}
-ROUTED = yaml.safe_load((PLUGINS.parent / "meta" / "runtime.yml").read_text(encoding="utf-8"))["plugin_routing"]["modules"]
-ON_NODES = sorted(path.stem for path in (PLUGINS / "modules").glob("*.py") if "AnsibleModule(" in path.read_text(encoding="utf-8"))
+ROUTED = yaml.safe_load(
+    (PLUGINS.parent / "meta" / "runtime.yml").read_text(encoding="utf-8"))["plugin_routing"]["modules"]
+ON_NODES = sorted(path.stem for path in (PLUGINS / "modules").glob("*.py")
+                  if "AnsibleModule(" in path.read_text(encoding="utf-8"))
 # Keys of a result that Ansible acts on, and some it only prints.
-FOREIGN = {"add_host": {"host_name": "evil"}, "add_group": "evil", "ansible_stats": {"data": {"evil": 1}}, "_ansible_notify": ["evil"], "skipped": True,
-           "invocation": {"module_args": {}}, "ansible_job_id": "1", "results": [], "evil": 1, "include": "evil.yml", "_ansible_no_log": True}
+FOREIGN = {"add_host": {"host_name": "evil"}, "add_group": "evil", "ansible_stats": {"data": {"evil": 1}},
+           "_ansible_notify": ["evil"], "skipped": True, "invocation": {"module_args": {}}, "ansible_job_id": "1",
+           "results": [], "evil": 1, "include": "evil.yml", "_ansible_no_log": True}
 NOTHING_DONE = {"backend": None, "groups": [], "refused": None}
 
 
@@ -31,7 +34,8 @@ def test_every_module_that_runs_on_a_node_goes_through_the_door():
 @pytest.mark.parametrize("module", ON_NODES)
 def test_only_documented_keys_pass(module):
     evil = dict.fromkeys(_policy.known_names(), "evil")
-    answer = dict(FOREIGN, changed=True, ansible_facts=dict(evil, ansible_connection="local", node_assess_findings=[], **healthy([])), **evil)
+    answer = dict(FOREIGN, changed=True,
+                  ansible_facts=dict(evil, ansible_connection="local", node_assess_findings=[], **healthy([])), **evil)
     result = _answer.documented_part(answer, module)
     documented = _schema.documented(module)
     assert set(result) <= set(documented) | {"changed", "failed", "msg"}
@@ -42,14 +46,17 @@ def test_only_documented_keys_pass(module):
 
 def test_facts_of_a_section_that_fits():
     facts = healthy([])
-    result = _answer.documented_part({"changed": False, "ansible_facts": dict(facts, preflight_fix="disruptive")}, "kubelet_facts")
+    result = _answer.documented_part({"changed": False, "ansible_facts": dict(facts, preflight_fix="disruptive")},
+                                     "kubelet_facts")
     assert result == {"changed": False, "ansible_facts": {"node_kubelet": facts["node_kubelet"]}}
 
 
-@pytest.mark.parametrize("answer, words", [
-    ({}, "documentation of kubelet_facts: ansible_facts is missing"),
-    ({"ansible_facts": []}, "ansible_facts must be a dictionary"), ({"ansible_facts": {"node_kubelet": {"schema": 9}}}, "node_kubelet"),
-])
+@pytest.mark.parametrize("answer, words",
+                         [
+                             ({}, "documentation of kubelet_facts: ansible_facts is missing"),
+                             ({"ansible_facts": []}, "ansible_facts must be a dictionary"),
+                             ({"ansible_facts": {"node_kubelet": {"schema": 9}}}, "node_kubelet"),
+                         ])
 def test_an_answer_that_does_not_fit_fails(answer, words):
     result = _answer.documented_part(answer, "kubelet_facts")
     assert result["failed"] and words in result["msg"]
@@ -57,11 +64,13 @@ def test_an_answer_that_does_not_fit_fails(answer, words):
 
 def test_a_documented_key_of_another_type_fails_and_is_left_out():
     result = _answer.documented_part({"modules": "all", "files": []}, "kernel_modules")
-    assert result["failed"] and "modules must be a list" in result["msg"] and "modules" not in result and result["files"] == []
+    assert (result["failed"] and "modules must be a list" in result["msg"] and "modules" not in result
+            and result["files"] == [])
 
 
 def test_what_failed_keeps_its_own_words_and_the_last_line_of_its_traceback():
-    answer = {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback\n" + "  File x\n" * 5000 + "ValueError: no such thing\x1b[2J"}
+    answer = {"failed": True, "msg": "MODULE FAILURE",
+              "module_stderr": "Traceback\n" + "  File x\n" * 5000 + "ValueError: no such thing\x1b[2J"}
     result = _answer.documented_part(answer, "kernel_modules")
     assert result["msg"] == "MODULE FAILURE" and result["failed"]
     assert result["module_stderr"].endswith("ValueError: no such thing\\x1b[2J") and len(result["module_stderr"]) < 5000
@@ -69,7 +78,8 @@ def test_what_failed_keeps_its_own_words_and_the_last_line_of_its_traceback():
 
 def test_a_traceback_in_an_object_of_newer_ansible_cores():
     event = types.SimpleNamespace(formatted_traceback="Traceback\nValueError: x", msg="x")
-    answer = {"failed": True, "exception": types.SimpleNamespace(event=event), "warnings": [types.SimpleNamespace(event=event), "plain"]}
+    answer = {"failed": True, "exception": types.SimpleNamespace(event=event),
+              "warnings": [types.SimpleNamespace(event=event), "plain"]}
     result = _answer.documented_part(answer, "kernel_modules")
     assert result["exception"] == "Traceback\nValueError: x"
     assert result["warnings"] == ["x", "plain"]
@@ -87,9 +97,11 @@ def test_a_diff_that_is_none_is_left_out(diff):
 
 
 def test_a_diff_keeps_its_lines_and_no_control_characters():
-    shown = {"before_header": "/etc/x", "after_header": "/etc/x", "before": "a\n\tb\n", "after": "a\x1b]0;t\x07\u202e\n", "evil": "x"}
+    shown = {"before_header": "/etc/x", "after_header": "/etc/x", "before": "a\n\tb\n",
+             "after": "a\x1b]0;t\x07\u202e\n", "evil": "x"}
     assert _answer.documented_part({"failed": True, "diff": [shown]}, "kernel_modules")["diff"] == [
-        {"before_header": "/etc/x", "after_header": "/etc/x", "before": "a\n\tb\n", "after": "a\\x1b]0;t\\x07\\u202e\n"}]
+        {"before_header": "/etc/x", "after_header": "/etc/x", "before": "a\n\tb\n",
+         "after": "a\\x1b]0;t\\x07\\u202e\n"}]
 
 
 def test_diffs_are_bounded():

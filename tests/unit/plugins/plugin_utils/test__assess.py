@@ -22,11 +22,13 @@ def exported(evidence, **overrides):
 
 def lacking(**overrides):
     """Facts of a node on which nf_conntrack is neither loaded nor listed for the boot."""
-    return exported(healthy(_policy.default_policy().module_names, {"nf_conntrack": "loadable unpersisted"}), **overrides)
+    return exported(healthy(_policy.default_policy().module_names, {"nf_conntrack": "loadable unpersisted"}),
+                    **overrides)
 
 
 def rows_of(facts, check):
-    return [(row["status"], row["subject"], row["severity"], row["reason"]) for row in facts["node_assess_findings"] if row["check"] == check]
+    return [(row["status"], row["subject"], row["severity"], row["reason"]) for row in facts["node_assess_findings"]
+            if row["check"] == check]
 
 
 def names(facts):
@@ -38,15 +40,20 @@ def test_modules_that_the_node_has_no_use_for_are_not_told():
     before = copy.deepcopy(evidence)
     facts = exported(evidence, proxy_mode="iptables")
     assert evidence == before and "ip_vs" in names(before)
-    assert names(facts) >= {name for row in facts["node_assess_required_modules"] for name in row["any_of"]} > {"nf_conntrack"}
+    assert names(facts) >= {name for row in facts["node_assess_required_modules"]
+                            for name in row["any_of"]} > {"nf_conntrack"}
     assert "ip_vs" not in names(facts) and "ip_vs" in names(exported(evidence, proxy_mode="ipvs"))
-    assert "ip_vs" in names(exported(evidence, extra_modules=[{"name": "ip-vs", "reason": "ours"}], proxy_mode="iptables"))
+    assert "ip_vs" in names(exported(evidence, extra_modules=[{"name": "ip-vs", "reason": "ours"}],
+                                     proxy_mode="iptables"))
 
 
 def test_evidence_that_no_fix_rests_on_is_left_out_and_what_stays_is_not_touched():
-    evidence, policy, checks = healthy(_policy.default_policy().module_names), _policy.default_policy(), _assess.chosen_checks(None)
-    few, whole = _assess.exported(evidence, policy, checks, None), _assess.exported(evidence, policy, checks, None, with_evidence=True)
-    left_out = {"node_iptables_chains", "node_xtables_lock", "node_flush_hooks", "node_ipvs", "node_kube_proxy", "node_cni"}
+    evidence, policy, checks = (healthy(_policy.default_policy().module_names), _policy.default_policy(),
+                                _assess.chosen_checks(None))
+    few, whole = _assess.exported(evidence, policy, checks,
+                                  None), _assess.exported(evidence, policy, checks, None, with_evidence=True)
+    left_out = {"node_iptables_chains", "node_xtables_lock", "node_flush_hooks", "node_ipvs", "node_kube_proxy",
+                "node_cni"}
     assert set(whole) - set(few) == left_out and set(evidence) <= set(whole)
     assert few == {name: value for name, value in whole.items() if name not in left_out}
     assert few["node_assess_digest"] == evidence["node_iptables_chains"]["digest"]
@@ -61,15 +68,18 @@ def test_modules_that_a_sysctl_hangs_on_are_told():
 
 
 def test_a_node_that_was_not_reached_tells_nothing_and_says_so():
-    facts = _assess.exported({}, _policy.default_policy(), _assess.chosen_checks(None), None, not_reached="unreachable: no route")
+    facts = _assess.exported({}, _policy.default_policy(), _assess.chosen_checks(None), None,
+                             not_reached="unreachable: no route")
     assert "node_kernel_modules" not in facts and facts["node_assess_summary"]["reason"] == "unreachable: no route"
     assert {row["status"] for row in facts["node_assess_findings"]} == {"unknown"}
 
 
 def test_a_severity_of_the_policy_is_that_of_the_finding_and_of_the_gate():
     before, after = lacking(), lacking(severities={"KMOD003": "info", "KMOD005": "high"})
-    assert rows_of(before, "KMOD003")[0][:3] == ("fail", "nf_conntrack", "high") and rows_of(before, "KMOD005")[0][2] == "medium"
-    assert rows_of(after, "KMOD003")[0][:3] == ("fail", "nf_conntrack", "info") and rows_of(after, "KMOD005")[0][2] == "high"
+    assert rows_of(before, "KMOD003")[0][:3] == ("fail", "nf_conntrack",
+                                                 "high") and rows_of(before, "KMOD005")[0][2] == "medium"
+    assert rows_of(after, "KMOD003")[0][:3] == ("fail", "nf_conntrack",
+                                                "info") and rows_of(after, "KMOD005")[0][2] == "high"
     blocking = [row["check"] for row in _verdict.weighed(after, "medium", "warn", "fail")[0]["fail"].findings]
     assert "KMOD005" in blocking and "KMOD003" not in blocking
     assert lacking(severities={"KMOD003": "info", "KMOD005": "low"})["node_assess_summary"]["worst"] == "low"
@@ -77,7 +87,8 @@ def test_a_severity_of_the_policy_is_that_of_the_finding_and_of_the_gate():
 
 def test_a_disabled_check_is_skipped_with_the_reason_and_nothing_of_it_is_fixed():
     facts = lacking(disabled_checks=DISABLED)
-    assert rows_of(facts, "KMOD003") == [("skip", "", "high", "disabled by node_policy_disabled_checks: the site loads them")]
+    assert rows_of(facts,
+                   "KMOD003") == [("skip", "", "high", "disabled by node_policy_disabled_checks: the site loads them")]
     assert facts["node_assess_summary"]["disabled"] == DISABLED
     assert {row["check"] for row in _select.fixable(facts["node_assess_findings"], "disruptive")} == {"KMOD005"}
     both = DISABLED + [{"check": "KMOD005", "reason": "r"}]
@@ -94,21 +105,24 @@ def test_a_disabled_check_is_skipped_on_a_node_that_was_not_reached_too():
 
 def test_a_waiver_of_a_disabled_check_had_no_chance():
     waiver = {"check": "KMOD003", "subject": "xt_*", "reason": "r", "owner": "o", "expires": "2099-01-01"}
-    assert lacking(waivers=[waiver])["node_assess_summary"]["waivers"] == [{"check": "KMOD003", "subject": "xt_*", "matched": False}]
+    assert lacking(waivers=[waiver])["node_assess_summary"]["waivers"] == [{"check": "KMOD003", "subject": "xt_*",
+                                                                            "matched": False}]
     assert lacking(waivers=[waiver], disabled_checks=DISABLED)["node_assess_summary"]["waivers"][0]["matched"] is None
     assert lacking(waivers=[dict(waiver, subject="nf_*")])["node_assess_summary"]["waivers"][0]["matched"] is True
 
 
-@pytest.mark.parametrize("selection, disabled, expected", [
-    ({"checks": ["XLOCK001"]}, [], ["host", "xtables_lock"]),
-    ({"checks": ["XLOCK*", "HOOK003"]}, ["HOOK003"], ["host", "xtables_lock"]),
-    ({"checks": ["HOOK001", "HOOK003"]}, [], ["host", "flush_hooks"]),
-    # Which mode kube-proxy runs in says what rules must be there.
-    ({"checks": ["CHAIN005"]}, [], ["host", "iptables_chains", "kube_proxy"]),
-    # The file of a role is written as a whole, by all that the node needs.
-    ({"checks": ["KMOD017"]}, [], ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
-    ({"checks": ["HOOK*"], "sections": ["KMOD"]}, [], ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
-])
+@pytest.mark.parametrize(
+    "selection, disabled, expected", [
+        ({"checks": ["XLOCK001"]}, [], ["host", "xtables_lock"]),
+        ({"checks": ["XLOCK*", "HOOK003"]}, ["HOOK003"], ["host", "xtables_lock"]),
+        ({"checks": ["HOOK001", "HOOK003"]}, [], ["host", "flush_hooks"]),
+        # Which mode kube-proxy runs in says what rules must be there.
+        ({"checks": ["CHAIN005"]}, [], ["host", "iptables_chains", "kube_proxy"]),
+        # The file of a role is written as a whole, by all that the node needs.
+        ({"checks": ["KMOD017"]}, [], ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
+        ({"checks": ["HOOK*"], "sections": ["KMOD"]}, [],
+         ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
+    ])
 def test_no_more_is_collected_than_the_chosen_checks_need(selection, disabled, expected):
     policy = _policy.policy_of({"node_policy_disabled_checks": [{"check": check, "reason": "r"} for check in disabled]})
     assert _assess.subsets_of(_assess.chosen_checks(**selection), policy, selection.get("sections")) == expected
@@ -118,13 +132,17 @@ def test_a_narrow_look_leaves_what_is_known_of_the_modules():
     policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
     first = _assess.exported(evidence, policy, _assess.chosen_checks(), None)
     hooks = {name: evidence[name] for name in ("node_host", "node_flush_hooks", "node_kubelet", "node_kube_proxy")}
-    assert "node_assess_required_modules" not in _assess.exported(hooks, policy, _assess.chosen_checks(["HOOK"]), first["node_assess_findings"])
-    assert "node_assess_required_modules" in _assess.exported(evidence, policy, _assess.chosen_checks(["KMOD"]), first["node_assess_findings"])
+    assert "node_assess_required_modules" not in _assess.exported(hooks, policy, _assess.chosen_checks(["HOOK"]),
+                                                                  first["node_assess_findings"])
+    assert "node_assess_required_modules" in _assess.exported(evidence, policy, _assess.chosen_checks(["KMOD"]),
+                                                              first["node_assess_findings"])
 
 
 def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
     policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
-    facts = _assess.exported(evidence, policy, _assess.chosen_checks(["KPROXY", "HOOK"], skip=["KPROXY002", "HOOK00[2-9]", "HOOK010"]), None)
+    facts = _assess.exported(
+        evidence, policy, _assess.chosen_checks(["KPROXY", "HOOK"], skip=["KPROXY002", "HOOK00[2-9]", "HOOK010"]), None)
     assert {row["check"] for row in facts["node_assess_findings"]} == {"KPROXY001", "HOOK001", "HOOK020"}
-    left_out = ["HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK008", "HOOK009", "HOOK010", "KPROXY002"]
+    left_out = ["HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK008", "HOOK009", "HOOK010",
+                "KPROXY002"]
     assert facts["node_assess_summary"]["left_out"] == left_out

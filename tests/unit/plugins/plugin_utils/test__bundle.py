@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Support bundles of every kind, and what a hostile one may not do. Rules are those of a real kube-proxy; no process and no node is asked."""
+"""Support bundles of every kind, and what a hostile one may not do. Rules are those of a real kube-proxy; no process
+and no node is asked."""
 
 import gzip
 import os
@@ -15,7 +16,8 @@ import bundles
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bundle, _bundle_source, _bundle_texts, _bundle_tree
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_source, _bundle_texts,
+                                                                         _bundle_tree)
 
 FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
 
@@ -25,14 +27,17 @@ def sample(name):
 
 
 SAVE = sample("save.txt")
-LSMOD = ("Module                  Size  Used by\nnf_conntrack          180224  4 xt_conntrack,nf_nat\nxt_conntrack           16384  3\n"
+LSMOD = ("Module                  Size  Used by\nnf_conntrack          180224  4 xt_conntrack,nf_nat\n"
+         "xt_conntrack           16384  3\n"
          "nf_nat                 57344  1 xt_MASQUERADE\n")
-CONFIG = ("#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_MODULES=y\nCONFIG_NETFILTER=y\n"
+CONFIG = ("#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel Configuration\n#\n"
+          "CONFIG_MODULES=y\nCONFIG_NETFILTER=y\n"
           "CONFIG_NF_CONNTRACK=m\n# CONFIG_NF_NAT is not set\n")
 SYSCTL = ("kernel.osrelease = 6.1.0-49-amd64\nnet.ipv4.ip_forward = 1\nnet.netfilter.nf_conntrack_max = 1000\n"
           "net.netfilter.nf_conntrack_count = 990\nnet.netfilter.nf_conntrack_buckets = 250\n")
 DMESG = "[    0.000000] Linux version 6.1.0\n[12345.678901] nf_conntrack: nf_conntrack: table full, dropping packet\n"
-JOURNAL = "Nov 22 10:00:01 n1 kernel: nf_conntrack: nf_conntrack: table full, dropping packet\nNov 22 10:00:02 n1 kubelet[12]: hello\n"
+JOURNAL = ("Nov 22 10:00:01 n1 kernel: nf_conntrack: nf_conntrack: table full, dropping packet\nNov 22 10:00:02 n1 "
+           "kubelet[12]: hello\n")
 COUNTERS = "cpu=0   \tfound=1 invalid=2 insert=0 insert_failed=4 drop=11 early_drop=3 error=0 search_restart=0\n"
 DISPLAY = """iptables - manual mode
   link best version is /usr/sbin/iptables-nft
@@ -49,8 +54,10 @@ DISPLAY = """iptables - manual mode
 """
 IPVS = ("-A -t 10.96.0.1:443 -s rr\n-a -t 10.96.0.1:443 -r 10.0.0.1:6443 -m -w 1\n-A -u 10.96.0.10:53 -s rr\n"
         "-A -t [fd00::1]:443 -s rr\n-a -t [fd00::1]:443 -r [fd00::2]:6443 -m -w 1\n")
-PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs:\n  scheduler: wrr\n"
-UNIT = "[Unit]\nDescription=firewall\n[Service]\nExecStart=/usr/local/sbin/fw.sh\n[Install]\nWantedBy=multi-user.target\n"
+PROXY = ("apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs:\n  scheduler: "
+         "wrr\n")
+UNIT = ("[Unit]\nDescription=firewall\n[Service]\nExecStart=/usr/local/sbin/fw.sh\n[Install]\n"
+        "WantedBy=multi-user.target\n")
 SCRIPT = "#!/bin/sh\niptables -F\n"
 
 
@@ -59,17 +66,19 @@ def judged(tmp_path, files, **policy):
     return bundles.told(found, "fail"), bundles.told(found, "unknown"), bundles.told(found, "pass"), evidence
 
 
-@pytest.mark.parametrize("files, failing", [
-    ({"lsmod.txt": LSMOD}, set()), ({"config-6.1.0-x": CONFIG}, {"KMOD001", "KMOD014", "KMOD016"}), ({"sysctl_-a": SYSCTL}, {"CTRACK001"}),
-    ({"dmesg.txt": DMESG}, {"CTRACK003"}), ({"journal.txt": JOURNAL}, {"CTRACK003"}), ({"ct.txt": COUNTERS}, {"CTRACK003"}),
-    ({"dmesg-T": "[Sun Nov 22 10:00:01 2026] nf_conntrack: nf_conntrack: table full, dropping packet\n"}, {"CTRACK003"}),
-    ({"pasted": "nf_conntrack: table full, dropping packet\n"}, {"CTRACK003"}),
-    ({"alternatives.txt": DISPLAY}, set()), ({"ipvs": IPVS, "config.yaml": PROXY}, {"IPVS001", "IPVS002"}),
-    ({"save.txt": SAVE}, set()), ({"save.txt": SAVE[:30000]}, set()),
-    ({"etc/sysctl.d/10.conf": "net.netfilter.nf_conntrack_max = 100\n"}, set()),
-    ({"cis.conf": "install nf_conntrack /bin/true\n"}, set()),
-    ({"etc/os-release": "ID=debian\n", "uname.txt": "Linux n1 6.1.0-49-amd64 #1 SMP x86_64\n"}, set()),
-])
+@pytest.mark.parametrize(
+    "files, failing", [
+        ({"lsmod.txt": LSMOD}, set()), ({"config-6.1.0-x": CONFIG}, {"KMOD001", "KMOD014", "KMOD016"}),
+        ({"sysctl_-a": SYSCTL}, {"CTRACK001"}), ({"dmesg.txt": DMESG}, {"CTRACK003"}),
+        ({"journal.txt": JOURNAL}, {"CTRACK003"}), ({"ct.txt": COUNTERS}, {"CTRACK003"}),
+        ({"dmesg-T": "[Sun Nov 22 10:00:01 2026] nf_conntrack: nf_conntrack: table full, dropping packet\n"},
+         {"CTRACK003"}), ({"pasted": "nf_conntrack: table full, dropping packet\n"}, {"CTRACK003"}),
+        ({"alternatives.txt": DISPLAY}, set()), ({"ipvs": IPVS, "config.yaml": PROXY}, {"IPVS001", "IPVS002"}),
+        ({"save.txt": SAVE}, set()), ({"save.txt": SAVE[:30000]}, set()),
+        ({"etc/sysctl.d/10.conf": "net.netfilter.nf_conntrack_max = 100\n"}, set()),
+        ({"cis.conf": "install nf_conntrack /bin/true\n"}, set()),
+        ({"etc/os-release": "ID=debian\n", "uname.txt": "Linux n1 6.1.0-49-amd64 #1 SMP x86_64\n"}, set()),
+    ])
 def test_what_is_not_held_is_unknown_once(tmp_path, files, failing):
     failed, unknown, passed, evidence = judged(tmp_path, files)
     assert set(failed) == failing
@@ -89,13 +98,15 @@ def test_a_healthy_dump_passes_in_every_form(tmp_path, name):
 
 
 def test_a_dump_as_powershell_redirects_it(tmp_path):
-    lines = [line for line in SAVE.splitlines() if not (line.startswith("-A PREROUTING ") and line.endswith("-j KUBE-SERVICES"))]
+    lines = [line for line in SAVE.splitlines()
+             if not (line.startswith("-A PREROUTING ") and line.endswith("-j KUBE-SERVICES"))]
     (tmp_path / "dump.txt").write_bytes("\r\n".join(lines + [""]).encode("utf-16"))
     found, _evidence = bundles.judged(tmp_path / "dump.txt", kubernetes_version="1.36")
     assert bundles.told(found, "fail").keys() == {"CHAIN001"}
 
 
-@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft.txt", "kube-proxy-1.36.3-nft.json", "kube-proxy-1.36.3-nft-a.txt"])
+@pytest.mark.parametrize("name",
+                         ["kube-proxy-1.36.3-nft.txt", "kube-proxy-1.36.3-nft.json", "kube-proxy-1.36.3-nft-a.txt"])
 def test_nftables_mode(tmp_path, name):
     failed, _unknown, passed, evidence = judged(tmp_path, {name: sample(name)})
     assert not failed and "CHAIN001" in passed and evidence["node_iptables_chains"]["mode"] == "nftables"
@@ -106,7 +117,8 @@ def test_nftables_mode(tmp_path, name):
 
 def test_rules_that_are_there_in_several_forms_count_once(tmp_path):
     text = SAVE.replace("-A FORWARD", "-A FORWARD -s 10.128.0.0/14 -j DROP\n-A FORWARD", 1)
-    files = {"save": text, "save-c": text, "cut": text[:30000], "nft": sample("nft.txt"), "L": sample("Lv.txt"), "S": sample("S-nat.txt")}
+    files = {"save": text, "save-c": text, "cut": text[:30000], "nft": sample("nft.txt"), "L": sample("Lv.txt"),
+             "S": sample("S-nat.txt")}
     failed, _unknown, _passed, evidence = judged(tmp_path, files)
     assert set(failed) == {"CHAIN015"} and evidence["node_iptables_chains"]["observed"] == {"unexpected_drop": 1}
     assert (evidence["node_iptables_chains"]["rules"], evidence["node_iptables_chains"]["unread"]) == (336, [])
@@ -133,17 +145,20 @@ def test_a_lone_kernel_configuration_is_incomplete_and_not_broken(tmp_path):
     failed, _unknown, _passed, evidence = judged(tmp_path, {"config-6.1.0-x": CONFIG})
     assert "KMOD008" not in failed and evidence["node_kernel_modules"]["running_tree"] is None
     rows = {row["name"]: row for row in evidence["node_kernel_modules"]["modules"]}
-    assert (rows["nf_conntrack"]["state"], rows["nf_nat"]["state"], rows["nf_nat"]["cause"]) == ("unknown", "absent", "config_off")
+    assert (rows["nf_conntrack"]["state"], rows["nf_nat"]["state"],
+            rows["nf_nat"]["cause"]) == ("unknown", "absent", "config_off")
 
 
 def test_what_lsmod_prints_is_loaded(tmp_path):
-    rows = {row["name"]: row["state"] for row in judged(tmp_path, {"lsmod.txt": LSMOD})[3]["node_kernel_modules"]["modules"]}
+    rows = {row["name"]: row["state"]
+            for row in judged(tmp_path, {"lsmod.txt": LSMOD})[3]["node_kernel_modules"]["modules"]}
     assert (rows["nf_conntrack"], rows["ip_vs"]) == ("loaded", "unknown")
 
 
 def test_counters_and_backend(tmp_path):
     evidence = judged(tmp_path, {"ct.txt": COUNTERS, "alternatives.txt": DISPLAY})[3]
-    assert evidence["node_conntrack"]["lost"] == {"dropped": 7, "evicted": 3, "since": "boot", "since_uptime_seconds": 0}
+    assert evidence["node_conntrack"]["lost"] == {"dropped": 7, "evicted": 3, "since": "boot",
+                                                  "since_uptime_seconds": 0}
     assert evidence["node_iptables_backend"]["backend"] == "legacy"
 
 
@@ -152,10 +167,10 @@ def test_a_configuration_of_kube_proxy_tells_the_mode(tmp_path):
 
 
 SOS = {"sosreport-n1/sos_commands/firewall_tables/iptables_-t_filter_-nvL": sample("Lv.txt"),
-       "sosreport-n1/sos_commands/firewall_tables/iptables_-t_nat_-nvL": sample("Lv-nat.txt"), "sosreport-n1/sos_commands/kernel/lsmod": LSMOD,
-       "sosreport-n1/sos_commands/kernel/sysctl_-a": SYSCTL, "sosreport-n1/sos_commands/kernel/dmesg": DMESG,
-       "sosreport-n1/boot/config-6.1.0-49-amd64": CONFIG, "sosreport-n1/etc/sysctl.d/99-x.conf": "net.ipv4.ip_forward = 0\n",
-       "sosreport-n1/etc/shadow": "root:x\n"}
+       "sosreport-n1/sos_commands/firewall_tables/iptables_-t_nat_-nvL": sample("Lv-nat.txt"),
+       "sosreport-n1/sos_commands/kernel/lsmod": LSMOD, "sosreport-n1/sos_commands/kernel/sysctl_-a": SYSCTL,
+       "sosreport-n1/sos_commands/kernel/dmesg": DMESG, "sosreport-n1/boot/config-6.1.0-49-amd64": CONFIG,
+       "sosreport-n1/etc/sysctl.d/99-x.conf": "net.ipv4.ip_forward = 0\n", "sosreport-n1/etc/shadow": "root:x\n"}
 GATHER = {"must-gather.local.1/quay-io/nodes/worker-a/" + name.rsplit("/", 1)[-1]: text for name, text in SOS.items()}
 
 
@@ -163,7 +178,8 @@ GATHER = {"must-gather.local.1/quay-io/nodes/worker-a/" + name.rsplit("/", 1)[-1
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "w:bz2"])
 def test_archives(tmp_path, mode, files):
     found, evidence = bundles.judged(bundles.archive(tmp_path / "bundle.tar", files, mode))
-    assert {"CTRACK001", "CTRACK003", "KMOD001"} <= set(bundles.told(found, "fail")) and evidence["node_iptables_chains"]["rules"] == 335
+    assert {"CTRACK001", "CTRACK003",
+            "KMOD001"} <= set(bundles.told(found, "fail")) and evidence["node_iptables_chains"]["rules"] == 335
     assert set(bundles.told(found, "unknown")) == {"BUNDLE001"}
     assert evidence["node_host"]["kernel_release"] == "6.1.0-49-amd64"
 
@@ -189,12 +205,15 @@ def test_a_single_dump_packed_or_not(tmp_path):
         assert bundles.judged(tmp_path / name)[1]["node_iptables_chains"]["rules"] == 335
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda path: path / "none", "does not exist"), (lambda path: "/dev/null", "neither a folder nor a regular file"),
-    (lambda path: bundles.folder(path, {"a.txt": "hello\n"}), "holds nothing that is known here"),
-    (lambda path: bundles.folder(path, {"nodes/a/lsmod": LSMOD, "nodes/b/lsmod": LSMOD}), "is about several nodes"),
-    (lambda path: bundles.folder(path, {"x.tar.gz": b"\x1f\x8b" + b"\0" * 30}) / "x.tar.gz", "nothing that is known|cannot be read"),
-])
+@pytest.mark.parametrize(
+    "make, message", [
+        (lambda path: path / "none", "does not exist"),
+        (lambda path: "/dev/null", "neither a folder nor a regular file"),
+        (lambda path: bundles.folder(path, {"a.txt": "hello\n"}), "holds nothing that is known here"),
+        (lambda path: bundles.folder(path, {"nodes/a/lsmod": LSMOD, "nodes/b/lsmod": LSMOD}), "is about several nodes"),
+        (lambda path: bundles.folder(path, {"x.tar.gz": b"\x1f\x8b" + b"\0" * 30}) / "x.tar.gz",
+         "nothing that is known|cannot be read"),
+    ])
 def test_what_is_no_bundle_is_one_sentence(tmp_path, make, message):
     with pytest.raises(BadInput, match=message) as raised:
         bundles.judged(make(tmp_path))
@@ -208,25 +227,32 @@ def member(name, kind, target=""):
 
 
 def test_a_hostile_archive_writes_nothing_outside(tmp_path):
-    """Links out of the tree, files through links, devices and absolute paths: whatever an archive names, the layout chooses the path."""
+    """Links out of the tree, files through links, devices and absolute paths: whatever an archive names, the layout
+    chooses the path."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.conf").write_text("net.ipv4.ip_forward = 0\n")
     hostile = [
-        member("etc/sysctl.d", tarfile.SYMTYPE, str(outside)), member("etc/modprobe.d/x.conf", tarfile.SYMTYPE, str(outside / "secret.conf")),
+        member("etc/sysctl.d", tarfile.SYMTYPE, str(outside)),
+        member("etc/modprobe.d/x.conf", tarfile.SYMTYPE, str(outside / "secret.conf")),
         member("../../etc/sysctl.d/y.conf", tarfile.SYMTYPE, "../../../../../" + str(outside / "secret.conf")),
-        member("etc/systemd/system/dev", tarfile.CHRTYPE),
-        member("etc/systemd/system/fifo", tarfile.FIFOTYPE), member("etc/alternatives/iptables", tarfile.LNKTYPE, "/etc/shadow")]
-    path = bundles.archive(tmp_path / "bundle.tar.gz", {
-        "lsmod": LSMOD, "etc/sysctl.d/evil.conf": "net.ipv4.ip_forward = 1\n", "/etc/cron.d/evil": "* * * * * root true\n",
-        "../" * 12 + str(outside)[1:] + "/etc/sysctl.d/evil2.conf": "x = 1\n",
-        "alternatives.txt": "../../.kubenode-bundle/record.json - auto mode\n  link currently points to %s/nft\n" % outside}, members=hostile)
+        member("etc/systemd/system/dev", tarfile.CHRTYPE), member("etc/systemd/system/fifo", tarfile.FIFOTYPE),
+        member("etc/alternatives/iptables", tarfile.LNKTYPE, "/etc/shadow")]
+    path = bundles.archive(tmp_path / "bundle.tar.gz",
+                           {
+                               "lsmod": LSMOD, "etc/sysctl.d/evil.conf": "net.ipv4.ip_forward = 1\n",
+                               "/etc/cron.d/evil": "* * * * * root true\n",
+                               "../" * 12 + str(outside)[1:] + "/etc/sysctl.d/evil2.conf": "x = 1\n",
+                               "alternatives.txt": "../../.kubenode-bundle/record.json - auto mode\n  link currently "
+                                                   "points to %s/nft\n" % outside}, members=hostile)
     with tempfile.TemporaryDirectory() as folder:
         _bundle_tree.lay_out(str(path), folder)
         made = {str(pathlib.Path(place, name)) for place, _folders, names in os.walk(folder) for name in names}
-        assert sorted(os.listdir(outside)) == ["secret.conf"] and (outside / "secret.conf").read_text() == "net.ipv4.ip_forward = 0\n"
+        assert (sorted(os.listdir(outside)) == ["secret.conf"]
+                and (outside / "secret.conf").read_text() == "net.ipv4.ip_forward = 0\n")
         assert all(name.startswith(folder + "/") for name in made) and not os.path.islink(folder + "/etc/sysctl.d")
-        assert not [name for name in made if name.endswith(("/dev", "/fifo"))] and os.path.isfile(folder + "/.kubenode-bundle/record.json")
+        assert not [name for name in made
+                    if name.endswith(("/dev", "/fifo"))] and os.path.isfile(folder + "/.kubenode-bundle/record.json")
         assert not os.path.islink(folder + "/.kubenode-bundle/record.json")
     evidence = bundles.judged(path)[1]
     by = {row["key"]: row["assigned_by"] for row in evidence["node_conntrack"]["sysctls"]}
@@ -256,18 +282,22 @@ def test_the_tree_is_private_and_goes_away(tmp_path):
     assert not os.path.exists(tree["root"])
 
 
-@pytest.mark.parametrize("arguments, transport, message", [
-    ({"bundle": ""}, "local", "no bundle is given"), ({"bundle": "/x", "root": "/y"}, "local", "bundle and root are both given"),
-    ({"bundle": "/x", "place": "image"}, "local", "bundle and place are both given"), ({"bundle": "/x"}, "ssh", "connection local, not ssh")])
+@pytest.mark.parametrize("arguments, transport, message",
+                         [
+                             ({"bundle": ""}, "local", "no bundle is given"),
+                             ({"bundle": "/x", "root": "/y"}, "local", "bundle and root are both given"),
+                             ({"bundle": "/x", "place": "image"}, "local", "bundle and place are both given"),
+                             ({"bundle": "/x"}, "ssh", "connection local, not ssh")])
 def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
     with pytest.raises(BadInput, match=message):
         _bundle.check(arguments, transport)
 
 
-@pytest.mark.parametrize("text", ["", "x\n", "-A -t x:y -s rr\n-a -t x:y -r z:1\n", "-A -t 10.0.0.1:99999999 -s rr\n", "cpu=0 drop=\n", "create a\n",
-                                  "\0\n", "a - auto mode\n"])
-@pytest.mark.parametrize("convert", [_bundle_texts.proc_modules, _bundle_texts.nf_conntrack_stat, _bundle_texts.sysctls, _bundle_texts.ip_vs,
-                                     _bundle_texts.ipset_list, _bundle_texts.kernel_log, _bundle_texts.alternatives])
+@pytest.mark.parametrize("text", ["", "x\n", "-A -t x:y -s rr\n-a -t x:y -r z:1\n", "-A -t 10.0.0.1:99999999 -s rr\n",
+                                  "cpu=0 drop=\n", "create a\n", "\0\n", "a - auto mode\n"])
+@pytest.mark.parametrize("convert", [_bundle_texts.proc_modules, _bundle_texts.nf_conntrack_stat, _bundle_texts.sysctls,
+                                     _bundle_texts.ip_vs, _bundle_texts.ipset_list, _bundle_texts.kernel_log,
+                                     _bundle_texts.alternatives])
 def test_texts_that_say_nothing(convert, text):
     convert(text)
 

@@ -30,7 +30,8 @@ def test_a_healthy_node():
     answer = resolved()
     assert (answer["fill"], answer["was_full"]) == ("room", False)
     assert answer["size"]["max"] == 131072 and answer["size"]["enough"] is True and answer["size"]["advice"] is None
-    assert [(row["key"], row["want"], row["now"]) for row in answer["settings"]] == [(FORWARD, 1, 1), (BRIDGE, 1, 1), (BRIDGE_6, 1, 1)]
+    assert [(row["key"], row["want"], row["now"])
+            for row in answer["settings"]] == [(FORWARD, 1, 1), (BRIDGE, 1, 1), (BRIDGE_6, 1, 1)]
 
 
 def test_nobody_looked():
@@ -44,7 +45,8 @@ def test_the_policy_decides_about_the_size():
     assert resolved(conntrack_peak=2000000)["size"]["limited_by"] == "ceiling"
     limited = resolved(conntrack_peak=2000000, conntrack_ceiling=8388608)["size"]
     assert (limited["limited_by"], limited["max"]) == ("memory", 1048576)
-    assert resolved(conntrack_peak=2000000, conntrack_ceiling=8388608, conntrack_memory_percent=50)["size"]["max"] == 4194304
+    assert resolved(conntrack_peak=2000000, conntrack_ceiling=8388608,
+                    conntrack_memory_percent=50)["size"]["max"] == 4194304
 
 
 def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
@@ -52,11 +54,13 @@ def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
     lost = {"node_conntrack": {"lost": {"evicted": 5}}}
     first = resolved(lost)["size"]
     assert (first["enough"], first["max"]) == (False, 262144)
-    raised = {"node_conntrack": {"max": first["max"], "lost": {"dropped": 0, "evicted": 0, "since": "the limit was raised"}}}
+    raised = {"node_conntrack": {"max": first["max"],
+                                 "lost": {"dropped": 0, "evicted": 0, "since": "the limit was raised"}}}
     assert resolved(raised)["size"]["enough"] is True
 
 
-@pytest.mark.parametrize("used, fill", [(None, None), (0.0, "room"), (80.0, "room"), (80.1, "filling"), (90.0, "filling"), (90.1, "full"), (130.0, "full")])
+@pytest.mark.parametrize("used, fill", [(None, None), (0.0, "room"), (80.0, "room"), (80.1, "filling"),
+                                        (90.0, "filling"), (90.1, "full"), (130.0, "full")])
 def test_how_full_it_is(used, fill):
     assert resolved({"node_conntrack": {"=used_percent": used}})["fill"] == fill
 
@@ -65,7 +69,8 @@ def test_settings_by_network_plugin_and_families():
     assert wanted({"node_cni": {"name": "calico", "plugins": ["calico"]}}) == [FORWARD]
     assert wanted({"node_cni": {"name": "flannel", "plugins": ["flannel"]}}) == [FORWARD, BRIDGE, BRIDGE_6]
     assert wanted({"node_cni": {"name": "flannel", "plugins": ["flannel"]}}, flannel_nftables=True) == [FORWARD]
-    assert wanted({"node_cni": {"name": "kube-router", "plugins": ["bridge"]}}, ip_families=["ipv4"]) == [FORWARD, BRIDGE]
+    assert wanted({"node_cni": {"name": "kube-router", "plugins": ["bridge"]}},
+                  ip_families=["ipv4"]) == [FORWARD, BRIDGE]
     assert wanted({"node_cni": {"=name": None, "plugins": []}}) == [FORWARD]
     assert wanted({"node_cni": {"=name": None, "plugins": []}}, cni="kube-router") == [FORWARD, BRIDGE, BRIDGE_6]
     # What the policy says of the plugin outweighs what lies in /etc/cni/net.d.
@@ -74,11 +79,12 @@ def test_settings_by_network_plugin_and_families():
     assert wanted({"node_host": {"=ipv6": None}}) == [FORWARD, BRIDGE]
 
 
-@pytest.mark.parametrize("name, value, words", [
-    ("conntrack_used_percent", 0, "used_percent is 0"), ("conntrack_used_percent_fail", 101, "used_percent is 101"),
-    ("conntrack_memory_percent", 60, "give 1 to 50"),
-    ("conntrack_ceiling", 5, "ceiling is 5"), ("conntrack_peak", -1, "peak is -1"), ("conntrack_max_per_bucket", 0, "give 1 or more"),
-    ("conntrack_memory_percent_max", -3, "is -3"), ("conntrack_peak", "many", "must be a whole number")])
+@pytest.mark.parametrize(
+    "name, value, words", [
+        ("conntrack_used_percent", 0, "used_percent is 0"), ("conntrack_used_percent_fail", 101, "used_percent is 101"),
+        ("conntrack_memory_percent", 60, "give 1 to 50"), ("conntrack_ceiling", 5, "ceiling is 5"),
+        ("conntrack_peak", -1, "peak is -1"), ("conntrack_max_per_bucket", 0, "give 1 or more"),
+        ("conntrack_memory_percent_max", -3, "is -3"), ("conntrack_peak", "many", "must be a whole number")])
 def test_a_policy_that_means_nothing_is_refused_before_anything_connects(name, value, words):
     with pytest.raises(BadInput, match="node_policy_%s.*%s" % (name, words)):
         _policy.policy_of({"node_policy_" + name: value})
@@ -90,7 +96,8 @@ def size(memory=8 * GB, cpus=4, **options):
 
 
 def test_the_filter_knows_kube_proxy():
-    assert size() == (131072, None, None) and size(cpus=6) == (196608, None, None) and size(cpus=6, kube_proxy=False) == (262144, None, None)
+    assert (size() == (131072, None, None) and size(cpus=6) == (196608, None, None)
+            and size(cpus=6, kube_proxy=False) == (262144, None, None))
     assert size(512 << 20, 1, max_per_core=0) == (65536, "memory", None)
     assert size(min=1000000)[0] == 1000000
     assert size(cpus=64, memory=64 * GB, kubernetes_version="1.35")[0] == 2097152
@@ -103,19 +110,23 @@ def test_the_filter_knows_kube_proxy():
 
 
 def test_one_processor_is_one():
-    assert "on 1 processor;" in conntrack_size(8 * GB, 1)["because"] and "on 2 processors;" in conntrack_size(8 * GB, 2)["because"]
+    assert ("on 1 processor;" in conntrack_size(8 * GB, 1)["because"]
+            and "on 2 processors;" in conntrack_size(8 * GB, 2)["because"])
 
 
 def test_the_filter_takes_text_as_inventories_have_it():
     assert size(str(8 * GB), "4", peak="90000", kube_proxy="no") == (262144, None, None)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((8 * GB, None, {}), "needs the number of processors"), ((8 * GB, 0, {}), "cpus is 0"), ((-1, 4, {}), "memory_bytes is -1"),
-    (("8 GB", 4, {}), "the memory must be"),
-    ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is not a version"), ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"),
-    ((8 * GB, 4, {"peek": 1}), "did you mean peak"), ((8 * GB, 4, {"kube_proxy": "perhaps"}), "kube_proxy must be true or false"),
-    ((8 * GB, 4, {"ceiling": 10}), "ceiling is 10"), ((8 * GB, 4, {"max_per_core": 1 << 31, "kubernetes_version": "1.30"}), "kube_proxy_value is")])
+@pytest.mark.parametrize(
+    "arguments, words", [
+        ((8 * GB, None, {}), "needs the number of processors"), ((8 * GB, 0, {}), "cpus is 0"),
+        ((-1, 4, {}), "memory_bytes is -1"), (("8 GB", 4, {}), "the memory must be"),
+        ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is not a version"),
+        ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"), ((8 * GB, 4, {"peek": 1}), "did you mean peak"),
+        ((8 * GB, 4, {"kube_proxy": "perhaps"}), "kube_proxy must be true or false"),
+        ((8 * GB, 4, {"ceiling": 10}), "ceiling is 10"),
+        ((8 * GB, 4, {"max_per_core": 1 << 31, "kubernetes_version": "1.30"}), "kube_proxy_value is")])
 def test_the_filter_refuses_what_means_nothing(arguments, words):
     with pytest.raises(BadInput, match=words):
         _conntrack_need.size_of(*arguments)

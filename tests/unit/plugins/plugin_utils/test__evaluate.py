@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _evaluate, _finding, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_catalogue, _evaluate, _finding, _policy,
+                                                                         _schema)
 
-BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows", "needs": ["node_x"], "why": "w",
-        "fix": {"role": None, "class": None, "manual": "do {subject}", "safety": "s"}, "sources": ["x"], "subject": "{name}"}
+BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows",
+        "needs": ["node_x"], "why": "w", "fix": {"role": None, "class": None, "manual": "do {subject}", "safety": "s"},
+        "sources": ["x"], "subject": "{name}"}
 
 
 OTHER_KINDS = {"subject": "it", "fix": dict(BASE["fix"], manual="do it")}
@@ -29,7 +31,8 @@ def documented():
 
 def judge(evidence, **change):
     # Only none_of takes a row of the select for the offender: other kinds have no {name} and no {subject}.
-    check = _catalogue.checks_of([("test", dict(BASE, **(OTHER_KINDS if "kind" in change else {}), **change))])["KMOD999"]
+    check = _catalogue.checks_of([("test",
+                                   dict(BASE, **(OTHER_KINDS if "kind" in change else {}), **change))])["KMOD999"]
     return _evaluate.evaluate([check], evidence, _policy.default_policy())
 
 
@@ -74,10 +77,12 @@ def test_status(evidence, change, status):
 
 def test_a_problem_is_filled_bounded_and_written_out_like_what_was_found():
     limit = _policy.default_policy().values["max_offenders"]
-    rows = [{"name": "a\x1b[2J\nb", "value": "x" * 9000}] + [{"name": "n%d" % index, "value": 1} for index in range(limit)]
+    rows = [{"name": "a\x1b[2J\nb", "value": "x" * 9000}] + [{"name": "n%d" % index, "value": 1}
+                                                             for index in range(limit)]
     found = judge(section(rows=rows), problem="{name} is {value}")
     assert found[0]["problem"].startswith("a\\x1b[2J b is xxx") and len(found[0]["problem"]) == 2000
-    assert found[1]["problem"] == "n0 is 1" and found[-1]["problem"] == "1 more of %d fail like the subjects that are listed" % len(rows)
+    assert (found[1]["problem"] == "n0 is 1"
+            and found[-1]["problem"] == "1 more of %d fail like the subjects that are listed" % len(rows))
     assert {row["problem"] for row in judge(section(rows=rows))} == {None}, "without a problem the title is printed"
 
 
@@ -88,7 +93,8 @@ def test_failures_stand_beside_what_is_unknown():
 
 
 def test_what_is_not_known_is_called_what_it_calls_itself():
-    doubts = [{"subject": "nft_ipv4", "evidence": "e"}, {"subject": "nft_ipv6", "evidence": "e"}, {"subject": "nft_ipv4", "evidence": "f"}, {"name": "b"}]
+    doubts = [{"subject": "nft_ipv4", "evidence": "e"}, {"subject": "nft_ipv6", "evidence": "e"},
+              {"subject": "nft_ipv4", "evidence": "f"}, {"name": "b"}]
     found = judge(section(rows=[], doubt=doubts), unknown="node_x.doubt")[0]
     assert (found["observed"], found["reason"]) == ("not known: nft_ipv4, nft_ipv6, b", "e; f")
 
@@ -112,8 +118,10 @@ def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
 
 
 def test_texts_are_filled_and_nothing_known_reads_so():
-    row = judge(section(rows=[{"name": "a", "files": ["x", "y"], "line": None}]), observed="{files} at {line} {name}", reason="for {name}")[0]
-    assert (row["subject"], row["observed"], row["reason"], row["remediation"]) == ("a", "x, y at unknown a", "for a", "do unknown")
+    row = judge(section(rows=[{"name": "a", "files": ["x", "y"], "line": None}]), observed="{files} at {line} {name}",
+                reason="for {name}")[0]
+    assert (row["subject"], row["observed"], row["reason"],
+            row["remediation"]) == ("a", "x, y at unknown a", "for a", "do unknown")
     assert judge(section(rows=[{"name": "a", "on": True}]), observed="{on}")[0]["observed"] == "true"
 
 
@@ -130,7 +138,8 @@ def test_a_node_that_was_not_reached_passes_nothing():
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["rows", "name", "collected", "x"]), inner), max_leaves=8)
+                    lambda inner: st.lists(inner, max_size=3)
+                    | st.dictionaries(st.sampled_from(["rows", "name", "collected", "x"]), inner), max_leaves=8)
 
 
 @given(JSON)
@@ -144,7 +153,8 @@ def test_offenders_that_the_node_did_not_name_are_counted():
     more = {"left_out": "node_x.left_out.some"}
     assert judge(section(rows=rows, left_out={"some": 30}), **more)[-1]["subject"] == "and 35 more"
     found = judge(section(rows=rows[:5], left_out={"some": 3}), **more)
-    assert [row["subject"] for row in found] == ["s0", "s1", "s2", "s3", "s4", "and 3 more"] and found[-1]["observed"] == "8 in all"
+    assert [row["subject"] for row in found] == ["s0", "s1", "s2", "s3", "s4",
+                                                 "and 3 more"] and found[-1]["observed"] == "8 in all"
     for left_out in ({}, {"some": 0}, {"other": 3}, None, {"some": "x"}):
         assert len(judge(section(rows=rows[:5], left_out=left_out), **more)) == 5
     assert [row["status"] for row in judge(section(rows=[], left_out={"some": 3}), **more)] == ["pass"]

@@ -39,7 +39,8 @@ def test_what_fits_is_kept_as_it_is(facts):
 
 
 def test_what_is_not_documented_is_dropped(facts):
-    foreign = dict(facts, node_gate_mode="never", node_report_folder="/anywhere", preflight_fix="disruptive", ansible_connection="local")
+    foreign = dict(facts, node_gate_mode="never", node_report_folder="/anywhere", preflight_fix="disruptive",
+                   ansible_connection="local")
     foreign["node_host"] = dict(facts["node_host"], ansible_facts={"preflight_fix": "disruptive"})
     assert _evidence.checked_sections(foreign) == (facts, {})
 
@@ -49,28 +50,32 @@ def test_no_facts_at_all(facts):
     assert _evidence.checked_sections(facts) == ({}, {})
 
 
-@pytest.mark.parametrize("path, value, words", [
-    (["node_host"], None, "node_host is null"),
-    (["node_host"], [], "node_host must be a dictionary"),
-    (["node_host", "schema"], 2, "node_host.schema is not 1, the version this collection knows"),
-    (["node_host", "schema"], True, "node_host.schema must be a whole number"),
-    (["node_host", "collected"], None, "node_host.collected is null"),
-    (["node_host", "ipv6"], 1, "node_host.ipv6 must be true or false"),
-    (["node_host", "place"], "x" * 4097, "node_host.place is longer than 4096 characters"),
-    (["node_host", "place"], "\ud800", "node_host.place holds a surrogate, which is not a character"),
-    (["node_host", "os", "id_like"], ["a"] * 2001, "node_host.os.id_like has more than 2000 elements"),
-    (["node_host", "os", "id_like"], ["a", None], "node_host.os.id_like[1] is null"),
-    (["node_host", "tools"], {str(number): None for number in range(501)}, "node_host.tools has more than 500 keys"),
-    (["node_host", "tools", "\udcff"], None, "node_host.tools.(a key) holds a surrogate"),
-    (["node_host", "tools", "nft"], {"deep": {}}, "node_host.tools.(a key) must be a text, a number, or true or false"),
-    (["node_conntrack", "used_percent"], float("nan"), "node_conntrack.used_percent is not a finite number"),
-    (["node_conntrack", "used_percent"], float("inf"), "node_conntrack.used_percent is not a finite number"),
-    (["node_conntrack", "max"], 2 ** 64, "node_conntrack.max is a number beyond 64 bits"),
-    (["node_conntrack", "max"], 1.5, "node_conntrack.max must be a whole number"),
-    (["node_conntrack", "sysctls", 3, "now"], {"a": [[]]}, "node_conntrack.sysctls[3].now.(a key)[0] must be a text, a number, or true or false"),
-    (["node_conntrack", "sysctls"], None, "node_conntrack.sysctls is null"),
-    (["node_kernel_modules", "modules", 7], {}, "node_kernel_modules.modules[7].name is missing"),
-])
+@pytest.mark.parametrize(
+    "path, value, words", [
+        (["node_host"], None, "node_host is null"),
+        (["node_host"], [], "node_host must be a dictionary"),
+        (["node_host", "schema"], 2, "node_host.schema is not 1, the version this collection knows"),
+        (["node_host", "schema"], True, "node_host.schema must be a whole number"),
+        (["node_host", "collected"], None, "node_host.collected is null"),
+        (["node_host", "ipv6"], 1, "node_host.ipv6 must be true or false"),
+        (["node_host", "place"], "x" * 4097, "node_host.place is longer than 4096 characters"),
+        (["node_host", "place"], "\ud800", "node_host.place holds a surrogate, which is not a character"),
+        (["node_host", "os", "id_like"], ["a"] * 2001, "node_host.os.id_like has more than 2000 elements"),
+        (["node_host", "os", "id_like"], ["a", None], "node_host.os.id_like[1] is null"),
+        (["node_host", "tools"], {str(number): None for number in range(501)},
+         "node_host.tools has more than 500 keys"),
+        (["node_host", "tools", "\udcff"], None, "node_host.tools.(a key) holds a surrogate"),
+        (["node_host", "tools", "nft"], {"deep": {}},
+         "node_host.tools.(a key) must be a text, a number, or true or false"),
+        (["node_conntrack", "used_percent"], float("nan"), "node_conntrack.used_percent is not a finite number"),
+        (["node_conntrack", "used_percent"], float("inf"), "node_conntrack.used_percent is not a finite number"),
+        (["node_conntrack", "max"], 2 ** 64, "node_conntrack.max is a number beyond 64 bits"),
+        (["node_conntrack", "max"], 1.5, "node_conntrack.max must be a whole number"),
+        (["node_conntrack", "sysctls", 3, "now"], {"a": [[]]},
+         "node_conntrack.sysctls[3].now.(a key)[0] must be a text, a number, or true or false"),
+        (["node_conntrack", "sysctls"], None, "node_conntrack.sysctls is null"),
+        (["node_kernel_modules", "modules", 7], {}, "node_kernel_modules.modules[7].name is missing"),
+    ])
 def test_what_does_not_fit(facts, path, value, words):
     facts = changed(facts, path, value)
     found = problem(facts)
@@ -82,7 +87,8 @@ def test_all_sections_together_are_bounded(facts):
     """A section that is too large for what is left costs itself, not those after it."""
     rows = [{"source": "s" * 4000, "table": None, "evidence": "e" * 4000}] * 60
     sections, problems = _evidence.checked_sections(changed(facts, ["node_iptables_chains", "unread"], rows))
-    assert list(problems) == ["node_iptables_chains"] and "is beyond the 256 KB that an answer may have" in problems["node_iptables_chains"]
+    assert (list(problems) == ["node_iptables_chains"]
+            and "is beyond the 256 KB that an answer may have" in problems["node_iptables_chains"])
     assert len(sections) == len(facts) - 1
 
 
@@ -99,5 +105,6 @@ def test_marked_texts_become_plain(facts):
 
 
 def test_what_a_terminal_obeys_is_written_out(facts):
-    sections, problems = _evidence.checked_sections(changed(facts, ["node_host", "os", "name"], "a\x1b[2J\x9b\u202eb\tc\n"))
+    sections, problems = _evidence.checked_sections(changed(facts, ["node_host", "os", "name"],
+                                                            "a\x1b[2J\x9b\u202eb\tc\n"))
     assert sections["node_host"]["os"]["name"] == "a\\x1b[2J\\x9b\\u202eb\tc\n" and not problems

@@ -24,7 +24,8 @@ def test_a_bad_expression_is_one_sentence(expression):
     ("c.matters && c.d || c.d", (None, "c.d is not known; c.matters is not known: only root may look")),
 ])
 def test_search(expression, answer):
-    section = {"live": "c.d", "d": None, "mode": None, "mode_source": "no configuration", "matters": None, "matters_because": "only root may look"}
+    section = {"live": "c.d", "d": None, "mode": None, "mode_source": "no configuration", "matters": None,
+               "matters_because": "only root may look"}
     assert _expressions.search(expression, {"a": 1, "c": section}) == answer
 
 

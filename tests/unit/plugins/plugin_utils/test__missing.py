@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One cause is one finding, with advice that can help: kernels without netfilter, without modules and without legacy tables, as nodes, images, bundles."""
+"""One cause is one finding, with advice that can help: kernels without netfilter, without modules and without legacy
+tables, as nodes, images, bundles."""
 
 import bundles
 import pytest
@@ -10,10 +11,12 @@ from node_tree import merged, unpack
 
 R61, R612 = "6.1.0-49-amd64", "6.12.9-amd64"
 NO_NETFILTER = WHOLE + "# CONFIG_NETFILTER is not set\n"
-NO_MODULES = WHOLE.replace("CONFIG_MODULES=y", "# CONFIG_MODULES is not set") + "CONFIG_NETFILTER=y\nCONFIG_NF_CONNTRACK=y\n"
+NO_MODULES = WHOLE.replace("CONFIG_MODULES=y",
+                           "# CONFIG_MODULES is not set") + "CONFIG_NETFILTER=y\nCONFIG_NF_CONNTRACK=y\n"
 KERNELS = ("KMOD001", "KMOD009", "KMOD010", "KMOD014", "KMOD016")
 WITHOUT = [
-    ("CONFIG_NETFILTER", NO_NETFILTER, "Boot a kernel that is built with CONFIG_NETFILTER; no package adds it to kernel %s." % R61),
+    ("CONFIG_NETFILTER", NO_NETFILTER,
+     "Boot a kernel that is built with CONFIG_NETFILTER; no package adds it to kernel %s." % R61),
     ("CONFIG_MODULES", NO_MODULES, "Boot a kernel with CONFIG_MODULES=y, or one that has ipt_REJECT, "),
 ]
 
@@ -29,17 +32,20 @@ def test_an_option_that_is_off_is_one_finding(option, config, advice, place, tmp
         found, _evidence = bundles.judged(bundles.folder(tmp_path / "b", {"config-" + R61: config}))
     else:
         node = running(R61, None) if option == "CONFIG_MODULES" else running(R61, [])
-        found, _evidence = bundles.judged_tree(unpack(merged(DEBIAN, node if place == "live" else {}, {"boot/config-" + R61: config}), tmp_path), place)
+        found, _evidence = bundles.judged_tree(unpack(merged(DEBIAN, node if place == "live" else {},
+                                                             {"boot/config-" + R61: config}), tmp_path), place)
     (check, row), = failing(found)
     assert (check, row["subject"], row["severity"]) == ("KMOD001", option, "high")
-    assert "%s is not set in /boot/config-%s, so 1" % (option, R61) in row["observed"] and "xt_statistic" in row["observed"]
+    assert "%s is not set in /boot/config-%s, so 1" % (option,
+                                                       R61) in row["observed"] and "xt_statistic" in row["observed"]
     assert row["remediation"].startswith(advice) and "nstall" not in row["remediation"]
 
 
 def test_a_kernel_with_all_of_it_built_in_is_whole(tmp_path):
-    names = ("IP_NF_TARGET_REJECT NF_CONNTRACK NF_NAT NF_TABLES NFT_NAT NFT_COMPAT NETFILTER_XTABLES NETFILTER_XT_TARGET_MASQUERADE NF_CT_NETLINK "
-             "NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_MATCH_COMMENT NETFILTER_XT_MATCH_CONNTRACK NETFILTER_XT_MARK NETFILTER_XT_NAT "
-             "NETFILTER_XT_MATCH_RECENT NETFILTER_XT_MATCH_STATISTIC").split()
+    names = ("IP_NF_TARGET_REJECT NF_CONNTRACK NF_NAT NF_TABLES NFT_NAT NFT_COMPAT NETFILTER_XTABLES "
+             "NETFILTER_XT_TARGET_MASQUERADE NF_CT_NETLINK NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_MATCH_COMMENT "
+             "NETFILTER_XT_MATCH_CONNTRACK NETFILTER_XT_MARK NETFILTER_XT_NAT NETFILTER_XT_MATCH_RECENT "
+             "NETFILTER_XT_MATCH_STATISTIC").split()
     config = NO_MODULES + "".join("CONFIG_%s=y\n" % name for name in names)
     found, _evidence = bundles.judged_tree(unpack(merged(DEBIAN, {"boot/config-" + R61: config}), tmp_path))
     assert [row["status"] for check in ("KMOD001", "KMOD014") for row in found[check]] == ["pass", "pass"]
@@ -55,27 +61,32 @@ def test_a_symbol_of_its_own_is_a_finding_of_its_own(tmp_path):
 
 def test_the_kernel_that_boots_next_lacks_netfilter(tmp_path):
     whole = [name for name in bundles.module_names() if not name.startswith("ip_vs")]
-    node = merged(DEBIAN, kernel(R61, whole, config=WHOLE), kernel(R612, ["overlay"], config=NO_NETFILTER), running(R61, whole))
+    node = merged(DEBIAN, kernel(R61, whole, config=WHOLE), kernel(R612, ["overlay"], config=NO_NETFILTER),
+                  running(R61, whole))
     found, _evidence = bundles.judged_tree(unpack(node, tmp_path), "live")
     (check, row), = failing(found)
     assert (check, row["subject"]) == ("KMOD009", "CONFIG_NETFILTER") and "/boot/config-" + R612 in row["observed"]
 
 
-@pytest.mark.parametrize("modules, words", [
-    (("nf_tables", "nft_compat", "nft_chain_nat"), "Use the nft backend of iptables, for which kernel 6.17.0-1 has all modules, or boot"),
-    (("nf_tables", "nft_compat"), "Boot a kernel that is built with CONFIG_NETFILTER_XTABLES_LEGACY; no package"),
-])
+@pytest.mark.parametrize(
+    "modules, words", [
+        (("nf_tables", "nft_compat", "nft_chain_nat"),
+         "Use the nft backend of iptables, for which kernel 6.17.0-1 has all modules, or boot"),
+        (("nf_tables", "nft_compat"), "Boot a kernel that is built with CONFIG_NETFILTER_XTABLES_LEGACY; no package"),
+    ])
 def test_legacy_tables_are_gone(modules, words, tmp_path):
     config = WHOLE + "CONFIG_NETFILTER=y\n# CONFIG_NETFILTER_XTABLES_LEGACY is not set\n"
     others = ["x_tables", "xt_comment", "xt_nat"] + list(modules)
     node = merged(DEBIAN, kernel("6.17.0-1", others, config=config))
     found, _evidence = bundles.judged_tree(unpack(node, tmp_path), "image", iptables_backend="legacy")
     row, = [row for row in found["KMOD001"] if row["subject"] == "CONFIG_NETFILTER_XTABLES_LEGACY"]
-    assert "ip_tables, iptable_filter, iptable_mangle, iptable_nat" in row["observed"] and row["remediation"].startswith(words)
+    assert ("ip_tables, iptable_filter, iptable_mangle, iptable_nat" in row["observed"]
+            and row["remediation"].startswith(words))
 
 
 def test_nothing_is_installed_on_an_immutable_node(tmp_path):
     node = merged({"etc/os-release": "ID=talos\n"}, kernel(R61, ["xt_comment"]))
     found, _evidence = bundles.judged_tree(unpack(node, tmp_path), "image")
     row = next(row for row in found["KMOD001"] if row["subject"] == "xt_recent")
-    assert row["remediation"] == "Use an image whose kernel has xt_recent; nothing can be installed on this node (talos)."
+    assert (row["remediation"] == "Use an image whose kernel has xt_recent; nothing can be installed on this node "
+                                  "(talos).")

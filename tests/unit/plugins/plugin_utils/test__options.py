@@ -31,23 +31,25 @@ def test_taken(value, spec, expected):
     assert checked("v", value, spec) == expected
 
 
-@pytest.mark.parametrize("value, spec, words", [
-    (1.3, {}, "v is the number 1.3, which loses zeros at the end; write it in quotes"),
-    (True, {}, "v must be a text, not True"),
-    ([], {"type": "int"}, "v must be a whole number, not []"),
-    (True, {"type": "int"}, "v must be a whole number, not True"),
-    ("--5", {"type": "int"}, "v must be a whole number, not '--5'"),
-    ("\u00b2", {"type": "int"}, "v must be a whole number, not '\u00b2'"),
-    ("maybe", {"type": "bool"}, "v must be true or false, not 'maybe'"),
-    ("abc", {"type": "list", "elements": "dict"}, "v must be a list, not 'abc'"),
-    ([], {"type": "dict"}, "v must be a dictionary, not []"),
-    ("iptabels", {"choices": ["iptables", "ipvs"]}, "v is 'iptabels', but must be one of: iptables, ipvs; did you mean iptables?"),
-    (["x"], {"type": "list", "elements": "str", "choices": ["a"]}, "v[0] is 'x', but must be one of: a"),
-    ({"load": True}, ROW, "v lacks name"),
-    ({"nmae": "x"}, ROW, "v: the key nmae is not known; did you mean name?"),
-    ({"name": "x", "load": []}, ROW, "v.load must be true or false, not []"),
-    (None, {"required": True}, "v must not be empty"),
-])
+@pytest.mark.parametrize(
+    "value, spec, words", [
+        (1.3, {}, "v is the number 1.3, which loses zeros at the end; write it in quotes"),
+        (True, {}, "v must be a text, not True"),
+        ([], {"type": "int"}, "v must be a whole number, not []"),
+        (True, {"type": "int"}, "v must be a whole number, not True"),
+        ("--5", {"type": "int"}, "v must be a whole number, not '--5'"),
+        ("\u00b2", {"type": "int"}, "v must be a whole number, not '\u00b2'"),
+        ("maybe", {"type": "bool"}, "v must be true or false, not 'maybe'"),
+        ("abc", {"type": "list", "elements": "dict"}, "v must be a list, not 'abc'"),
+        ([], {"type": "dict"}, "v must be a dictionary, not []"),
+        ("iptabels", {"choices": ["iptables", "ipvs"]},
+         "v is 'iptabels', but must be one of: iptables, ipvs; did you mean iptables?"),
+        (["x"], {"type": "list", "elements": "str", "choices": ["a"]}, "v[0] is 'x', but must be one of: a"),
+        ({"load": True}, ROW, "v lacks name"),
+        ({"nmae": "x"}, ROW, "v: the key nmae is not known; did you mean name?"),
+        ({"name": "x", "load": []}, ROW, "v.load must be true or false, not []"),
+        (None, {"required": True}, "v must not be empty"),
+    ])
 def test_refused_in_one_sentence(value, spec, words):
     with pytest.raises(BadInput) as caught:
         checked("v", value, spec)
@@ -56,11 +58,14 @@ def test_refused_in_one_sentence(value, spec, words):
 
 def test_a_name_far_from_all_gets_the_list():
     assert close_to("zzz", ["mode", "severity"]) is None
-    assert str(unknown_name("The option", "zzz", ["severity", "mode"])) == "The option zzz is not known; known: mode, severity"
+    assert str(unknown_name("The option", "zzz",
+                            ["severity", "mode"])) == "The option zzz is not known; known: mode, severity"
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
-    st.text(), inner), max_leaves=8), st.sampled_from(["str", "int", "bool", "list", "dict", "raw"]))
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(
+                        st.text(), inner), max_leaves=8),
+       st.sampled_from(["str", "int", "bool", "list", "dict", "raw"]))
 def test_nothing_but_bad_input_is_raised(value, kind):
     try:
         checked("v", value, {"type": kind})

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trees that hold a part of a node: incomplete and not broken. What was not collected is unknown, once, and what was is judged."""
+"""Trees that hold a part of a node: incomplete and not broken. What was not collected is unknown, once, and what was is
+judged."""
 
 import bundles
 import pytest
@@ -10,25 +11,33 @@ from node_tree import executable, unpack
 
 R61, R612 = "6.1.0-49-amd64", "6.12.9-amd64"
 MODULES = [name for name in bundles.module_names() if not name.startswith("ip_vs")]
-BUILT_IN = WHOLE.replace("CONFIG_MODULES=y", "# CONFIG_MODULES is not set") + "".join("CONFIG_%s=y\n" % name for name in (
-    "NETFILTER IP_NF_TARGET_REJECT IP6_NF_TARGET_REJECT NF_CONNTRACK NF_NAT NF_TABLES NFT_NAT NFT_COMPAT NETFILTER_XTABLES NETFILTER_NETLINK_ACCT "
-    "NETFILTER_XT_TARGET_MASQUERADE NETFILTER_XT_TARGET_REDIRECT NF_CT_NETLINK NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_MATCH_COMMENT "
-    "NETFILTER_XT_MATCH_CONNTRACK NETFILTER_XT_MARK NETFILTER_XT_NAT NETFILTER_XT_MATCH_RECENT NETFILTER_XT_MATCH_STATISTIC "
-    "NETFILTER_XT_MATCH_NFACCT").split())
+BUILT_IN = WHOLE.replace("CONFIG_MODULES=y", "# CONFIG_MODULES is not set") + "".join(
+    "CONFIG_%s=y\n" % name for name in (
+        "NETFILTER IP_NF_TARGET_REJECT IP6_NF_TARGET_REJECT NF_CONNTRACK NF_NAT NF_TABLES NFT_NAT NFT_COMPAT "
+        "NETFILTER_XTABLES NETFILTER_NETLINK_ACCT NETFILTER_XT_TARGET_MASQUERADE NETFILTER_XT_TARGET_REDIRECT "
+        "NF_CT_NETLINK NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_MATCH_COMMENT NETFILTER_XT_MATCH_CONNTRACK "
+        "NETFILTER_XT_MARK NETFILTER_XT_NAT NETFILTER_XT_MATCH_RECENT NETFILTER_XT_MATCH_STATISTIC "
+        "NETFILTER_XT_MATCH_NFACCT").split())
 OS = {"etc/os-release": DEBIAN["etc/os-release"]}
 LOOSE = {
-    "only etc": merged(OS, {"etc/sysctl.d/k8s.conf": "net.ipv4.ip_forward = 1\n", "etc/modules-load.d/k8s.conf": "br_netfilter\n"}),
+    "only etc": merged(OS, {"etc/sysctl.d/k8s.conf": "net.ipv4.ip_forward = 1\n",
+                            "etc/modules-load.d/k8s.conf": "br_netfilter\n"}),
     "only modules": kernel(R61, MODULES),
     "only the configuration of a kernel": {"boot/config-" + R61: BUILT_IN},
-    "the configuration of a kernel with modules": {"boot/config-" + R61: WHOLE + "CONFIG_NF_CONNTRACK=m\nCONFIG_NETFILTER=y\n"},
+    "the configuration of a kernel with modules": {"boot/config-" + R61: WHOLE + "CONFIG_NF_CONNTRACK=m\n"
+                                                                                 "CONFIG_NETFILTER=y\n"},
     "only proc": running(R61, ["xt_comment", "nf_conntrack"]),
     "two files of proc": {"proc/modules": "xt_comment 16384 3 - Live 0x0\n", "proc/sys/kernel/osrelease": R61 + "\n"},
-    "sosreport": merged(OS, running(R61, ["xt_comment"]), {
-        "sos_commands/kernel/lsmod": "Module Size Used by\nxt_comment 16384 1\n", "usr/lib/sysctl.d/50-default.conf": "net.ipv4.ip_forward = 1\n"}),
-    "the other root of a Bottlerocket": {"etc/os-release": "ID=bottlerocket\n", "x86_64-bottlerocket-linux-gnu/sys-root/usr/bin/x": "",
-                                         "x86_64-bottlerocket-linux-gnu/sys-root/usr/lib/modules/6.1.0/modules.dep": ""},
+    "sosreport": merged(OS, running(R61, ["xt_comment"]),
+                        {
+                            "sos_commands/kernel/lsmod": "Module Size Used by\nxt_comment 16384 1\n",
+                            "usr/lib/sysctl.d/50-default.conf": "net.ipv4.ip_forward = 1\n"}),
+    "the other root of a Bottlerocket": {
+        "etc/os-release": "ID=bottlerocket\n", "x86_64-bottlerocket-linux-gnu/sys-root/usr/bin/x": "",
+        "x86_64-bottlerocket-linux-gnu/sys-root/usr/lib/modules/6.1.0/modules.dep": ""},
 }
-UNSURE = {"only the configuration of a kernel": set(), "the configuration of a kernel with modules": {"KMOD001", "KMOD014", "KMOD016"}}
+UNSURE = {"only the configuration of a kernel": set(),
+          "the configuration of a kernel with modules": {"KMOD001", "KMOD014", "KMOD016"}}
 
 
 @pytest.mark.parametrize("name", sorted(LOOSE))
@@ -53,7 +62,8 @@ def test_a_part_is_judged_as_an_image_where_that_is_asked(tmp_path):
 
 
 WHOLE_TREES = {
-    "a container image": merged(OS, {"usr/bin/sh": executable(), "usr/sbin/xtables-nft-multi": executable(b"\x7fELF iptables 1.8.9 (nf_tables)")}),
+    "a container image": merged(OS, {"usr/bin/sh": executable(),
+                                     "usr/sbin/xtables-nft-multi": executable(b"\x7fELF iptables 1.8.9 (nf_tables)")}),
     "a root whose kernel comes from elsewhere": merged(DEBIAN, {"sbin/init": executable()}),
 }
 

@@ -45,9 +45,11 @@ def test_a_node_that_wants_a_terminal_gets_the_module_in_the_usual_way():
     assert connection.ran_with == [True, False]
 
 
-@pytest.mark.parametrize("answer", [
-    DONE, dict(REFUSED, failed=False), {"failed": True, "msg": "xt_set: absent"}, {"failed": True, "msg": None, "module_stderr": "Traceback"},
-])
+@pytest.mark.parametrize("answer",
+                         [
+                             DONE, dict(REFUSED, failed=False), {"failed": True, "msg": "xt_set: absent"},
+                             {"failed": True, "msg": None, "module_stderr": "Traceback"},
+                         ])
 def test_no_other_answer_makes_it_run_twice(answer):
     connection = Connection(False)
     assert pipelined(connection, connection.runs(answer)) == answer

@@ -12,7 +12,8 @@ WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "202
 
 
 def matrix(**module):
-    return {"node_policy_module_requirements": [{"consumer": "c", "source": "s", "modules": [dict({"reason": "r"}, **module)]}]}
+    return {"node_policy_module_requirements": [{"consumer": "c", "source": "s",
+                                                 "modules": [dict({"reason": "r"}, **module)]}]}
 
 
 def test_the_defaults_are_valid_and_their_types_are_stated():
@@ -32,43 +33,59 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
         assert all(module["reason"] for module in row["modules"]), row
 
 
-@pytest.mark.parametrize("overrides, words", [
-    ({"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known; did you mean node_policy_proxy_mode?"),
-    ({"node_policy_proxy_mode": "userspace"}, "node_policy_proxy_mode is 'userspace', but must be one of"),
-    ({"node_policy_kubernetes_version": 1.3}, "node_policy_kubernetes_version is the number 1.3"),
-    ({"node_policy_kubernetes_version": "latest"}, "node_policy_kubernetes_version is 'latest', but must be auto or a version"),
-    ({"node_policy_ip_families": ["ipv5"]}, "node_policy_ip_families is ['ipv5'], but must be auto or a list"),
-    ({"node_policy_ip_families": []}, "node_policy_ip_families is [], but must be auto or a list"),
-    ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is not a kernel module name"),
-    ({"node_policy_extra_modules": ["ip tables"]}, "node_policy_extra_modules[0]: 'ip tables' is not a kernel module name"),
-    ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is not a kernel module name"),
-    ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]}, "node_policy_extra_modules[0] needs either name or any_of"),
-    ({"node_policy_extra_modules": [{"nam": "a"}]}, "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
-    ({"node_policy_hook_directories": ["opt"]}, "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
-    ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
-    ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]}, "node_policy_waivers[0]: the check KMOD999 is not known"),
-    ({"node_policy_waivers": [dict(WAIVER, expires=20270131)]}, "node_policy_waivers[0].expires is '20270131', but must be a date"),
-    ({"node_policy_waivers": [dict(WAIVER, expires="2027-W05")]}, "node_policy_waivers[0].expires is '2027-W05', but must be a date"),
-    ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]}, "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
-    ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
-    ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
-    ({"node_policy_severities": {"KMOD10": "info"}}, "node_policy_severities: the check KMOD10 is not known; did you mean KMOD010?"),
-    ({"node_policy_severities": {"KMOD*": "info"}}, "node_policy_severities: the check KMOD* is not known"),
-    ({"node_policy_severities": {"KMOD010": "inof"}},
-     "node_policy_severities.KMOD010 is 'inof', but must be one of: info, low, medium, high; did you mean info?"),
-    ({"node_policy_severities": {"KMOD010": None}}, "node_policy_severities.KMOD010 must not be empty"),
-    ({"node_policy_severities": [{"KMOD010": "info"}]}, "node_policy_severities must be a dictionary"),
-    ({"node_policy_disabled_checks": [{"check": "kmod010", "reason": "r"}]},
-     "node_policy_disabled_checks[0]: the check kmod010 is not known; did you mean KMOD010?"),
-    ({"node_policy_disabled_checks": [{"check": "KMOD010"}]}, "node_policy_disabled_checks[0] lacks reason"),
-    ({"node_policy_disabled_checks": ["KMOD010"]}, "node_policy_disabled_checks[0] must be a dictionary"),
-    ({"node_policy_max_offenders": -1}, "node_policy_max_offenders is -1; give 0 to 10000 subjects"),
-    ({"node_policy_xtables_lock_held_percent_max": 101}, "node_policy_xtables_lock_held_percent_max is 101; give 0 to 100 percent"),
-    ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "cnis": ["callico"]}]}, "node_policy_mode_advice[0].cnis[0] is 'callico', but must be"),
-    (matrix(name="x", requires_if="a[?b"), "node_policy_module_requirements[0].modules[0].requires_if is not a valid JMESPath expression: a[?b"),
-    (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
-    ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]}, "node_policy_mode_advice[0].kernel_since is 'new'"),
-])
+@pytest.mark.parametrize(
+    "overrides, words", [
+        ({"node_policy_proxy_mod": "ipvs"},
+         "The policy variable node_policy_proxy_mod is not known; did you mean node_policy_proxy_mode?"),
+        ({"node_policy_proxy_mode": "userspace"}, "node_policy_proxy_mode is 'userspace', but must be one of"),
+        ({"node_policy_kubernetes_version": 1.3}, "node_policy_kubernetes_version is the number 1.3"),
+        ({"node_policy_kubernetes_version": "latest"},
+         "node_policy_kubernetes_version is 'latest', but must be auto or a version"),
+        ({"node_policy_ip_families": ["ipv5"]}, "node_policy_ip_families is ['ipv5'], but must be auto or a list"),
+        ({"node_policy_ip_families": []}, "node_policy_ip_families is [], but must be auto or a list"),
+        ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is not a kernel module name"),
+        ({"node_policy_extra_modules": ["ip tables"]},
+         "node_policy_extra_modules[0]: 'ip tables' is not a kernel module name"),
+        ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is not a kernel module name"),
+        ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]},
+         "node_policy_extra_modules[0] needs either name or any_of"),
+        ({"node_policy_extra_modules": [{"nam": "a"}]},
+         "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
+        ({"node_policy_hook_directories": ["opt"]},
+         "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
+        ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
+        ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]},
+         "node_policy_waivers[0]: the check KMOD999 is not known"),
+        ({"node_policy_waivers": [dict(WAIVER, expires=20270131)]},
+         "node_policy_waivers[0].expires is '20270131', but must be a date"),
+        ({"node_policy_waivers": [dict(WAIVER, expires="2027-W05")]},
+         "node_policy_waivers[0].expires is '2027-W05', but must be a date"),
+        ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]},
+         "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
+        ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
+        ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
+        ({"node_policy_severities": {"KMOD10": "info"}},
+         "node_policy_severities: the check KMOD10 is not known; did you mean KMOD010?"),
+        ({"node_policy_severities": {"KMOD*": "info"}}, "node_policy_severities: the check KMOD* is not known"),
+        ({"node_policy_severities": {"KMOD010": "inof"}},
+         "node_policy_severities.KMOD010 is 'inof', but must be one of: info, low, medium, high; did you mean info?"),
+        ({"node_policy_severities": {"KMOD010": None}}, "node_policy_severities.KMOD010 must not be empty"),
+        ({"node_policy_severities": [{"KMOD010": "info"}]}, "node_policy_severities must be a dictionary"),
+        ({"node_policy_disabled_checks": [{"check": "kmod010", "reason": "r"}]},
+         "node_policy_disabled_checks[0]: the check kmod010 is not known; did you mean KMOD010?"),
+        ({"node_policy_disabled_checks": [{"check": "KMOD010"}]}, "node_policy_disabled_checks[0] lacks reason"),
+        ({"node_policy_disabled_checks": ["KMOD010"]}, "node_policy_disabled_checks[0] must be a dictionary"),
+        ({"node_policy_max_offenders": -1}, "node_policy_max_offenders is -1; give 0 to 10000 subjects"),
+        ({"node_policy_xtables_lock_held_percent_max": 101},
+         "node_policy_xtables_lock_held_percent_max is 101; give 0 to 100 percent"),
+        ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "cnis": ["callico"]}]},
+         "node_policy_mode_advice[0].cnis[0] is 'callico', but must be"),
+        (matrix(name="x", requires_if="a[?b"),
+         "node_policy_module_requirements[0].modules[0].requires_if is not a valid JMESPath expression: a[?b"),
+        (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
+        ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]},
+         "node_policy_mode_advice[0].kernel_since is 'new'"),
+    ])
 def test_a_mistake_is_refused_in_one_sentence(overrides, words):
     with pytest.raises(BadInput) as caught:
         _policy.policy_of(overrides)
@@ -77,7 +94,8 @@ def test_a_mistake_is_refused_in_one_sentence(overrides, words):
 
 
 def test_extra_modules_may_be_names_or_rows():
-    policy = _policy.policy_of({"node_policy_extra_modules": ["br-netfilter", {"any_of": ["a", "b"], "optional": True}]})
+    policy = _policy.policy_of({"node_policy_extra_modules": ["br-netfilter",
+                                                              {"any_of": ["a", "b"], "optional": True}]})
     assert {"br_netfilter", "a", "b"} <= set(policy.module_names)
 
 
@@ -124,19 +142,24 @@ def templated(name, value):
 
 
 def test_a_variable_of_a_role_that_results_of_later_tasks_make_is_left_to_it():
-    variables = {"node_gate_mode": "later", "node_policy_proxy_mode": "ipvs", "node_assess_findings": "later", 7: "later", "ansible_host": "x"}
+    variables = {"node_gate_mode": "later", "node_policy_proxy_mode": "ipvs", "node_assess_findings": "later",
+                 7: "later", "ansible_host": "x"}
     assert _policy.refuse_wrong_variables(variables, templated).values["proxy_mode"] == "ipvs"
     assert _policy.refuse_wrong_variables({}, templated) is _policy.default_policy()
 
 
 def test_names_of_others_are_left_alone():
-    _policy.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [], "node_gate_mode": "warn"})
+    _policy.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [],
+                                  "node_gate_mode": "warn"})
 
 
-@pytest.mark.parametrize("name, meant", [
-    ("node_asses_root", "node_assess_root"), ("node_polcy_waivers", "node_policy_waivers"), ("nodepolicy_proxy_mode", "node_policy_proxy_mode"),
-    ("harden_kernel_module_unblock", "harden_kernel_modules_unblock"), ("preflightfix", "preflight_fix"), ("node-gate_mode", "node_gate_mode"),
-])
+@pytest.mark.parametrize("name, meant",
+                         [
+                             ("node_asses_root", "node_assess_root"), ("node_polcy_waivers", "node_policy_waivers"),
+                             ("nodepolicy_proxy_mode", "node_policy_proxy_mode"),
+                             ("harden_kernel_module_unblock", "harden_kernel_modules_unblock"),
+                             ("preflightfix", "preflight_fix"), ("node-gate_mode", "node_gate_mode"),
+                         ])
 def test_a_name_that_misses_the_prefix_is_refused(name, meant):
     assert not name.startswith(_policy.prefixes())
     with pytest.raises(BadInput, match="The variable %s is not known; did you mean %s" % (name, meant)):
@@ -145,8 +168,9 @@ def test_a_name_that_misses_the_prefix_is_refused(name, meant):
 
 def test_what_others_call_their_variables_and_our_facts_is_no_mistake():
     ours = ["node_" + subset for subset in _assess.SUBSETS] + list(_policy.EXPORTED)
-    _policy.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh", "harden_sysctl_state", "bakery_hosts",
-                                    "preflight", "preflight_checks", "node_exporter_version", "node_policy", "node_gate"])
+    _policy.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh",
+                                    "harden_sysctl_state", "bakery_hosts", "preflight", "preflight_checks",
+                                    "node_exporter_version", "node_policy", "node_gate"])
 
 
 @pytest.mark.parametrize("role", _policy.tunable_roles())

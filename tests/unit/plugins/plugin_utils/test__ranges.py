@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranges of addresses: what overlaps and what is outside, against the standard library's own networks; and what is no range."""
+"""Ranges of addresses: what overlaps and what is outside, against the standard library's own networks; and what is no
+range."""
 
 import ipaddress
 import os
@@ -16,28 +17,35 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy,
 
 
 def rows(named):
-    return [(row["first"], row["first_range"], row["second"], row["second_range"], row["range"]) for row in _ranges.overlapping(named)]
+    return [(row["first"], row["first_range"], row["second"], row["second_range"], row["range"])
+            for row in _ranges.overlapping(named)]
 
 
 def test_overlapping():
-    assert rows({"pods": ["10.0.0.0/8"], "Services": ["10.96.0.0/12"], "nodes": ["192.168.0.0/24", "10.96.7.0/24"]}) == [
-        ("pods", "10.0.0.0/8", "Services", "10.96.0.0/12", "10.96.0.0/12"), ("pods", "10.0.0.0/8", "nodes", "10.96.7.0/24", "10.96.7.0/24"),
-        ("Services", "10.96.0.0/12", "nodes", "10.96.7.0/24", "10.96.7.0/24")]
-    assert [row["family"] for row in _ranges.overlapping({"a": ["fd00::/16", "10.0.0.0/8"], "b": ["fd00:1::/32", "::/0"]})] == ["ipv6", "ipv6"]
+    assert rows({"pods": ["10.0.0.0/8"], "Services": ["10.96.0.0/12"],
+                 "nodes": ["192.168.0.0/24", "10.96.7.0/24"]}) == [
+                     ("pods", "10.0.0.0/8", "Services", "10.96.0.0/12", "10.96.0.0/12"),
+                     ("pods", "10.0.0.0/8", "nodes", "10.96.7.0/24", "10.96.7.0/24"),
+                     ("Services", "10.96.0.0/12", "nodes", "10.96.7.0/24", "10.96.7.0/24")]
+    assert [row["family"] for row in _ranges.overlapping({"a": ["fd00::/16", "10.0.0.0/8"],
+                                                          "b": ["fd00:1::/32", "::/0"]})] == ["ipv6", "ipv6"]
 
 
-@pytest.mark.parametrize("named", [
-    {}, {"pods": ["10.0.0.0/8"]}, {"pods": ["10.0.0.0/8", "10.1.0.0/16"], "nodes": []}, {"pods": ["10.0.0.0/12"], "Services": ["10.16.0.0/12"]},
-    {"pods": ["0.0.0.0/0"], "nodes": ["::/0"]}, {"pods": ["10.244.0.0/16"], "nodes": ["::ffff:10.244.0.0/112"]},
-    {"pods": ["fd00:10:244::/56"], "Services": ["fd00:10:244:100::/56"]},
-])
+@pytest.mark.parametrize(
+    "named", [
+        {}, {"pods": ["10.0.0.0/8"]}, {"pods": ["10.0.0.0/8", "10.1.0.0/16"], "nodes": []},
+        {"pods": ["10.0.0.0/12"], "Services": ["10.16.0.0/12"]}, {"pods": ["0.0.0.0/0"], "nodes": ["::/0"]},
+        {"pods": ["10.244.0.0/16"], "nodes": ["::ffff:10.244.0.0/112"]},
+        {"pods": ["fd00:10:244::/56"], "Services": ["fd00:10:244:100::/56"]},
+    ])
 def test_nothing_overlaps(named):
     assert _ranges.overlapping(named) == []
 
 
 def test_outside():
     given_texts = ["10.244.1.7", "10.244.0.0/15", "10.244.128.0/17", "192.0.2.1", "fd00:10:244::9", "fd00:10:245::/64"]
-    assert _ranges.outside(given_texts, ["10.244.0.0/16", "fd00:10:244::/56"]) == ["10.244.0.0/15", "192.0.2.1", "fd00:10:245::/64"]
+    assert _ranges.outside(given_texts,
+                           ["10.244.0.0/16", "fd00:10:244::/56"]) == ["10.244.0.0/15", "192.0.2.1", "fd00:10:245::/64"]
     assert _ranges.outside(given_texts, []) == given_texts and _ranges.outside([], ["10.0.0.0/8"]) == []
 
 
@@ -52,16 +60,21 @@ def test_against_the_standard_library():
 
     for _round in range(300):
         one, other = network(), network()
-        assert bool(_ranges.overlapping({"a": [str(one)], "b": [str(other)]})) == (one.version == other.version and one.overlaps(other))
-        assert (_ranges.outside([str(one)], [str(other)]) == []) == (one.version == other.version and one.subnet_of(other))
+        assert bool(_ranges.overlapping({"a": [str(one)],
+                                         "b": [str(other)]})) == (one.version == other.version and one.overlaps(other))
+        assert (_ranges.outside([str(one)],
+                                [str(other)]) == []) == (one.version == other.version and one.subnet_of(other))
 
 
-@pytest.mark.parametrize("text", ["", "10.0.0.0", "10.244/16", "10/8", "10.244.0.0/33", "10.244.0.0/-1", "10.244.0.0/255.255.0.0", "010.0.0.0/8", "0xa.0.0.0/8",
-                                  "256.0.0.0/8", "fd00::/129", "fd00:::/16", "1:2:3:4:5:6:7:8:9/16", "fd00::%eth0/64", "pods", "10.0.0.0/8 ", "10.0.0.0/8\n"])
+@pytest.mark.parametrize("text", ["", "10.0.0.0", "10.244/16", "10/8", "10.244.0.0/33", "10.244.0.0/-1",
+                                  "10.244.0.0/255.255.0.0", "010.0.0.0/8", "0xa.0.0.0/8", "256.0.0.0/8", "fd00::/129",
+                                  "fd00:::/16", "1:2:3:4:5:6:7:8:9/16", "fd00::%eth0/64", "pods", "10.0.0.0/8 ",
+                                  "10.0.0.0/8\n"])
 def test_what_is_no_range_is_refused_in_one_sentence(text):
     with pytest.raises(BadInput) as caught:
         _policy.policy_of({"node_policy_pod_ranges": ["10.0.0.0/8", text]})
-    assert str(caught.value).startswith("node_policy_pod_ranges: %r is not a range of addresses; write it as " % text) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith("node_policy_pod_ranges: %r is not a range of addresses; write it as "
+                                        % text) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("call, words", [
@@ -84,7 +97,8 @@ def test_any_text_is_a_range_or_none(text):
 
 
 def test_a_list_in_one_text_as_extra_variables_have_it():
-    assert _policy.policy_of({"node_policy_pod_ranges": "10.244.0.0/16,fd00:10:244::/56"}).values["pod_ranges"] == ["10.244.0.0/16", "fd00:10:244::/56"]
+    assert _policy.policy_of({"node_policy_pod_ranges": "10.244.0.0/16,fd00:10:244::/56"}).values["pod_ranges"] == [
+        "10.244.0.0/16", "fd00:10:244::/56"]
 
 
 def test_without_netaddr_it_says_so(monkeypatch):

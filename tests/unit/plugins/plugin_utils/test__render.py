@@ -22,11 +22,12 @@ CHECK = _catalogue.catalogue()["KMOD001"]
 
 
 def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
-    summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x", os="Debian 12",
-                   place="live", kubelet="running", kernel="kernel 6.1", immutable=False, needs="iptables mode", disabled=[], left_out=[], waivers=[],
-                   needs_root=list(needs_root))
+    summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x",
+                   os="Debian 12", place="live", kubelet="running", kernel="kernel 6.1", immutable=False,
+                   needs="iptables mode", disabled=[], left_out=[], waivers=[], needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
-    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary, "node_assess_required_modules": [],
+    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary,
+                                     "node_assess_required_modules": [],
                                      "node_assess_digest": dict(chains["digest"], **digest or {})})
 
 
@@ -36,7 +37,8 @@ def failing(subject="xt_comment", observed="absent", status="fail", waiver=None,
 
 def test_a_healthy_node_is_two_lines():
     text = render_node(report([_finding.finding(CHECK, "pass")]), 100, False)
-    assert text.splitlines() == ["web-1 Debian 12, kernel 6.1, live node, iptables mode", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
+    assert text.splitlines() == ["web-1 Debian 12, kernel 6.1, live node, iptables mode",
+                                 "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
 
 
 def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once():
@@ -45,13 +47,16 @@ def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once
     assert text.count("why: a reason") == 1 and text.count("fix: a fix") == 1
 
 
-@pytest.mark.parametrize("place, kubelet, words", [
-    ("live", "running", "live node"), ("live", "installed", "live, kubelet does not run here: judged as a future node"),
-    ("live", "absent", "live, no kubelet here: judged as a future node"), ("live", None, "live"),
-    ("image", "installed", "image, kubelet is installed"), ("image", "absent", "image, no kubelet here: judged as a future node"),
-    ("container", "absent", "container, no kubelet here: judged as a future node"), ("container", None, "container"), ("bundle", None, "bundle"),
-    ("\x1b[2J", None, "\\x1b[2J"),
-])
+@pytest.mark.parametrize(
+    "place, kubelet, words", [
+        ("live", "running", "live node"),
+        ("live", "installed", "live, kubelet does not run here: judged as a future node"),
+        ("live", "absent", "live, no kubelet here: judged as a future node"), ("live", None, "live"),
+        ("image", "installed", "image, kubelet is installed"),
+        ("image", "absent", "image, no kubelet here: judged as a future node"),
+        ("container", "absent", "container, no kubelet here: judged as a future node"),
+        ("container", None, "container"), ("bundle", None, "bundle"), ("\x1b[2J", None, "\\x1b[2J"),
+    ])
 def test_the_header_says_the_place_and_whether_it_is_a_node(place, kubelet, words):
     known = report([_finding.finding(CHECK, "pass")])
     known["summary"].update(place=place, kubelet=kubelet)
@@ -68,11 +73,13 @@ def test_unknown_checks_of_one_cause_are_one_line():
     assert "  ?      high              3 checks unknown (KMOD001, KMOD002, KMOD003): x is not readable" in lines
     assert [line for line in lines if line.startswith("  ?      high   CHAIN001")] and "why: another" in "".join(lines)
     text = render_node(report(rows, needs_root=["KMOD001", "KMOD003", "CHAIN001"]), 120, False)
-    assert "  ?      high              not run as root: 3 checks unknown, use --become\n" in text and "CHAIN001" not in text and "?      high   KMOD002" in text
+    assert ("  ?      high              not run as root: 3 checks unknown, use --become\n" in text
+            and "CHAIN001" not in text and "?      high   KMOD002" in text)
 
 
 def test_the_fleet_lists_a_cause_once_with_its_hosts():
-    reports = {name: report(unknown("KMOD001", "KMOD002") + unknown("CHAIN001", reason="another"), name, needs_root=needs_root)
+    reports = {name: report(unknown("KMOD001", "KMOD002") + unknown("CHAIN001", reason="another"), name,
+                            needs_root=needs_root)
                for name, needs_root in (("a", ["KMOD001", "KMOD002"]), ("b", ["KMOD001", "KMOD002"]), ("c", []))}
     fleet = _fleet.roll_up(sorted(reports), reports)
     assert [(cause["cause"], cause["checks"], cause["hosts"]) for cause in fleet["unknown"]] == [
@@ -90,19 +97,22 @@ def test_reasons_and_fixes_that_differ_name_whom_they_are_for():
     rows += [dict(failing("f"), reason="another"), dict(failing("g"), reason="another")]
     text = render_node(report(rows), 100, False)
     assert "why, for a and 4 more: a reason" in text and "why, for f and 1 more: another" in text
-    assert "fix, for a: load a" in text and "fix, for c: load c" in text and "load d" not in text and "and 3 more" in text
+    assert ("fix, for a: load a" in text and "fix, for c: load c" in text and "load d" not in text
+            and "and 3 more" in text)
 
 
 @pytest.mark.parametrize("status", ["fail", "waived"])
 def test_a_problem_stands_in_place_of_the_title_with_what_it_does_not_name(status):
     lines = render_node(report([failing("a", "0", status, problem="a is 0, not there")]), 100, False).splitlines()
-    assert lines[1].endswith("KMOD001    a is 0, not there") and not any("found:" in line or "wanted:" in line for line in lines)
+    assert lines[1].endswith("KMOD001    a is 0, not there") and not any("found:" in line or "wanted:" in line
+                                                                         for line in lines)
     text = render_node(report([failing("a", "10", status, problem="a is 0, elsewhere")]), 100, False)
     assert "a is 0, elsewhere; found: 10" in text and "wanted: there" in text and CHECK.title not in text
 
 
 def test_a_problem_of_many_subjects_stands_once():
-    rows = [failing(name, problem="%s is absent" % name) for name in "abc"] + [failing("d", "gone", problem="d is gone")]
+    rows = [failing(name, problem="%s is absent" % name)
+            for name in "abc"] + [failing("d", "gone", problem="d is gone")]
     text = render_node(report(rows), 100, False)
     assert "a is absent; the same for b, c" in text and "d is gone" in text and text.count("wanted: there") == 1
 
@@ -119,11 +129,13 @@ def test_a_sentence_says_what_was_found_and_is_wanted_once(problem, expected):
 def test_titles_begin_in_one_column_whatever_the_id():
     rows = [_finding.finding(check, "fail", "a", "o", "e", "r", "f") for check in _catalogue.catalogue().values()]
     lines = render_node(report(rows), 200, False).splitlines()
-    assert {line.index(row["title"]) for row in rows for line in lines if row["check"] + " " in line and row["title"] in line} == {27}
+    assert {line.index(row["title"]) for row in rows for line in lines
+            if row["check"] + " " in line and row["title"] in line} == {27}
 
 
 def test_a_node_that_was_not_reached_says_why():
-    assert "nothing is known of it: unreachable: x" in render_node(report([failing(status="unknown")], reached=False), 100, False)
+    assert "nothing is known of it: unreachable: x" in render_node(report([failing(status="unknown")], reached=False),
+                                                                   100, False)
 
 
 def test_no_color_means_no_escape_at_all():
@@ -136,14 +148,17 @@ def test_no_color_means_no_escape_at_all():
 def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     reports = {"a": report([failing()], "a"), "b": report([failing(status="unknown")], "b", reached=False)}
     fleet = _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})
-    assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "not_rolled_out": 0, "pending": 1, "healthy": 0, "unclear": 0, "failing": 1}
+    assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "not_rolled_out": 0, "pending": 1,
+                               "healthy": 0, "unclear": 0, "failing": 1}
     text = render_fleet(fleet, 100, False)
-    assert "not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text and "fail on a" in text
+    assert ("not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text
+            and "fail on a" in text)
     assert json.loads(render_json(fleet)) == fleet
 
 
 def test_a_node_with_something_unknown_is_not_healthy():
-    reports = {"a": report([failing(status="unknown"), _finding.finding(CHECK, "pass")], "a"), "b": report([_finding.finding(CHECK, "pass")], "b")}
+    reports = {"a": report([failing(status="unknown"), _finding.finding(CHECK, "pass")], "a"),
+               "b": report([_finding.finding(CHECK, "pass")], "b")}
     fleet = _fleet.roll_up(["a", "b"], reports)
     assert (fleet["totals"]["healthy"], fleet["totals"]["unclear"], fleet["totals"]["failing"]) == (1, 1, 0)
     assert "2 hosts, 1 healthy, 0 failing, 1 unclear" in render_fleet(fleet, 100, False)
@@ -153,7 +168,8 @@ def test_the_fleet_says_which_nodes_serve_something_else():
     def read(services, second):
         return {"services": services, "endpoints": services, "read_at": "2026-11-21T10:00:%02dZ" % second}
 
-    reports = {name: report([], name, digest=read(*read_as)) for name, read_as in {"a": ("x", 1), "b": ("y", 2), "c": ("x", 3), "d": ("z", 9)}.items()}
+    reports = {name: report([], name, digest=read(*read_as))
+               for name, read_as in {"a": ("x", 1), "b": ("y", 2), "c": ("x", 3), "d": ("z", 9)}.items()}
     text = render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
     assert "services: the same on 2 nodes, others on b, others on d (read before or after the rest: look again)" in text
     reports = {name: report([], name, digest=read("x", 1)) for name in "ab"}
@@ -163,7 +179,8 @@ def test_the_fleet_says_which_nodes_serve_something_else():
 def tuned(host, findings, disabled=(), waivers=()):
     known = report(findings, host)
     known["summary"].update(disabled=[{"check": check, "reason": reason} for check, reason in disabled],
-                            waivers=[{"check": "KMOD010", "subject": subject, "matched": matched} for subject, matched in waivers])
+                            waivers=[{"check": "KMOD010", "subject": subject, "matched": matched}
+                                     for subject, matched in waivers])
     return known
 
 
@@ -171,7 +188,8 @@ def test_disabled_checks_and_waivers_that_match_nothing_are_told():
     passing = [_finding.finding(CHECK, "pass")]
     known = tuned("a", passing, [("KMOD010", "it\x1b stays")], [("xt_*", False), ("ip_vs", True), ("nf_\x07", None)])
     assert render_node(known, 100, False).splitlines()[1:] == [
-        "  disabled: KMOD010 (it\\x1b stays)", "  waiver for KMOD010 'xt_*' matched nothing", "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
+        "  disabled: KMOD010 (it\\x1b stays)", "  waiver for KMOD010 'xt_*' matched nothing",
+        "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
     assert "\033" in render_node(known, 100, True)
 
 
@@ -189,7 +207,8 @@ def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
 
 
 def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():
-    reports = {name: report([dict(failing(), severity=severity)], name) for name, severity in (("a", "info"), ("b", "high"), ("c", "low"))}
+    reports = {name: report([dict(failing(), severity=severity)], name)
+               for name, severity in (("a", "info"), ("b", "high"), ("c", "low"))}
     assert [entry["severity"] for entry in _fleet.roll_up(sorted(reports), reports)["checks"]] == ["high"]
 
 
@@ -206,12 +225,13 @@ def tables(details, rows_of, unreached=()):
 
 def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_have_a_table():
     same = {name: [failing("a"), failing("b")] + unknown("CHAIN001") for name in "uvwxyz"}
-    shown = tables("auto", dict(same, z=same["z"] + [dict(failing("c"), check="KMOD002", title="another")], good=[_finding.finding(CHECK, "pass")]))
+    shown = tables("auto", dict(same, z=same["z"] + [dict(failing("c"), check="KMOD002", title="another")],
+                                good=[_finding.finding(CHECK, "pass")]))
     assert [text.split()[0] for text in shown] == ["z", "All"]
     assert "KMOD002" in shown[0] and "KMOD001" not in shown[0] and "1 pass" not in shown[0] and "3 fail" in shown[0]
     lines = shown[1].splitlines()
-    assert lines[1:6] == ["  FAIL   high   KMOD001    " + CHECK.title, " " * 27 + "on u, v, w, x, y, z", " " * 27 + "a, b: absent", " " * 27 + "why: a reason",
-                          " " * 27 + "fix: a fix"]
+    assert lines[1:6] == ["  FAIL   high   KMOD001    " + CHECK.title, " " * 27 + "on u, v, w, x, y, z",
+                          " " * 27 + "a, b: absent", " " * 27 + "why: a reason", " " * 27 + "fix: a fix"]
     assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another: fail on z" in shown[1]
     assert lines[-1] == "  7 hosts, 1 healthy, 6 failing"
 
@@ -222,24 +242,28 @@ def test_what_only_looks_alike_is_not_folded():
     assert len(tables("auto", {name: [failing()] for name in "12345"})) == 6, "five hosts are read one by one"
 
 
-@pytest.mark.parametrize("details, hosts", [("all", ["bad", "gone", "good", "open"]), ("auto", ["bad", "gone", "good", "open"]), ("failing", ["bad", "gone"]),
-                                            ("none", [])])
+@pytest.mark.parametrize("details, hosts",
+                         [("all", ["bad", "gone", "good", "open"]), ("auto", ["bad", "gone", "good", "open"]),
+                          ("failing", ["bad", "gone"]), ("none", [])])
 def test_which_hosts_have_a_table(details, hosts):
-    rows = {"bad": [failing()], "gone": [failing(status="unknown")], "good": [_finding.finding(CHECK, "pass")], "open": [failing(status="unknown")]}
+    rows = {"bad": [failing()], "gone": [failing(status="unknown")], "good": [_finding.finding(CHECK, "pass")],
+            "open": [failing(status="unknown")]}
     assert [text.split()[0] for text in tables(details, rows, ["gone"])] == hosts + ["All"]
 
 
 @pytest.mark.parametrize("details, hosts", [("auto", ["a"]), ("failing", ["All"]), ("none", ["All"])])
 def test_a_host_alone_has_a_table_or_the_roll_up(details, hosts):
     shown = tables(details, {"a": [_finding.finding(CHECK, "pass")]})
-    assert [text.split()[0] for text in shown] == hosts and (hosts == ["a"] or shown[0].endswith("  1 host, 1 healthy, 0 failing"))
+    assert [text.split()[0]
+            for text in shown] == hosts and (hosts == ["a"] or shown[0].endswith("  1 host, 1 healthy, 0 failing"))
 
 
 @pytest.mark.parametrize("width", [40, 59, 60, 80, 300])
 def test_no_line_is_wider_than_the_terminal(width):
-    rows = [_finding.finding(check, status, "a subject", "w " * 200, "e", "r " * 200, "f " * 200) for check in _catalogue.catalogue().values()
-            for status in ("fail", "unknown")]
-    reports = {name: report(rows, name) for name in ("web-%d.with.a.name.that.is.longer.than.forty.columns" % number for number in range(7))}
+    rows = [_finding.finding(check, status, "a subject", "w " * 200, "e", "r " * 200, "f " * 200)
+            for check in _catalogue.catalogue().values() for status in ("fail", "unknown")]
+    reports = {name: report(rows, name)
+               for name in ("web-%d.with.a.name.that.is.longer.than.forty.columns" % number for number in range(7))}
     reports["gone"] = report(rows, "gone", reached=False)
     reports["gone"]["summary"]["reason"] = "unreachable: " + "x " * 200
     fleet = _fleet.roll_up(sorted(reports) + ["lost"], reports)
@@ -264,7 +288,8 @@ def test_escaped(text, expected):
 
 @given(st.text())
 def test_nothing_speaks_to_the_terminal(text):
-    rows = [_finding.finding(CHECK, status, text, text, text, text, text, text, text) for status in ("fail", "unknown", "waived")]
+    rows = [_finding.finding(CHECK, status, text, text, text, text, text, text, text)
+            for status in ("fail", "unknown", "waived")]
     shown = render_node(report(rows, text), 80, False)
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert render_json(report(rows, text)).isascii()
@@ -287,7 +312,8 @@ def test_wrapping_looks_at_each_character_a_few_times(word, monkeypatch):
 
 
 def test_what_was_fixed_is_told_below_the_findings():
-    rows = [dict(_finding.finding(CHECK, "pass", "a"), outcome="fixed"), dict(_finding.finding(CHECK, "pass", "b\x1b[2J"), outcome="fixed"),
-            dict(failing("c"), outcome="would fix"), dict(failing("d"), outcome="refused")]
+    rows = [dict(_finding.finding(CHECK, "pass", "a"), outcome="fixed"),
+            dict(_finding.finding(CHECK, "pass", "b\x1b[2J"), outcome="fixed"), dict(failing("c"), outcome="would fix"),
+            dict(failing("d"), outcome="refused")]
     text = render_node(report(rows), 100, False)
     assert "\n  fixed: %s a, %s b\\x1b[2J\n  would fix: %s c\n" % ((CHECK.id,) * 3) in text

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a run for pipelines, spreadsheets and metrics: what their readers parse, whatever a node wrote into a finding."""
+"""The files of a run for pipelines, spreadsheets and metrics: what their readers parse, whatever a node wrote into a
+finding."""
 
 import collections
 import csv
@@ -16,20 +17,23 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files, markdown
 
 POLICY = _policy.default_policy()
-HOSTILE = ("\x1b[2J", "]]>",
-           "<script>alert(1)</script>", "\u202egnp.exe", "a\nb\rc", "\0", "{{ 7 * 7 }}", "|x|", "=cmd|' /C calc'!A0", "\\", '"', "\ufffe", "\ud800")
-SAMPLE = re.compile(r'kubenode_netfilter_[a-z_]+(\{[a-z]+="(?:[^"\\]|\\[\\"n])*"(,[a-z]+="(?:[^"\\]|\\[\\"n])*")*\})? \d+')
+HOSTILE = ("\x1b[2J", "]]>", "<script>alert(1)</script>", "\u202egnp.exe", "a\nb\rc", "\0", "{{ 7 * 7 }}", "|x|",
+           "=cmd|' /C calc'!A0", "\\", '"', "\ufffe", "\ud800")
+SAMPLE = re.compile(r'kubenode_netfilter_[a-z_]+(\{[a-z]+="(?:[^"\\]|\\[\\"n])*"(,[a-z]+="(?:[^"\\]|\\[\\"n])*")*\})? '
+                    r'\d+')
 
 
 def finding(check="KMOD003", subject="", status="pass", **changes):
     row = dict.fromkeys(_finding.KEYS, "")
-    return dict(row, check=check, subject=subject, status=status, severity="high", title="T", problem="P" if status == "fail" else None,
+    return dict(row, check=check, subject=subject, status=status, severity="high", title="T",
+                problem="P" if status == "fail" else None,
                 waiver="until 2999, by ops: known" if status == "waived" else None, outcome=None, **changes)
 
 
 def report(host, *rows):
     """A report with these findings as they are, whatever stands in them."""
-    known = _fleet.node_report(host, _assess.exported(healthy(POLICY.module_names), POLICY, _assess.chosen_checks(["KMOD"]), None))
+    known = _fleet.node_report(host, _assess.exported(healthy(POLICY.module_names), POLICY,
+                                                      _assess.chosen_checks(["KMOD"]), None))
     return dict(known, findings=list(rows), summary=dict(known["summary"], **_finding.summarise(rows)))
 
 
@@ -48,12 +52,14 @@ def everything():
     facts = _assess.exported(broken, POLICY, _assess.chosen_checks(None), None)
     rows = [finding("HOOK001", text, status, reason=text, observed=text, expected=text, remediation=text)
             for text in HOSTILE for status in (_finding.FAIL, _finding.UNKNOWN)][::2]
-    hostile = report("web.\x1b[2J<b>", *rows, finding("KMOD003", "w", "waived"), finding("KMOD004", "", "skip", reason="no kubelet"))
+    hostile = report("web.\x1b[2J<b>", *rows, finding("KMOD003", "w", "waived"),
+                     finding("KMOD004", "", "skip", reason="no kubelet"))
     return run(_fleet.node_report("node-1.example", facts), hostile, lost=["gone"])
 
 
 def expected(reports):
-    return collections.Counter((host, row["check"], row["status"]) for host, each in reports.items() for row in each["findings"])
+    return collections.Counter((host, row["check"], row["status"]) for host, each in reports.items()
+                               for row in each["findings"])
 
 
 def test_csv_has_each_finding_once_and_no_formula():
@@ -65,7 +71,8 @@ def test_csv_has_each_finding_once_and_no_formula():
     found = collections.Counter((row["host"], row["check"], row["status"]) for row in rows)
     assert found.pop(("gone", "", "not_reached")) == 1
     escaped = {"web.\\x1b[2J<b>": "web.\x1b[2J<b>"}
-    assert {(escaped.get(host, host), check, status): count for (host, check, status), count in found.items()} == expected(reports)
+    assert {(escaped.get(host, host), check, status): count
+            for (host, check, status), count in found.items()} == expected(reports)
 
 
 def test_junit_has_each_finding_once_and_counts_that_agree():
@@ -95,8 +102,10 @@ def test_prometheus_is_what_the_textfile_collector_parses():
     assert [line for line in samples if not SAMPLE.fullmatch(line)] == []
     assert len({line.rpartition(" ")[0] for line in samples}) == len(samples), "a series is written once"
     names = {line.split("{")[0].split(" ")[0] for line in samples}
-    assert {line.split()[2] for line in lines if line.startswith("# TYPE")} == {line.split()[2] for line in lines if line.startswith("# HELP")} == names
-    assert 'kubenode_netfilter_node_reached{node="gone"} 0' in samples and 'kubenode_netfilter_node_reached{node="node-1.example"} 1' in samples
+    assert {line.split()[2] for line in lines
+            if line.startswith("# TYPE")} == {line.split()[2] for line in lines if line.startswith("# HELP")} == names
+    assert ('kubenode_netfilter_node_reached{node="gone"} 0' in samples
+            and 'kubenode_netfilter_node_reached{node="node-1.example"} 1' in samples)
     assert 'kubenode_netfilter_check_status{node="node-1.example",check="KMOD003",severity="high"} 4' in samples
     assert not any("subject" in line for line in samples)
 
@@ -105,7 +114,8 @@ def test_markdown_shares_a_row_between_hosts_and_stays_below_its_limit(monkeypat
     same = [finding("KMOD003", "ip_vs", "fail", observed="absent")]
     reports, fleet = run(report("a", *same), report("b", *same), lost=["gone"])
     text = text_of("markdown", reports, fleet)
-    assert "| fail high | KMOD003 | P; found: absent | a, b |" in text and "| not reached |  | " in text and text.startswith("# kubenode.netfilter\n")
+    assert ("| fail high | KMOD003 | P; found: absent | a, b |" in text and "| not reached |  | " in text
+            and text.startswith("# kubenode.netfilter\n"))
     reports, fleet = everything()
     text = text_of("markdown", reports, fleet)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -113,7 +123,8 @@ def test_markdown_shares_a_row_between_hosts_and_stays_below_its_limit(monkeypat
     assert "<script>" not in text
     monkeypatch.setattr(markdown, "LIMIT", 600)
     cut = text_of("markdown", reports, fleet)
-    assert len(cut.encode()) < 700 and re.search(r"\n\d+ more rows do not fit; fleet\.json lists every check with its hosts\.\n$", cut)
+    assert (len(cut.encode()) < 700
+            and re.search(r"\n\d+ more rows do not fit; fleet\.json lists every check with its hosts\.\n$", cut))
 
 
 @pytest.mark.parametrize("name", sorted(files.FILES))

@@ -12,7 +12,8 @@ FRESH = {
     "node_kube_proxy": {"running": False, "=mode": None},
     "node_kubelet": {"running": False, "=version": None, "=installed": None, "=distribution": None},
 }
-LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "ip6table_filter", "ip6table_nat", "ip6table_mangle"}
+LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "ip6table_filter",
+          "ip6table_nat", "ip6table_mangle"}
 
 
 def resolved(modules=None, changes=None, **overrides):
@@ -54,7 +55,8 @@ def test_auto_says_when_the_mode_of_a_running_kube_proxy_could_not_be_read():
 
 def test_the_nft_backend_needs_no_legacy_module():
     names = required(resolved())
-    assert not names & LEGACY and {"nft_compat", "nf_tables", "nft_chain_nat", "xt_comment", "xt_mark", "nf_conntrack"} <= names
+    assert not names & LEGACY and {"nft_compat", "nf_tables", "nft_chain_nat", "xt_comment", "xt_mark",
+                                   "nf_conntrack"} <= names
 
 
 def test_the_legacy_backend_needs_its_tables_and_no_nft():
@@ -81,7 +83,8 @@ def test_nobody_needs_br_netfilter_but_flannel_kube_router_and_the_user():
 def test_nfacct():
     assert "xt_nfacct" in required(resolved(kubernetes_version="1.31"))
     assert "xt_nfacct" in optional(resolved({"nfnetlink_acct": "absent"}, kubernetes_version="1.31"))
-    assert "xt_nfacct" not in required(resolved(kubernetes_version="1.30")) | optional(resolved(kubernetes_version="1.30"))
+    assert "xt_nfacct" not in required(resolved(kubernetes_version="1.30")) | optional(
+        resolved(kubernetes_version="1.30"))
     unknown = resolved(changes={"node_kubelet": {"=version": None}})
     row = next(row for row in unknown["modules"] if row["subject"] == "xt_nfacct")
     assert row["optional"] and "only for some versions of Kubernetes" in row["reason"]
@@ -97,7 +100,8 @@ def test_modules_of_old_iptables():
 
 def test_ipvs_needs_the_iptables_stack_as_well():
     answer = resolved(proxy_mode="ipvs", ipvs_scheduler="wrr")
-    assert {"ip_vs", "ip_vs_wrr", "ip_set", "ip_set_hash_ipport", "xt_set", "xt_MASQUERADE", "nft_compat"} <= required(answer)
+    assert {"ip_vs", "ip_vs_wrr", "ip_set", "ip_set_hash_ipport", "xt_set", "xt_MASQUERADE",
+            "nft_compat"} <= required(answer)
     assert not {"ip_vs_rr", "xt_statistic", "xt_recent", "xt_physdev"} & required(answer)
     row = next(row for row in answer["modules"] if row["subject"] == "ip_vs")
     assert row["on_demand"]
@@ -128,7 +132,8 @@ def test_no_default_expression_is_undecided_on_full_evidence(mode):
     policy = _policy.default_policy()
     evidence = healthy(policy.module_names, None, {"node_cni": {"name": "flannel"}})
     rows = {name: {"state": "loaded", "blocked_for": []} for name in policy.module_names}
-    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available=dict.fromkeys(rows, True), states={})
+    context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available=dict.fromkeys(rows, True),
+                   states={})
     for requirement in policy.requirements:
         for module in requirement["modules"]:
             assert _resolve.needed(module, context)[1] == "", module
@@ -173,18 +178,22 @@ def test_what_only_the_user_needs_does_not_change_the_mode():
     assert answer["mode"] == "iptables" and answer["mode_possible"] is True
 
 
-@pytest.mark.parametrize("modules, changes, kubernetes, words", [
-    ({"nft_numgen": "absent"}, {}, "1.34", "Run kube-proxy in iptables mode"),
-    ({"nft_numgen": "file_missing"}, {}, "1.34", "nftables mode, stable since"),
-    ({"xt_comment": "absent"}, {}, "1.34", "nftables mode, stable since"),
-    ({"xt_comment": "absent"}, {}, "1.30", "this node can run no mode"),
-    ({"*": "absent"}, {}, "1.34", "this node can run no mode"),
-    ({"*": "unknown"}, {}, "1.34", "nftables mode, stable since"),
-    ({}, {"node_kube_proxy": {"tools": {"nft": "absent"}}}, "1.34", "Run kube-proxy in iptables mode"),
-    ({"ip_tables": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30", "lacks the legacy tables and has every module"),
-    ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30", "this node can run no mode"),
-    ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.34", "nftables mode, stable since"),
-])
+@pytest.mark.parametrize(
+    "modules, changes, kubernetes, words", [
+        ({"nft_numgen": "absent"}, {}, "1.34", "Run kube-proxy in iptables mode"),
+        ({"nft_numgen": "file_missing"}, {}, "1.34", "nftables mode, stable since"),
+        ({"xt_comment": "absent"}, {}, "1.34", "nftables mode, stable since"),
+        ({"xt_comment": "absent"}, {}, "1.30", "this node can run no mode"),
+        ({"*": "absent"}, {}, "1.34", "this node can run no mode"),
+        ({"*": "unknown"}, {}, "1.34", "nftables mode, stable since"),
+        ({}, {"node_kube_proxy": {"tools": {"nft": "absent"}}}, "1.34", "Run kube-proxy in iptables mode"),
+        ({"ip_tables": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30",
+         "lacks the legacy tables and has every module"),
+        ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30",
+         "this node can run no mode"),
+        ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.34",
+         "nftables mode, stable since"),
+    ])
 def test_a_mode_is_advised_only_where_its_modules_and_tools_are(modules, changes, kubernetes, words):
     advice = resolved(modules, changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
     assert words in advice

@@ -30,7 +30,8 @@ def test_no_serial_is_one_batch():
     assert _rollout.batch_of(["a", "b"], [], "b") == (["a", "b"], [])
 
 
-@pytest.mark.parametrize("lost, size, percentage, ends", [(0, 3, 0, False), (1, 100, 0, True), (1, 4, 25, False), (2, 4, 25, True), (4, 4, 100, False)])
+@pytest.mark.parametrize("lost, size, percentage, ends",
+                         [(0, 3, 0, False), (1, 100, 0, True), (1, 4, 25, False), (2, 4, 25, True), (4, 4, 100, False)])
 def test_when_a_rollout_ends(lost, size, percentage, ends):
     assert _rollout.ends(["x"] * lost, ["x"] * size, percentage) is ends
 
@@ -67,6 +68,7 @@ def test_tags_of_other_plays_are_let_through():
         _rollout.check_tags(["reprot"], ["fix", "report"])
 
 
-@pytest.mark.parametrize("callback, people", [("default", True), ("ansible.builtin.minimal", True), ("oneline", True), ("tree", False), ("gone.x.y", False)])
+@pytest.mark.parametrize("callback, people", [("default", True), ("ansible.builtin.minimal", True), ("oneline", True),
+                                              ("tree", False), ("gone.x.y", False)])
 def test_whom_stdout_is_for(callback, people):
     assert _play.is_for_people(callback) is people

@@ -13,7 +13,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 def facts(modules=None, changes=None, reached=True, **overrides):
     policy = _policy.policy_of(overrides)
     evidence = healthy(policy.module_names, modules, changes) if reached else {}
-    return _assess.exported(evidence, policy, _assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
+    return _assess.exported(evidence, policy, _assess.chosen_checks(None), None,
+                            not_reached=None if reached else "unreachable: x")
 
 
 def blocking(known, severity, unknown, unreached, level):
@@ -33,7 +34,8 @@ def test_waived_findings_are_not_fixed():
     assert _select.fixable(known["node_assess_findings"], "safe") == []
 
 
-@pytest.mark.parametrize("fix, checks", [("none", set()), ("safe", {"KMOD003"}), ("guarded", {"KMOD003", "KMOD002", "KMOD007"})])
+@pytest.mark.parametrize("fix, checks",
+                         [("none", set()), ("safe", {"KMOD003"}), ("guarded", {"KMOD003", "KMOD002", "KMOD007"})])
 def test_classes_include_those_before(fix, checks):
     findings = facts({"nf_conntrack": "loadable", "xt_comment": "installed_true"})["node_assess_findings"]
     assert {row["check"] for row in _select.fixable(findings, fix)} == checks
@@ -61,10 +63,12 @@ def test_findings_of_another_run_do_not_count():
     assert len(blocking(known, "high", "warn", "fail", "fail")) == 1
 
 
-@pytest.mark.parametrize("call", [
-    lambda: _select.fixable("x", "safe"), lambda: _select.fixable([], "all"), lambda: blocking([], "high", "warn", "fail", "fail"),
-    lambda: blocking({}, "worst", "warn", "fail", "fail"), lambda: _select.assessed(None),
-])
+@pytest.mark.parametrize("call",
+                         [
+                             lambda: _select.fixable("x", "safe"), lambda: _select.fixable([], "all"),
+                             lambda: blocking([], "high", "warn", "fail", "fail"),
+                             lambda: blocking({}, "worst", "warn", "fail", "fail"), lambda: _select.assessed(None),
+                         ])
 def test_wrong_types_are_refused(call):
     with pytest.raises(BadInput):
         call()
@@ -73,8 +77,10 @@ def test_wrong_types_are_refused(call):
 def hooks(*findings, **changes):
     """Facts of a host of which these (check, subject, status) were found."""
     known = facts(changes={"node_host": changes} if changes else None)
-    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status) for check, subject, status in findings]
-    return dict(known, node_assess_findings=rows, node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
+    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status)
+            for check, subject, status in findings]
+    return dict(known, node_assess_findings=rows,
+                node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
 
 
 def test_a_node_on_which_no_check_ran_does_not_pass():

@@ -44,7 +44,8 @@ def roll_up(pending, run="now"):
 
 def test_where_hosts_report_one_by_one_the_roll_up_with_fewer_pending_hosts_stays(tmp_path):
     with _store.opened(str(tmp_path / "report")) as opened:
-        told = [_store.write_fleet(opened, roll_up(pending, run), {"fleet.json": json.dumps(roll_up(pending, run))}, newer=False)[1]
+        told = [_store.write_fleet(opened, roll_up(pending, run), {"fleet.json": json.dumps(roll_up(pending, run))},
+                                   newer=False)[1]
                 for pending, run in ((9, "before"), (2, "now"), (3, "now"), (0, "now"), (0, "now"))]
     assert told == [False, False, False, True, False]
     assert json.loads((tmp_path / "report" / "fleet.json").read_text()) == roll_up(0)
@@ -103,7 +104,8 @@ def test_a_report_folder_of_the_user_is_made_safe(tmp_path, mode):
         assert [mode_of(folder) for folder in (tmp_path, tmp_path / "nodes")] == [mode & ~0o022] * 2
 
 
-@pytest.mark.parametrize("mode, others", [(0o775, ["my.txt"]), (0o1777, []), (0o777, ["fleet.json", "nodes", ".profile"])])
+@pytest.mark.parametrize("mode, others",
+                         [(0o775, ["my.txt"]), (0o1777, []), (0o777, ["fleet.json", "nodes", ".profile"])])
 def test_a_folder_that_is_not_for_reports_alone_keeps_its_mode(tmp_path, mode, others):
     for name in others:
         (tmp_path / name).write_text("")
@@ -144,20 +146,24 @@ def test_a_folder_that_is_swapped_while_it_is_open(tmp_path):
     assert list(victim.iterdir()) == [] and (tmp_path / "old" / "x.json").read_text() == "text"
 
 
-@pytest.mark.parametrize("host, name", [
-    ("web-1", "web-1.json"), ("../x", "%2E.%2Fx.json"), (".", "%2E.json"), ("a b/c", "a%20b%2Fc.json"), ("fe80::1", "fe80%3A%3A1.json"),
-    ("", "%.json"), ("..", "%2E..json"), ("a\0b\n", "a%00b%0A.json"), ("\ud800", "%ED%A0%80.json"), ("x" * 200, "x" * 200 + ".json"),
-    ("x" * 201, "x" * 150 + "~84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed.json"),
-])
+@pytest.mark.parametrize(
+    "host, name", [
+        ("web-1", "web-1.json"), ("../x", "%2E.%2Fx.json"), (".", "%2E.json"), ("a b/c", "a%20b%2Fc.json"),
+        ("fe80::1", "fe80%3A%3A1.json"), ("", "%.json"), ("..", "%2E..json"), ("a\0b\n", "a%00b%0A.json"),
+        ("\ud800", "%ED%A0%80.json"), ("x" * 200, "x" * 200 + ".json"),
+        ("x" * 201, "x" * 150 + "~84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed.json"),
+    ])
 def test_names(host, name):
     assert _store.file_name(host) == name
 
 
-@given(st.lists(st.text(st.characters(), max_size=8) | st.text("a.\u4e16/", min_size=190, max_size=400), unique=True, max_size=5))
+@given(st.lists(st.text(st.characters(), max_size=8) | st.text("a.\u4e16/", min_size=190, max_size=400), unique=True,
+                max_size=5))
 def test_names_stay_in_the_folder_and_differ(hosts):
     names = [_store.file_name(host) for host in hosts]
     assert len(set(names)) == len(names)
-    assert all("/" not in name and not name.startswith(".") and name.isascii() and name.isprintable() and len(name) <= 255 for name in names)
+    assert all("/" not in name and not name.startswith(".") and name.isascii() and name.isprintable()
+               and len(name) <= 255 for name in names)
 
 
 def test_a_long_name_is_not_the_name_of_another_host():
@@ -178,9 +184,11 @@ def test_what_an_earlier_report_knew(tmp_path):
     assert _store.earlier_peak(str(tmp_path), "a/b") == 70000
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "[]", "3", '{"conntrack_peak": true}', '{"conntrack_peak": -1}', '{"conntrack_peak": 1e9}', '{"conntrack_peak": "5"}', '{"other": 1}',
-    '{"conntrack_peak": %d}' % (1 << 31), "[" * 100000, "\xff", '{"conntrack_peak": 5}' + " " * (4 * 1024 * 1024)])
+@pytest.mark.parametrize(
+    "text", [
+        "", "{", "[]", "3", '{"conntrack_peak": true}', '{"conntrack_peak": -1}', '{"conntrack_peak": 1e9}',
+        '{"conntrack_peak": "5"}', '{"other": 1}', '{"conntrack_peak": %d}' % (1 << 31), "[" * 100000, "\xff",
+        '{"conntrack_peak": 5}' + " " * (4 * 1024 * 1024)])
 def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
     (tmp_path / "nodes").mkdir()
     with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:

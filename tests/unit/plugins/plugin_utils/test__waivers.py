@@ -56,7 +56,8 @@ def used(*rows, **change):
     ([finding("nf_nat", "fail")], "xt_*", False),
     ([finding("", "pass")], None, False),
     ([finding("", "pass"), finding("xt_mark", "fail", "KMOD002")], "xt_*", False),
-    # It had no chance to match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects that are not named.
+    # It had no chance to match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects
+    # that are not named.
     ([], "xt_*", None),
     ([finding("xt_mark", "fail", "KMOD002")], "xt_*", None),
     ([finding("", "skip")], "xt_*", None),

@@ -12,7 +12,8 @@ from cases import TABLES, case_of, table
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _finding
 
 FIELD = re.compile(r"\{\w+\}")
-KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count", "remediation"}
+KEYS = {"name", "expect", "modules", "evidence", "policy", "subjects", "also", "state", "boot", "persisted", "count",
+        "remediation"}
 
 
 def rows():
@@ -43,8 +44,8 @@ def test_a_title_says_what_holds_and_a_problem_what_is_wrong(check):
 
 def texts(check):
     """All that people read of a check; expressions hold the texts of its rows."""
-    return [check.title, check.problem, check.observed, check.expected, check.why, check.reason, check.skipped, check.select, check.unknown or "",
-            check.fix["manual"] or "", check.fix["safety"] or ""]
+    return [check.title, check.problem, check.observed, check.expected, check.why, check.reason, check.skipped,
+            check.select, check.unknown or "", check.fix["manual"] or "", check.fix["safety"] or ""]
 
 
 @pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
@@ -53,7 +54,8 @@ def test_no_text_of_a_check_has_a_banned_word(check):
 
 
 def test_banned_words_are_found_as_whole_words():
-    assert BANNED.search("Nobody reads it") and BANNED.search("see what is meant") and not BANNED.search("a gateway, elsewhere")
+    assert (BANNED.search("Nobody reads it") and BANNED.search("see what is meant")
+            and not BANNED.search("a gateway, elsewhere"))
 
 
 def assert_problem(finding, check):
@@ -64,7 +66,8 @@ def assert_problem(finding, check):
         return
     told = set(re.findall(r"\w+", finding["problem"].lower()))
     assert set(re.findall(r"\w+", finding["subject"].lower())) <= told, "the subject is named"
-    # A field that the select does not give reads as unknown; so does what the node does not know, but then elsewhere too.
+    # A field that the select does not give reads as unknown; so does what the node does not know, but then elsewhere
+    # too.
     elsewhere = " ".join(finding[key] for key in ("subject", "observed", "expected"))
     assert not FIELD.search(finding["problem"]) and ("unknown" not in told or "unknown" in elsewhere)
 
@@ -76,8 +79,10 @@ def test_check(check_id, row):
     assert _evidence.checked_sections(evidence)[1] == {}
     found, _requirements = _assess.judged(evidence, policy, [_catalogue.catalogue()[check_id]])
     assert all(list(finding) == list(_finding.KEYS) for finding in found)
-    # Values are those of the node and of the policy: no expression, no value in Python's spelling, no variable in place of its number.
-    assert not [text for finding in found for text in finding.values() if re.search(r"&&|\|\||\b(True|False)\b|at most node_policy", str(text))]
+    # Values are those of the node and of the policy: no expression, no value in Python's spelling, no variable in place
+    # of its number.
+    assert not [text for finding in found for text in finding.values()
+                if re.search(r"&&|\|\||\b(True|False)\b|at most node_policy", str(text))]
     statuses = [finding["status"] for finding in found]
     assert sorted(set(statuses)) == sorted({row["expect"], row.get("also", row["expect"])}), found
     failing = [finding for finding in found if finding["status"] == "fail"]

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence that a compromised node made up: nothing of it raises in judge, report or gate, and no other host has less for it.
+"""Evidence that a compromised node made up: nothing of it raises in judge, report or gate, and no other host has less
+for it.
 
 KUBENODE_ROBUST=1 runs the long version, KUBENODE_SEED repeats a run.
 """
@@ -23,22 +24,27 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects i
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
-SETTINGS = {subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), directories=[]) for subject in SUBJECTS}
+SETTINGS = {subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), directories=[])
+            for subject in SUBJECTS}
 MUTATIONS = 2500 if os.environ.get("KUBENODE_ROBUST") else 150
 SEED = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9))
 TABLES = [yaml.safe_load(path.read_text(encoding="utf-8"))
           for path in sorted((pathlib.Path(__file__).resolve().parents[3] / "checks").glob("*.yml"))]
-HOSTILE = ("\x1b[2J\x1b]0;x\x07", "\u202egnp.exe", "\x9b31m", "{{ lookup('pipe', 'id') }}", "%s%(x)d{0}{subject}", "../../../etc/passwd", "a\nb\rc\td", "\0")
+HOSTILE = ("\x1b[2J\x1b]0;x\x07", "\u202egnp.exe", "\x9b31m", "{{ lookup('pipe', 'id') }}", "%s%(x)d{0}{subject}",
+           "../../../etc/passwd", "a\nb\rc\td", "\0")
 SCALARS = (
-    None, True, False, 0, -1, 1, 2 ** 31, 2 ** 63, -2 ** 63, 10 ** 40, 0.0, -0.5, 1e300, float("nan"), float("inf"), "", "x", "ipv4", "1.2.3", "9" * 4000,
-    "x" * 4096, "x" * 5000, "\u4e16" * 4000, "\ud800", "10.0.0.0/8", "::/0", "999.1.1.1/77", "ok", "denied", "legacy", "ipvs") + HOSTILE
+    None, True, False, 0, -1, 1, 2 ** 31, 2 ** 63, -2 ** 63, 10 ** 40, 0.0, -0.5, 1e300, float("nan"), float("inf"), "",
+    "x", "ipv4", "1.2.3", "9" * 4000, "x" * 4096, "x" * 5000, "\u4e16" * 4000, "\ud800", "10.0.0.0/8", "::/0",
+    "999.1.1.1/77", "ok", "denied", "legacy", "ipvs") + HOSTILE
 
 
 def container(source):
     """A new list or dictionary that no schema expects, one as deep as JSON is read at all."""
-    return source.choice((
-        lambda: [], lambda: {}, lambda: [None], lambda: [[]], lambda: [{}], lambda: {"a": None}, lambda: {"a": {"b": {"c": []}}}, lambda: {1: 2},
-        lambda: ["x"] * 3000, lambda: {str(number): number for number in range(600)}, lambda: json.loads("[" * 800 + "]" * 800)))()
+    return source.choice(
+        (
+            lambda: [], lambda: {}, lambda: [None], lambda: [[]], lambda: [{}], lambda: {"a": None},
+            lambda: {"a": {"b": {"c": []}}}, lambda: {1: 2}, lambda: ["x"] * 3000,
+            lambda: {str(number): number for number in range(600)}, lambda: json.loads("[" * 800 + "]" * 800)))()
 
 
 def anything(source):
@@ -101,7 +107,8 @@ def assessed(facts, policy, checks=None):
 def others():
     """Reports of two hosts beside the hostile one."""
     policy = _policy.default_policy()
-    facts = {"a": assessed(healthy(policy.module_names), policy)[0], "z": assessed(healthy(policy.module_names, {"xt_mark": "absent"}), policy)[0]}
+    facts = {"a": assessed(healthy(policy.module_names), policy)[0],
+             "z": assessed(healthy(policy.module_names, {"xt_mark": "absent"}), policy)[0]}
     return {name: _fleet.node_report(name, known, True) for name, known in facts.items()}
 
 
@@ -123,8 +130,10 @@ def shown(others, facts):
     reports = dict(others, hostile=_fleet.node_report("hostile", facts, True)) if _run.summary_of(facts) else others
     fleet = _fleet.roll_up(["a", "hostile", "z"], reports)
     assert [row["status"] for row in fleet["hosts"] if row["host"] != "hostile"] == ["assessed", "assessed"]
-    text = [render_fleet(fleet, 80, True)] + [render_node(report, 80, True) for name, report in reports.items() if name == "hostile"]
-    assert json.loads(render_json(fleet)) == fleet and all(json.loads(render_json(report)) == report for report in reports.values())
+    text = [render_fleet(fleet, 80, True)] + [render_node(report, 80, True) for name, report in reports.items()
+                                              if name == "hostile"]
+    assert json.loads(render_json(fleet)) == fleet and all(json.loads(render_json(report)) == report
+                                                           for report in reports.values())
     assert all(char.isprintable() or char in "\n\x1b" for part in text for char in part)
     assert not any(sign in part for part in text for sign in ("\x1b[2J", "\x1b]0"))
 
@@ -151,14 +160,16 @@ def test_no_evidence_raises(others):
         # The last resort is for evidence that nobody thought of: none that is made here.
         assert known["node_assess_summary"]["reached"], "%s: %s" % (what, known["node_assess_summary"]["reason"])
         statuses = {row["check"]: row["status"] for row in known["node_assess_findings"]}
-        assert all(statuses[name] in (_finding.UNKNOWN, _finding.WAIVED) for name, check in catalogue.items() if rests_on(check, problems)), what
+        assert all(statuses[name] in (_finding.UNKNOWN, _finding.WAIVED) for name, check in catalogue.items()
+                   if rests_on(check, problems)), what
         assert not set(problems) & set(known), what
     assert MUTATIONS // 5 < refused < MUTATIONS
 
 
 @pytest.mark.robust(mutations=MUTATIONS)
 def test_no_damaged_facts_raise(others):
-    """Other tasks write facts as well, and caches keep them: what is damaged after assess is not believed, and costs no other host anything."""
+    """Other tasks write facts as well, and caches keep them: what is damaged after assess is not believed, and costs no
+    other host anything."""
     policy = _policy.policy_of({
         "node_policy_disabled_checks": [{"check": "KMOD010", "reason": "r"}, {"check": "XLOCK001", "reason": "s"}],
         "node_policy_waivers": [{"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2999-01-01"}]})
@@ -178,9 +189,11 @@ def test_no_damaged_facts_raise(others):
         assert blocked, what
 
 
-@pytest.mark.parametrize("facts", [None, [], "x", 3, {}, {"node_assess_summary": []}, {"node_assess_summary": {"run": _run.ID}}])
+@pytest.mark.parametrize("facts",
+                         [None, [], "x", 3, {}, {"node_assess_summary": []}, {"node_assess_summary": {"run": _run.ID}}])
 def test_facts_that_are_none_are_those_of_a_host_that_was_not_assessed(others, facts):
-    assert _run.summary_of(facts) is None and _run.findings_of(facts) is None and _run.section_of(facts, "node_host") is None
+    assert (_run.summary_of(facts) is None and _run.findings_of(facts) is None
+            and _run.section_of(facts, "node_host") is None)
     shown(others, facts)
 
 
@@ -188,6 +201,8 @@ def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
     """Should anything raise after all, the host has findings and a gate."""
     monkeypatch.setattr(_requirements, "resolve", lambda *_args: 1 / 0)
     known = assessed(healthy([]), _policy.default_policy())[0]
-    assert {row["reason"] for row in known["node_assess_findings"]} == {"what the node answered could not be judged: ZeroDivisionError"}
-    assert told(known) == ["nothing is known of the node: what the node answered could not be judged: ZeroDivisionError"]
+    assert {row["reason"] for row in known["node_assess_findings"]} == {"what the node answered could not be judged: "
+                                                                        "ZeroDivisionError"}
+    assert told(known) == ["nothing is known of the node: what the node answered could not be judged: "
+                           "ZeroDivisionError"]
     shown(others, known)

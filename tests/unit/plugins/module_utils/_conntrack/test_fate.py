@@ -16,13 +16,15 @@ UFW = Write(MAX, "ufw (/etc/ufw/sysctl.conf:1)", lambda before: 65536, True)
 TUNED = Write(MAX, "tuned (x:1)", lambda before: None if before is None else max(before, 131072), False)
 
 
-@pytest.mark.parametrize("early, assignment, writes, stage", [
-    (True, None, [], DEFAULT), (True, LINE, [], Stage(524288, LINE.where)), (False, LINE, [], DEFAULT), (None, LINE, [], Stage(None, LINE.where)),
-    (None, None, [], DEFAULT),
-    (True, LINE, [UFW], Stage(65536, UFW.by)), (False, LINE, [UFW], Stage(65536, UFW.by)), (True, LINE, [UFW, TUNED], Stage(131072, TUNED.by)),
-    (True, LINE, [TUNED], Stage(524288, TUNED.by)), (False, LINE, [TUNED], Stage(None, TUNED.by)), (None, None, [TUNED], Stage(None, TUNED.by)),
-    (True, None, [Write(BUCKETS, "other", lambda before: 1, True)], DEFAULT),
-])
+@pytest.mark.parametrize(
+    "early, assignment, writes, stage", [
+        (True, None, [], DEFAULT), (True, LINE, [], Stage(524288, LINE.where)), (False, LINE, [], DEFAULT),
+        (None, LINE, [], Stage(None, LINE.where)), (None, None, [], DEFAULT), (True, LINE, [UFW], Stage(65536, UFW.by)),
+        (False, LINE, [UFW], Stage(65536, UFW.by)), (True, LINE, [UFW, TUNED], Stage(131072, TUNED.by)),
+        (True, LINE, [TUNED], Stage(524288, TUNED.by)), (False, LINE, [TUNED], Stage(None, TUNED.by)),
+        (None, None, [TUNED], Stage(None, TUNED.by)),
+        (True, None, [Write(BUCKETS, "other", lambda before: 1, True)], DEFAULT),
+    ])
 def test_at_boot(early, assignment, writes, stage):
     assert fate.at_boot(MAX, early, assignment, DEFAULT, writes) == stage
 
@@ -33,25 +35,30 @@ def test_buckets_are_rounded_as_the_kernel_rounds_them():
     assert fate.overruled(Assignment("100000", "a:1"), MAX, Stage(100352, "a:1")) is True
 
 
-@pytest.mark.parametrize("value, wish, after", [
-    (524288, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-    (131072, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-    (524288, proxy.Wish(131072, proxy.RAISES, False), Stage(524288, "before")),
-    (65536, proxy.Wish(131072, proxy.RAISES, False), Stage(131072, "kube-proxy (fields)")),
-    (524288, proxy.Wish(131072, proxy.UNKNOWN, False), Stage(None, "kube-proxy (fields)")), (524288, proxy.NOTHING, Stage(524288, "before")),
-    (None, proxy.NOTHING, Stage(None, "before")), (None, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-])
+@pytest.mark.parametrize(
+    "value, wish, after", [
+        (524288, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
+        (131072, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
+        (524288, proxy.Wish(131072, proxy.RAISES, False), Stage(524288, "before")),
+        (65536, proxy.Wish(131072, proxy.RAISES, False), Stage(131072, "kube-proxy (fields)")),
+        (524288, proxy.Wish(131072, proxy.UNKNOWN, False), Stage(None, "kube-proxy (fields)")),
+        (524288, proxy.NOTHING, Stage(524288, "before")), (None, proxy.NOTHING, Stage(None, "before")),
+        (None, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
+    ])
 def test_after_kube_proxy(value, wish, after):
     assert fate.after_kube_proxy(Stage(value, "before"), wish, "kube-proxy", "fields") == after
 
 
 def test_survival_and_overruling():
-    assert [fate.survives(now, Stage(final, None)) for now, final in ((1, 1), (2, 1), (None, 1), (1, None))] == [True, False, None, None]
-    assert [fate.overruled(line, MAX, Stage(value, None)) for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))] == [
-        False, False, True, None]
+    assert [fate.survives(now, Stage(final, None))
+            for now, final in ((1, 1), (2, 1), (None, 1), (1, None))] == [True, False, None, None]
+    assert [fate.overruled(line, MAX, Stage(value, None))
+            for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))] == [
+                False, False, True, None]
 
 
-@pytest.mark.parametrize("text, value", [("131072\n", 131072), ("-1", -1), ("4096 131072 6291456", "4096 131072 6291456"), ("", ""), ("9" * 30, "9" * 30),
-                                         ("x" * 100, "x" * 64), (u"\u00b2", u"\u00b2"), (u"\u0663", u"\u0663")])
+@pytest.mark.parametrize("text, value",
+                         [("131072\n", 131072), ("-1", -1), ("4096 131072 6291456", "4096 131072 6291456"), ("", ""),
+                          ("9" * 30, "9" * 30), ("x" * 100, "x" * 64), (u"\u00b2", u"\u00b2"), (u"\u0663", u"\u0663")])
 def test_values(text, value):
     assert fate.number(text) == value

@@ -33,10 +33,12 @@ TABLE = [
     ("1.20.2", 4, {}, 1048576, 131072), ("1.20.2", 4, {}, 65536, 131072), ("1.22.17", 8, {}, 1048576, 262144),
     ("1.23.0", 4, {}, 1048576, 1048576), ("1.24.9", 4, {}, 65536, 131072), ("1.28.15", 4, {}, 1048576, 1048576),
     ("1.29.0", 4, {}, 1048576, 131072), ("1.30.5", 2, {}, 262144, 131072), ("1.35.8", 40, {}, 2097152, 1310720),
-    ("1.36.2", 40, {}, 1310720, 1048576), ("1.36.4", 64, {"min": 2097152}, 2097152, 1048576), ("1.37.1", 4, {"min": 2097152}, 131072, 2097152),
-    ("1.38.0", 40, {}, 1310720, 1310720), ("1.38.0", 4, {}, 65536, 131072),
-    ("1.30.5", 4, {"maxPerCore": 0}, 262144, 262144), ("1.30.5", 4, {"maxPerCore": 0, "min": 524288}, 262144, 262144),
-    ("1.30.5", 4, {"maxPerCore": 65536}, 131072, 262144), ("1.30.5", 4, {"maxPerCore": 1, "min": 1000000}, 131072, 1000000),
+    ("1.36.2", 40, {}, 1310720, 1048576), ("1.36.4", 64, {"min": 2097152}, 2097152, 1048576),
+    ("1.37.1", 4, {"min": 2097152}, 131072, 2097152), ("1.38.0", 40, {}, 1310720, 1310720),
+    ("1.38.0", 4, {}, 65536, 131072), ("1.30.5", 4, {"maxPerCore": 0}, 262144, 262144),
+    ("1.30.5", 4, {"maxPerCore": 0, "min": 524288}, 262144, 262144),
+    ("1.30.5", 4, {"maxPerCore": 65536}, 131072, 262144),
+    ("1.30.5", 4, {"maxPerCore": 1, "min": 1000000}, 131072, 1000000),
 ]
 
 
@@ -46,7 +48,8 @@ def test_the_table(version, cpus, settings, before, after):
     assert proxy.after_its_start(before, wish) == after
 
 
-@given(st.integers(16, 45), st.integers(1, 512), st.integers(0, 100000), st.integers(0, 1 << 22), st.integers(1, 1 << 22))
+@given(st.integers(16, 45), st.integers(1, 512), st.integers(0, 100000), st.integers(0, 1 << 22),
+       st.integers(1, 1 << 22))
 def test_a_stand_in_does_the_same(minor, cpus, per_core, minimum, current):
     wish = proxy.limit_wish(["1.%d.3" % minor], cpus, {"maxPerCore": per_core, "min": minimum}, "kube-proxy")
     assert proxy.after_its_start(current, wish) == start((1, minor), cpus, per_core, minimum, current)
@@ -61,9 +64,10 @@ def test_what_is_told_without_its_version_is_true_of_every_version_it_may_have(m
     assert told is None or {start((1, each), cpus, 32768, 131072, current) for each in possible} == {told}
 
 
-@pytest.mark.parametrize("kube_proxy, kubelet, embedded, versions", [
-    ("1.30.5", "1.31.0", False, ["1.30.5"]), (None, "1.31.0", False, ["1.31", "1.30", "1.29", "1.28"]), (None, "1.31.0", True, ["1.31.0"]),
-    (None, None, False, []), (None, "word", False, []), ("", "1", False, [])])
+@pytest.mark.parametrize(
+    "kube_proxy, kubelet, embedded, versions", [
+        ("1.30.5", "1.31.0", False, ["1.30.5"]), (None, "1.31.0", False, ["1.31", "1.30", "1.29", "1.28"]),
+        (None, "1.31.0", True, ["1.31.0"]), (None, None, False, []), (None, "word", False, []), ("", "1", False, [])])
 def test_versions_that_come_into_question(kube_proxy, kubelet, embedded, versions):
     assert proxy.versions_of(kube_proxy, kubelet, embedded) == versions
 
@@ -76,14 +80,18 @@ def test_the_wish_by_version():
     assert wish(["1.37"], 64) == (1048576, EXACTLY, True) and wish(["1.38"], 64) == (1048576, RAISES, True)
     # 1.28 raises, 1.29 writes exactly; both write the same value.
     assert wish(["1.31", "1.30", "1.29", "1.28"]) == (131072, UNKNOWN, False)
-    assert wish(["1.38", "1.35"], 64) == (None, UNKNOWN, True) and wish([], 64) == (None, UNKNOWN, False) and wish([]) == (131072, UNKNOWN, False)
+    assert (wish(["1.38", "1.35"], 64) == (None, UNKNOWN, True) and wish([], 64) == (None, UNKNOWN, False)
+            and wish([]) == (131072, UNKNOWN, False))
     # k3s sets it itself, in every version alike and without a bound.
-    assert wish(["1.37"], 64, by="k3s") == (2097152, EXACTLY, False) and wish([], 4, {"maxPerCore": 0}, "k3s") == (None, LEAVES, False)
-    assert tuple(proxy.limit_wish(["1.30"], 4, None, "kube-proxy")) == (None, UNKNOWN, False) == tuple(proxy.limit_wish(["1.30"], None, {}, "kube-proxy"))
+    assert wish(["1.37"], 64, by="k3s") == (2097152, EXACTLY,
+                                            False) and wish([], 4, {"maxPerCore": 0}, "k3s") == (None, LEAVES, False)
+    assert tuple(proxy.limit_wish(["1.30"], 4, None, "kube-proxy")) == (None, UNKNOWN, False) == tuple(
+        proxy.limit_wish(["1.30"], None, {}, "kube-proxy"))
 
 
-@pytest.mark.parametrize("version, before, after", [("1.20", 432000, 86400), ("1.25", 432000, 432000), ("1.25", 3600, 86400), ("1.30", 432000, 86400),
-                                                    ("1.38", 432000, 86400)])
+@pytest.mark.parametrize("version, before, after",
+                         [("1.20", 432000, 86400), ("1.25", 432000, 432000), ("1.25", 3600, 86400),
+                          ("1.30", 432000, 86400), ("1.38", 432000, 86400)])
 def test_timeouts_follow_the_old_ways_of_the_limit(version, before, after):
     assert proxy.after_its_start(before, proxy.number_wish([version], 86400, "kube-proxy")) == after
     assert proxy.after_its_start(before, proxy.number_wish([version], 0, "kube-proxy")) == before
@@ -98,8 +106,10 @@ def test_a_value_that_is_not_known_is_known_after_an_exact_write_only():
 def test_advice_only_where_it_would_be_undone():
     exact = proxy.limit_wish(["1.30"], 4, {}, "kube-proxy")
     assert proxy.advice(131072, exact, 4, "kube-proxy") is None
-    assert "conntrack.min to 524288 and conntrack.maxPerCore to at most 131072" in proxy.advice(524288, exact, 4, "kube-proxy")
-    assert proxy.advice(65536, exact, 4, "kube-proxy") == "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides"
+    assert "conntrack.min to 524288 and conntrack.maxPerCore to at most 131072" in proxy.advice(524288, exact, 4,
+                                                                                                "kube-proxy")
+    assert (proxy.advice(65536, exact, 4, "kube-proxy") == "set conntrack.maxPerCore to 0 in kube-proxy's "
+                                                           "configuration; then sysctl.d decides")
     assert "kube-proxy-arg" in proxy.advice(524288, proxy.limit_wish([], 4, {}, "k3s"), 4, "k3s")
     assert proxy.advice(524288, proxy.limit_wish(["1.27"], 4, {}, "kube-proxy"), 4, "kube-proxy") is None
     assert proxy.advice(524288, proxy.NOTHING, 4, "kube-proxy") is None

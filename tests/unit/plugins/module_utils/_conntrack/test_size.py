@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The formula of the table's size: as a table from 512 MB to 2 TB and 1 to 512 processors, and as rules that hold everywhere."""
+"""The formula of the table's size: as a table from 512 MB to 2 TB and 1 to 512 processors, and as rules that hold
+everywhere."""
 
 import pytest
 from hypothesis import given
@@ -66,13 +67,15 @@ def test_the_policy_moves_it():
     assert conntrack_size(64 * GB, 4, 3000000, ceiling=8388608)["max"] == 8388608
 
 
-@pytest.mark.parametrize("more, words", [
-    ({"peak": 90000}, "90000 connections at the peak need 150000 to stay at 60 %"),
-    ({"peak": 10, "kube_proxy_value": 131072}, "kube-proxy sets 131072 at its start; 10 connections at the peak need 17"),
-    ({"peak": 0}, "131072 is what kube-proxy takes for enough on 4 processors"),
-    ({"peak": 900000}, "but 1048576 is the most that is allowed"),
-    ({"peak": 900000, "memory_bytes": GB}, "but 5 % of the memory are 134217 entries"),
-])
+@pytest.mark.parametrize("more, words",
+                         [
+                             ({"peak": 90000}, "90000 connections at the peak need 150000 to stay at 60 %"),
+                             ({"peak": 10, "kube_proxy_value": 131072},
+                              "kube-proxy sets 131072 at its start; 10 connections at the peak need 17"),
+                             ({"peak": 0}, "131072 is what kube-proxy takes for enough on 4 processors"),
+                             ({"peak": 900000}, "but 1048576 is the most that is allowed"),
+                             ({"peak": 900000, "memory_bytes": GB}, "but 5 % of the memory are 134217 entries"),
+                         ])
 def test_it_says_why(more, words):
     assert words in conntrack_size(**dict({"memory_bytes": 8 * GB, "cpus": 4}, **more))["because"]
 
@@ -90,7 +93,8 @@ def test_what_holds_everywhere(memory, cpus, peak, share, ceiling, kube_proxy):
     assert limit >= (kube_proxy or 0)
     assert limit == kube_proxy or limit <= max(min(budget, ceiling), size.LEAST)
     assert limit == kube_proxy or limit & (limit - 1) == 0
-    # Without a bound the peak fills no more than its share; a bound is told only where the answer is less than what was wanted.
+    # Without a bound the peak fills no more than its share; a bound is told only where the answer is less than what was
+    # wanted.
     if answer["limited_by"] is None:
         assert peak * 100 <= limit * share
     else:
@@ -101,7 +105,8 @@ def test_what_holds_everywhere(memory, cpus, peak, share, ceiling, kube_proxy):
 @given(MEMORIES, CPUS, PEAKS, PEAKS, WRITTEN)
 def test_more_connections_never_get_a_smaller_table(memory, cpus, one, other, kube_proxy):
     smaller, larger = sorted((one, other))
-    assert conntrack_size(memory, cpus, smaller, kube_proxy_value=kube_proxy)["max"] <= conntrack_size(memory, cpus, larger, kube_proxy_value=kube_proxy)["max"]
+    assert conntrack_size(memory, cpus, smaller, kube_proxy_value=kube_proxy)["max"] <= conntrack_size(
+        memory, cpus, larger, kube_proxy_value=kube_proxy)["max"]
 
 
 @given(MEMORIES, MEMORIES, CPUS, PEAKS)
@@ -116,10 +121,12 @@ def test_what_it_wants_is_enough_for_itself(memory, cpus, peak):
     assert conntrack_size(memory, cpus, peak, ceiling=max(limit, 1024))["max"] == limit
 
 
-@pytest.mark.parametrize("wrong", [
-    {"memory_bytes": -1}, {"memory_bytes": 0}, {"memory_bytes": 1 << 60}, {"cpus": 0}, {"cpus": -4}, {"cpus": True}, {"peak": -1}, {"peak": 1 << 31},
-    {"used_percent": 0}, {"used_percent": 101}, {"memory_percent": 51}, {"memory_percent": 2.5}, {"ceiling": 1023}, {"ceiling": "1048576"},
-    {"kube_proxy_value": 0}, {"kube_proxy_value": -5}])
+@pytest.mark.parametrize("wrong",
+                         [
+                             {"memory_bytes": -1}, {"memory_bytes": 0}, {"memory_bytes": 1 << 60}, {"cpus": 0},
+                             {"cpus": -4}, {"cpus": True}, {"peak": -1}, {"peak": 1 << 31}, {"used_percent": 0},
+                             {"used_percent": 101}, {"memory_percent": 51}, {"memory_percent": 2.5}, {"ceiling": 1023},
+                             {"ceiling": "1048576"}, {"kube_proxy_value": 0}, {"kube_proxy_value": -5}])
 def test_bad_numbers_are_refused_by_name(wrong):
     with pytest.raises(BadInput, match="^%s is " % list(wrong)[0]):
         conntrack_size(**dict({"memory_bytes": GB, "cpus": 1}, **wrong))
@@ -128,4 +135,5 @@ def test_bad_numbers_are_refused_by_name(wrong):
 @given(st.integers(0, 1 << 40))
 def test_powers_of_two(number):
     above, below = size.power_of_two_from(number), size.power_of_two_to(number)
-    assert above >= number and (above // 2 < number or number <= 1) and below <= number and (below * 2 > number or not number)
+    assert above >= number and (above // 2 < number
+                                or number <= 1) and below <= number and (below * 2 > number or not number)

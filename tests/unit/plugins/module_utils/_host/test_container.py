@@ -49,18 +49,21 @@ def test_what_is_there(root):
     assert found == {
         "status": "ok", "texts": {"/etc/config": ["ok", "mode: ipvs\n"], "/etc/linked": ["ok", "mode: ipvs\n"]},
         # A FIFO and a directory of that name: nobody can tell what kube-proxy makes of them.
-        "programs": {"conntrack": "present", "ipset": "unknown", "iptables": "unknown", "nft": "absent", "none": "absent"},
+        "programs": {"conntrack": "present", "ipset": "unknown", "iptables": "unknown", "nft": "absent",
+                     "none": "absent"},
     }
     assert time.monotonic() - begun < container.SECONDS
     assert not os.path.exists(root + "/ran")
 
 
 @needs_root
-@pytest.mark.parametrize("path, status", [
-    ("/etc/passwd-of-the-node", "absent"), ("/etc/climbing", "absent"), ("/etc/through", "absent"), ("/../../etc/passwd", "absent"),
-    ("/etc/loop", "absent"), ("/etc/none", "absent"), ("/etc/config/below", "absent"),
-    ("/etc/pipe", "unparsed"), ("/etc/folder", "unparsed"), ("/etc/huge", "unparsed"), ("/", "unparsed"), ("", "unparsed"),
-])
+@pytest.mark.parametrize(
+    "path, status", [
+        ("/etc/passwd-of-the-node", "absent"), ("/etc/climbing", "absent"), ("/etc/through", "absent"),
+        ("/../../etc/passwd", "absent"), ("/etc/loop", "absent"), ("/etc/none", "absent"),
+        ("/etc/config/below", "absent"), ("/etc/pipe", "unparsed"), ("/etc/folder", "unparsed"),
+        ("/etc/huge", "unparsed"), ("/", "unparsed"), ("", "unparsed"),
+    ])
 def test_hostile_files(root, path, status):
     with Sleeper(lambda: enter(root)) as process:
         assert text(process.pid, process.start_time, path) == [status, ""]
@@ -75,7 +78,8 @@ def test_proc_of_the_container_leads_back_into_it(root):
         mount("proc", root + "/proc", "proc")
         enter(root)
     with Sleeper(prepare) as process:
-        for path in ("/proc/self/root/etc/passwd", "/proc/%d/root/etc/passwd" % process.pid, "/proc/%d/root/etc/passwd" % os.getpid()):
+        for path in ("/proc/self/root/etc/passwd", "/proc/%d/root/etc/passwd" % process.pid,
+                     "/proc/%d/root/etc/passwd" % os.getpid()):
             assert text(process.pid, process.start_time, path)[1] == ""
 
 
@@ -117,13 +121,15 @@ def test_no_descriptor_and_no_child_is_left(root):
     before = os.listdir("/proc/self/fd")
     with Sleeper(lambda: enter(root)) as process:
         for _time in range(3):
-            container.look_into(process.pid, process.start_time, ["/etc/" + name for name in ("config", "loop", "pipe")], FINDS)
+            container.look_into(process.pid, process.start_time,
+                                ["/etc/" + name for name in ("config", "loop", "pipe")], FINDS)
     assert os.listdir("/proc/self/fd") == before
     assert reap() == 0
 
 
 def reap():
-    """How many children of this process had to be waited for; one that was killed after a timeout is left for the end of the look."""
+    """How many children of this process had to be waited for; one that was killed after a timeout is left for the end
+    of the look."""
     count = 0
     try:
         while os.waitpid(-1, 0):

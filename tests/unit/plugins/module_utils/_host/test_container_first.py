@@ -48,7 +48,8 @@ def test_the_first_that_is_there(root):
 
 
 @needs_root
-@pytest.mark.parametrize("paths", [(), ("/usr/local/sbin/iptables",), ("/opt/to-the-node", "/opt/climbing", "/opt/loop", "/etc/alternatives/iptables/x")])
+@pytest.mark.parametrize("paths", [(), ("/usr/local/sbin/iptables",),
+                                   ("/opt/to-the-node", "/opt/climbing", "/opt/loop", "/etc/alternatives/iptables/x")])
 def test_nothing_there(root, paths):
     assert read(root, *paths) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
 
@@ -57,7 +58,8 @@ def test_nothing_there(root, paths):
 @pytest.mark.parametrize("path", ["/opt/pipe", "/opt/huge", "/opt/too-full", "/opt/folder", "/"])
 def test_what_is_no_file_of_that_size_is_not_passed_over(root, path):
     begun = time.monotonic()
-    assert read(root, path, "/usr/sbin/iptables") == ({"status": "unparsed", "path": path, "device": 0, "inode": 0}, b"")
+    assert read(root, path, "/usr/sbin/iptables") == ({"status": "unparsed", "path": path, "device": 0, "inode": 0},
+                                                      b"")
     assert time.monotonic() - begun < container.SECONDS
 
 
@@ -76,7 +78,8 @@ def test_a_pid_that_was_reused(root):
 def test_a_pid_that_vanished():
     with Sleeper(lambda: None) as process:
         pid, start_time = process.pid, process.start_time
-    assert container.read_first(pid, start_time, ["/bin/sh"], 1 << 24) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
+    assert container.read_first(pid, start_time, ["/bin/sh"],
+                                1 << 24) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
 
 
 @needs_fuse

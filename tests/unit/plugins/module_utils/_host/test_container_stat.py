@@ -10,7 +10,8 @@ import node_tree
 from node_processes import Sleeper, enter, entering, needs_fuse, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
-TREE = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"), "etc/pipe": node_tree.FIFO, "etc/x": ""}
+TREE = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"),
+        "etc/pipe": node_tree.FIFO, "etc/x": ""}
 
 
 @needs_root
@@ -38,4 +39,5 @@ def test_a_pid_that_was_reused_or_vanished(tmp_path):
 def test_a_mount_that_never_answers(tmp_path):
     root = node_tree.unpack({"run/x": ""}, tmp_path)
     with Sleeper(entering(root, "/run")) as process:
-        assert container.stat_in(process.pid, process.start_time, ["/run/xtables.lock"]) == {"/run/xtables.lock": ["timeout", None, None, None]}
+        assert container.stat_in(process.pid, process.start_time,
+                                 ["/run/xtables.lock"]) == {"/run/xtables.lock": ["timeout", None, None, None]}

@@ -130,8 +130,9 @@ print(_host_detached.arm(_host.Host(), sys.argv[1], sys.argv[2], {}, 3600, dict)
 
 def test_it_outlives_the_module_its_session_and_its_pipes(place):
     _host_, folder = place
-    module = subprocess.Popen([sys.executable, "-c", MODULE, folder, TOKEN], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=dict(os.environ, PYTHONPATH=python_path()), start_new_session=True)
+    module = subprocess.Popen([sys.executable, "-c", MODULE, folder, TOKEN], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()),
+                              start_new_session=True)
     # The pipes are closed although the process lives; else Ansible would wait for it.
     out, err = module.communicate()
     pid, _newline, end = out.decode().partition("\n")

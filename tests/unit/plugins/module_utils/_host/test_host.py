@@ -10,7 +10,9 @@ import pytest
 
 import node_tree
 from node_processes import as_nobody, is_gone, needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, BLOCK, DENIED, OK, OUTPUT_LIMIT, TEXT_LIMIT, TIMEOUT, UNPARSED, Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (ABSENT, BLOCK, DENIED, OK,
+                                                                                    OUTPUT_LIMIT, TEXT_LIMIT, TIMEOUT,
+                                                                                    UNPARSED, Host)
 
 
 @pytest.fixture
@@ -115,7 +117,8 @@ def test_denied_is_not_absent():
 
     def look():
         host = Host(folder)
-        return [host.read_text("/etc/secret").status, host.list_dir("/etc/closed")[0], host.read_text("/etc/closed/file").status, host.is_root()]
+        return [host.read_text("/etc/secret").status, host.list_dir("/etc/closed")[0],
+                host.read_text("/etc/closed/file").status, host.is_root()]
     assert as_nobody(look) == [DENIED, DENIED, DENIED, False]
 
 
@@ -210,18 +213,21 @@ def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
         heard.append(chunk)
         with open(mark, "w"):
             pass
-    done = LIVE.stream(["sh", "-c", "echo first; until test -e %s; do sleep 0.05; done; echo last" % mark], consume, 20.0, 1000)
+    done = LIVE.stream(["sh", "-c", "echo first; until test -e %s; do sleep 0.05; done; echo last" % mark], consume,
+                       20.0, 1000)
     assert done.ok and b"".join(heard) == b"first\nlast\n"
 
 
 def test_while_a_program_works_the_caller_may_do_something_else(tmp_path):
     # It ends only once that was done.
     mark = tmp_path / "done"
-    done = LIVE.stream(["sh", "-c", "until test -e %s; do :; done; echo last" % mark], lambda chunk: None, 20.0, 1000, mark.touch)
+    done = LIVE.stream(["sh", "-c", "until test -e %s; do :; done; echo last" % mark], lambda chunk: None, 20.0, 1000,
+                       mark.touch)
     assert done.ok and done.size == 5
 
 
-@pytest.mark.parametrize("script", ["echo first; exec sleep 0.2", "exec sleep 0.2", "exec true", "head -c 200000 /dev/zero >&2"])
+@pytest.mark.parametrize("script",
+                         ["echo first; exec sleep 0.2", "exec sleep 0.2", "exec true", "head -c 200000 /dev/zero >&2"])
 def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(script):
     called = []
     assert LIVE.stream(["sh", "-c", script], lambda chunk: None, 20.0, 1 << 20, lambda: called.append(script)).ok
@@ -229,7 +235,8 @@ def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(s
 
 
 def test_memory_of_the_program_is_told():
-    # The peak begins with the size of whoever starts the program (Linux fs/exec.c exec_mmap()), here with that of all tests so far.
+    # The peak begins with the size of whoever starts the program (Linux fs/exec.c exec_mmap()), here with that of all
+    # tests so far.
     small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
     assert small < 2000 << 20 < large
 

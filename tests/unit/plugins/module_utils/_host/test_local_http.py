@@ -45,10 +45,13 @@ def test_over_ipv6():
         assert find(server.port, "::1") == ("ok", "1.30.5")
 
 
-@pytest.mark.parametrize("answer, status", [
-    ("", "unparsed"), ("HTTP/1.0 200 OK\r\n\r\nnothing of it", "unparsed"), ("HTTP/1.1 403 Forbidden\r\n\r\n" + loopback.metrics("1.30.5"), "unparsed"),
-    ("SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"), "unparsed"), ("\x15\x03\x01", "unparsed"),
-])
+@pytest.mark.parametrize("answer, status",
+                         [
+                             ("", "unparsed"), ("HTTP/1.0 200 OK\r\n\r\nnothing of it", "unparsed"),
+                             ("HTTP/1.1 403 Forbidden\r\n\r\n" + loopback.metrics("1.30.5"), "unparsed"),
+                             ("SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"),
+                              "unparsed"), ("\x15\x03\x01", "unparsed"),
+                         ])
 def test_what_is_no_answer(answer, status):
     with loopback.serving(answer) as server:
         assert find(server.port) == (status, None)
@@ -58,7 +61,8 @@ def test_nobody_listens():
     assert find(loopback.free_port()) == ("absent", None)
 
 
-@pytest.mark.parametrize("pieces, pause", [(("HTTP/1.0 200 OK\r\n\r\n",), 1.0), (("HTTP/1.0 200 OK\r\n\r\n",) + ("x",) * 1000, 0.05), (("",), 1.0)])
+@pytest.mark.parametrize("pieces, pause", [(("HTTP/1.0 200 OK\r\n\r\n",), 1.0),
+                                           (("HTTP/1.0 200 OK\r\n\r\n",) + ("x",) * 1000, 0.05), (("",), 1.0)])
 def test_a_slow_one_is_left(pieces, pause):
     with loopback.serving(*pieces, pause=pause) as server:
         begun = time.monotonic()
@@ -71,8 +75,8 @@ def test_a_flood_ends():
         assert find(server.port, limit=1 << 20) == ("unparsed", None)
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "10.0.0.1", "localhost", "", "::", "fe80::1", "128.0.0.1", "1270.0.0.1", "127.0.0.1 x",
-                                     "::ffff:10.0.0.1"])
+@pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "10.0.0.1", "localhost", "", "::", "fe80::1", "128.0.0.1",
+                                     "1270.0.0.1", "127.0.0.1 x", "::ffff:10.0.0.1"])
 def test_nobody_else_is_asked(address, monkeypatch):
     monkeypatch.setattr(local_http.socket, "socket", None)
     assert find(80, address) == ("denied", None)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters over netlink: what the kernel answers, answers that are none, and who may ask. That they are right is proved with a full table."""
+"""Counters over netlink: what the kernel answers, answers that are none, and who may ask. That they are right is proved
+with a full table."""
 
 import socket
 import struct
@@ -20,7 +21,8 @@ def message(kind, payload):
 
 def cpu(number, **values):
     numbers = {name: kind for kind, name in netlink._NAMES.items()}
-    attributes = b"".join(struct.pack("=HH", 8, numbers[name]) + struct.pack("!I", values[name]) for name in sorted(values))
+    attributes = b"".join(struct.pack("=HH", 8, numbers[name]) + struct.pack("!I", values[name])
+                          for name in sorted(values))
     return message((1 << 8) | 4, b"\0\0" + struct.pack("!H", number) + attributes)
 
 
@@ -45,14 +47,18 @@ def answers(monkeypatch):
 
 
 def test_counters_of_all_processors_are_added(answers):
-    assert answers(cpu(0, drop=5, early_drop=1, clashres=2) + cpu(1, drop=6, insert_failed=3), cpu(2, drop=1), DONE) == (
-        "ok", {"drop": 12, "early_drop": 1, "clashres": 2, "insert_failed": 3})
+    assert answers(cpu(0, drop=5, early_drop=1, clashres=2) + cpu(1, drop=6, insert_failed=3), cpu(2, drop=1),
+                   DONE) == (
+                       "ok", {"drop": 12, "early_drop": 1, "clashres": 2, "insert_failed": 3})
 
 
-@pytest.mark.parametrize("blocks, answer", [
-    ([message(2, struct.pack("=i", -1) + b"\0" * 16)], ("denied", {})), ([HEADER.pack(4, (1 << 8) | 4, 0, 1, 0)], ("denied", {})),
-    ([cpu(0, drop=1)], ("timeout", {})), ([message((1 << 8) | 4, b"\0" * 4 + struct.pack("=HH", 2, 10)) + DONE], ("ok", {})),
-    ([message((1 << 8) | 4, b"\0" * 4 + struct.pack("=HHH", 6, 10, 1)), DONE], ("ok", {})), ([b"\0" * 3, DONE], ("ok", {}))])
+@pytest.mark.parametrize(
+    "blocks, answer", [
+        ([message(2, struct.pack("=i", -1) + b"\0" * 16)], ("denied", {})),
+        ([HEADER.pack(4, (1 << 8) | 4, 0, 1, 0)], ("denied", {})), ([cpu(0, drop=1)], ("timeout", {})),
+        ([message((1 << 8) | 4, b"\0" * 4 + struct.pack("=HH", 2, 10)) + DONE], ("ok", {})),
+        ([message((1 << 8) | 4, b"\0" * 4 + struct.pack("=HHH", 6, 10, 1)), DONE], ("ok", {})),
+        ([b"\0" * 3, DONE], ("ok", {}))])
 def test_answers_that_are_none(blocks, answer, answers):
     assert answers(*blocks) == answer
 

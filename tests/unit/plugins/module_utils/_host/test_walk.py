@@ -37,8 +37,10 @@ def paths(found):
 TREE = {"top/b": "two", "top/a": mode(0o750, "one"), "top/sub/c": "three", "top/sub/deep/d": "four", "top/empty": ""}
 
 
-@pytest.mark.parametrize("depth, expected", [
-    (0, ["/top/a", "/top/b"]), (1, ["/top/a", "/top/b", "/top/sub/c"]), (9, ["/top/a", "/top/b", "/top/sub/c", "/top/sub/deep/d"])])
+@pytest.mark.parametrize("depth, expected",
+                         [
+                             (0, ["/top/a", "/top/b"]), (1, ["/top/a", "/top/b", "/top/sub/c"]),
+                             (9, ["/top/a", "/top/b", "/top/sub/c", "/top/sub/deep/d"])])
 def test_files_in_their_order_as_deep_as_asked(depth, expected, tmp_path):
     looked, (status, found), notes = walk(TREE, tmp_path, depth=depth)
     assert (status, paths(found)) == ("ok", expected)
@@ -56,7 +58,8 @@ def test_no_such_directory(tmp_path):
 
 
 def test_what_is_no_text_is_put_away(tmp_path):
-    manifest = {"top/elf": b"\x7fELF\x02\x01", "top/zero": b"no script\n\0iptables -F\n", "top/late": b"x" * 70000 + b"\0", "top/text": "iptables -F\n"}
+    manifest = {"top/elf": b"\x7fELF\x02\x01", "top/zero": b"no script\n\0iptables -F\n",
+                "top/late": b"x" * 70000 + b"\0", "top/text": "iptables -F\n"}
     looked, (status, found), notes = walk(manifest, tmp_path)
     assert (status, paths(found), notes) == ("ok", ["/top/text"], {})
 
@@ -64,7 +67,8 @@ def test_what_is_no_text_is_put_away(tmp_path):
 @pytest.mark.parametrize("data", [b"#!/bin/sh\nipt\0ables -F\n", b"#!/bin/sh\n" + b"#" * 70000 + b"\0\niptables -F\n"])
 def test_a_script_with_nul_bytes_is_not_known(data, tmp_path):
     """dash and bash pass over the bytes and run the rest."""
-    looked, (status, found), notes = walk({"top/zero": data, "top/dull": b"#!/bin/sh\nexit\n\0\1\2"}, tmp_path, lambda each: b"iptables" in each)
+    looked, (status, found), notes = walk({"top/zero": data, "top/dull": b"#!/bin/sh\nexit\n\0\1\2"}, tmp_path,
+                                          lambda each: b"iptables" in each)
     assert (status, found, notes) == ("ok", [], {"/top/zero": host_walk.HOLDS_NUL})
 
 
@@ -76,11 +80,13 @@ def test_shells_run_a_script_with_nul_bytes(shell, tmp_path):
     script = tmp_path / "script"
     script.write_bytes(b"#!" + path.encode() + b"\necho one\nec\0ho two\n")
     script.chmod(0o755)
-    assert b"one" in subprocess.run([str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    assert b"one" in subprocess.run([str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                    check=False).stdout
 
 
 def test_huge_files_are_named_and_holes_are_not_read(tmp_path):
-    manifest = {"top/hole": sparse(10 * 1024 * 1024 * 1024), "top/log": "iptables -F\n" * 100000, "top/edge": "x" * host_walk.FILE_LIMIT}
+    manifest = {"top/hole": sparse(10 * 1024 * 1024 * 1024), "top/log": "iptables -F\n" * 100000,
+                "top/edge": "x" * host_walk.FILE_LIMIT}
     looked, (status, found), notes = walk(manifest, tmp_path)
     assert (status, paths(found)) == ("ok", ["/top/edge"])
     assert notes == {"/top/log": host_walk.LARGE}
@@ -88,7 +94,8 @@ def test_huge_files_are_named_and_holes_are_not_read(tmp_path):
 
 def test_of_huge_files_only_scripts_are_missed_where_people_keep_anything(tmp_path):
     manifest = {"top/data": "x" * 2000000, "top/script": "#!/bin/sh\n" + "x" * 2000000, "top/named.sh": "x" * 2000000}
-    assert sorted(walk(manifest, tmp_path, worth=lambda path: path.endswith(".sh"))[2]) == ["/top/named.sh", "/top/script"]
+    assert sorted(walk(manifest, tmp_path,
+                       worth=lambda path: path.endswith(".sh"))[2]) == ["/top/named.sh", "/top/script"]
 
 
 def test_fifos_and_sockets_are_not_opened(tmp_path):
@@ -107,14 +114,16 @@ def test_fifos_and_sockets_are_not_opened(tmp_path):
 
 
 def test_links_lead_inside_of_the_tree_and_in_no_circle(tmp_path):
-    manifest = {"top/loop": link("loop"), "top/folder/up": link(".."), "top/away": link("/etc/hostname"), "top/out": link("../../../../../etc/passwd"),
-                "top/good": link("/else/where"), "else/where": "text", "top/gone": link("/nothing"), "top/dir": link("/else")}
+    manifest = {"top/loop": link("loop"), "top/folder/up": link(".."), "top/away": link("/etc/hostname"),
+                "top/out": link("../../../../../etc/passwd"), "top/good": link("/else/where"), "else/where": "text",
+                "top/gone": link("/nothing"), "top/dir": link("/else")}
     looked, (status, found), notes = walk(manifest, tmp_path, depth=9)
     assert [(each.path, each.data) for each in found] == [("/top/good", b"text")] and status == "ok"
 
 
 def test_what_may_not_be_read_is_named():
-    tree = node_tree.unpack({"top/a": mode(0, "x"), "top/b": mode(0o644, "y"), "top/sub": DIRECTORY}, node_tree.open_folder())
+    tree = node_tree.unpack({"top/a": mode(0, "x"), "top/b": mode(0o644, "y"), "top/sub": DIRECTORY},
+                            node_tree.open_folder())
 
     def look():
         host = Host(tree)
@@ -141,8 +150,10 @@ def test_names_that_are_no_text(tmp_path):
 
 
 def test_one_file(tmp_path):
-    looked = host_walk.Walk(Host(node_tree.unpack({"a": "text", "b": link("a"), "d/e": "", "z": node_tree.compressed("x")}, tmp_path)))
-    assert looked.read("/b")[1].data == b"text" and looked.read("/d") == ("ok", None) and looked.read("/no") == ("absent", None)
+    looked = host_walk.Walk(Host(node_tree.unpack({"a": "text", "b": link("a"), "d/e": "",
+                                                   "z": node_tree.compressed("x")}, tmp_path)))
+    assert (looked.read("/b")[1].data == b"text" and looked.read("/d") == ("ok", None)
+            and looked.read("/no") == ("absent", None))
     assert looked.read("/b", lambda data: False) == ("ok", None)
     assert looked.read("/z") == ("ok", None) and looked.read("/z", packed=True)[1].data[:2] == b"\x1f\x8b"
     assert looked.read("/no\0name") == ("absent", None)

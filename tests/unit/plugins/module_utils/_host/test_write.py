@@ -143,23 +143,27 @@ def test_what_is_being_written_lies_apart_and_gets_its_mode_last(tmp_path, monke
         def instead(*args):
             apart = folder / next(each for each in names(folder) if each != "fw")
             held = (apart / "new").stat().st_mode & 0o7777
-            seen.append((name, apart.name.startswith(".kubenode-"), apart.stat().st_mode & 0o7777, held, (apart / "new").read_text()))
+            seen.append((name, apart.name.startswith(".kubenode-"), apart.stat().st_mode & 0o7777, held,
+                         (apart / "new").read_text()))
             return real[name](*args)
         return instead
     for name in real:
         monkeypatch.setattr(os, name, watched(name))
     write.replace(Host(str(tmp_path)), "/etc/network/if-up.d/fw", "new\n")
     monkeypatch.undo()
-    assert seen == [("write", True, 0o700, 0o600, ""), ("fchmod", True, 0o700, 0o600, "new\n"), ("rename", True, 0o700, 0o4755, "new\n")]
+    assert seen == [("write", True, 0o700, 0o600, ""), ("fchmod", True, 0o700, 0o600, "new\n"),
+                    ("rename", True, 0o700, 0o4755, "new\n")]
     assert names(folder) == ["fw"] and (folder / "fw").stat().st_mode & 0o7777 == 0o4755
 
 
 def test_what_another_run_works_in_is_no_leftover(tmp_path):
-    node_tree.unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": node_tree.link("/x"), "etc/.kubenode-killed/new": "half"}, tmp_path)
+    node_tree.unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": node_tree.link("/x"),
+                      "etc/.kubenode-killed/new": "half"}, tmp_path)
     host = Host(str(tmp_path))
     with host_apart.apart(str(tmp_path / "etc")) as mine:
         ours = os.path.basename(mine)
-        assert host_apart.leftovers(host, ["/etc"]) == ["/etc/.kubenode-killed", "/etc/.kubenode-link", "/etc/.kubenode-old"]
+        assert host_apart.leftovers(host, ["/etc"]) == ["/etc/.kubenode-killed", "/etc/.kubenode-link",
+                                                        "/etc/.kubenode-old"]
         write.remove_leftovers(host, ["/etc", "/nowhere"])
         assert names(tmp_path / "etc") == [ours]
     assert names(tmp_path / "etc") == []
@@ -191,9 +195,11 @@ def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monke
     def failing(_folder):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
     monkeypatch.setattr(write, "_sync_folder", failing)
-    with pytest.raises(_errors.ChangeFailed, match="/etc/a.conf was written, but a power failure may undo that") as caught:
+    with pytest.raises(_errors.ChangeFailed,
+                       match="/etc/a.conf was written, but a power failure may undo that") as caught:
         write.replace(Host(str(tmp_path)), "/etc/a.conf", "new\n")
-    assert caught.value.files == ["/etc/a.conf"] and caught.value.changed and (tmp_path / "etc/a.conf").read_text() == "new\n"
+    assert (caught.value.files == ["/etc/a.conf"] and caught.value.changed
+            and (tmp_path / "etc/a.conf").read_text() == "new\n")
 
 
 def test_attributes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch):

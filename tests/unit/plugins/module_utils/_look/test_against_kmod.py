@@ -20,7 +20,8 @@ RELEASE = "6.1.0-49-amd64"
 TREE = "lib/modules/" + RELEASE
 MODULES = {
     "base": {"exports": ["base_symbol"]},
-    "ip_vs": {"wants": ["base_symbol"], "exports": ["vs_symbol"], "aliases": ["net-pf-16-proto-16-family-IPVS", "balance-*"]},
+    "ip_vs": {"wants": ["base_symbol"], "exports": ["vs_symbol"],
+              "aliases": ["net-pf-16-proto-16-family-IPVS", "balance-*"]},
     "ip_vs_rr": {"wants": ["vs_symbol"]},
     "with-hyphen": {},
     "other": {},
@@ -39,11 +40,13 @@ def indexed(tmp_path_factory):
     # busybox has programs of these names; its modprobe has no plan to compare with.
     said = subprocess.Popen([tool("modprobe"), "--version"], stdout=subprocess.PIPE, env=ENVIRONMENT).communicate()[0]
     assert said.startswith(b"kmod version"), "the package kmod is missing: make unit installs it"
-    manifest = merged(DEBIAN, {"%s/kernel/net/%s.ko" % (TREE, name): module_file(name, **parts) for name, parts in MODULES.items()})
+    manifest = merged(DEBIAN, {"%s/kernel/net/%s.ko" % (TREE, name): module_file(name, **parts)
+                               for name, parts in MODULES.items()})
     manifest[TREE + "/modules.builtin"] = "kernel/net/compiled_in.ko\n"
     manifest[TREE + "/modules.order"] = "".join("kernel/net/%s.ko\n" % name for name in MODULES)
     tree = node_tree.unpack(manifest, tmp_path_factory.mktemp("kmod"))
-    process = subprocess.Popen([tool("depmod"), "-b", tree, RELEASE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT)
+    process = subprocess.Popen([tool("depmod"), "-b", tree, RELEASE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=ENVIRONMENT)
     assert process.wait() == 0, process.communicate()
     return tree
 
@@ -70,7 +73,8 @@ def plan(tree, name, *options):
 
 
 def loads(lines, module):
-    """Whether a plan loads `module` and everything it needs; a command that takes the place of a soft dependency does not matter."""
+    """Whether a plan loads `module` and everything it needs; a command that takes the place of a soft dependency does
+    not matter."""
     inserted = {line.split()[1].rsplit("/", 1)[-1] for line in lines if line.startswith("insmod")}
     return {"%s.ko" % name for name in NEEDS.get(module, ()) + (module,)} <= inserted
 
@@ -82,24 +86,26 @@ def row(tree, name):
 def agree(tree, name, module):
     """Both say the same of loading by name, and of loading at boot, which honours blacklists (modprobe -b)."""
     found = row(tree, name)
-    says = {way: way not in found["blocked_for"] + found["blocked_unclear"] and found["state"] == "loadable" for way in ("load", "boot")}
+    says = {way: way not in found["blocked_for"] + found["blocked_unclear"] and found["state"] == "loadable"
+            for way in ("load", "boot")}
     assert says == {"load": loads(plan(tree, name), module), "boot": loads(plan(tree, name, "-b"), module)}, (
         found["blocks"], plan(tree, name), plan(tree, name, "-b"))
 
 
 TEXTS = [
-    "", "blacklist ip_vs", "blacklist ip-vs", "blacklist ip_v*", "blacklist base", "blacklist ip_vs\r", "blacklist ip_vs and more", "  blacklist ip_vs",
-    "blacklist \\\nip_vs", "blacklist ip_\\\nvs", "# x \\\nblacklist ip_vs", "options other a=\\\\\nblacklist ip_vs", "blacklist\u00a0ip_vs",
-    "blacklist\x0bip_vs", "blacklist ip_vs\0x", "\0blacklist ip_vs", "  # blacklist ip_vs", "blacklist",
-    "install ip_vs /bin/true", "install ip-vs /bin/true", "install ip_vs /bin/false", "install ip_v* /bin/true", "install ?p_vs /bin/true",
+    "", "blacklist ip_vs", "blacklist ip-vs", "blacklist ip_v*", "blacklist base", "blacklist ip_vs\r",
+    "blacklist ip_vs and more", "  blacklist ip_vs", "blacklist \\\nip_vs", "blacklist ip_\\\nvs",
+    "# x \\\nblacklist ip_vs", "options other a=\\\\\nblacklist ip_vs", "blacklist\u00a0ip_vs", "blacklist\x0bip_vs",
+    "blacklist ip_vs\0x", "\0blacklist ip_vs", "  # blacklist ip_vs", "blacklist", "install ip_vs /bin/true",
+    "install ip-vs /bin/true", "install ip_vs /bin/false", "install ip_v* /bin/true", "install ?p_vs /bin/true",
     "install ip_vs /bin/tr\\ue", "install ip_vs", "install ip_vs ", "install base /bin/true", "install base /bin/false",
-    "install ip_vs_rr /bin/true", "install other /bin/true",
-    "alias ip_vs off", "alias ip_vs off # x", "alias ip_v* off", "alias ip_vs other", "alias ip_vs ip_vs", "alias ip_vs other\nalias ip_vs ip_vs",
+    "install ip_vs_rr /bin/true", "install other /bin/true", "alias ip_vs off", "alias ip_vs off # x",
+    "alias ip_v* off", "alias ip_vs other", "alias ip_vs ip_vs", "alias ip_vs other\nalias ip_vs ip_vs",
     "alias base off", "alias ip_vs", "alias ip_vs null", "alias ip_vs nowhere",
     "softdep ip_vs pre: other\ninstall ip_vs /bin/true", "install ip_vs /bin/true\nsoftdep ip_vs post: other",
-    "softdep ip_vs pre: nowhere\ninstall ip_vs /bin/true", "softdep ip_vs other\ninstall ip_vs /bin/true", "softdep ip_vs\ninstall ip_vs /bin/true",
-    "softdep ip_v* pre: other\ninstall ip_vs /bin/true", "softdep ip_vs pre:\ninstall ip_vs /bin/true",
-    "softdep base pre: other\ninstall base /bin/true",
+    "softdep ip_vs pre: nowhere\ninstall ip_vs /bin/true", "softdep ip_vs other\ninstall ip_vs /bin/true",
+    "softdep ip_vs\ninstall ip_vs /bin/true", "softdep ip_v* pre: other\ninstall ip_vs /bin/true",
+    "softdep ip_vs pre:\ninstall ip_vs /bin/true", "softdep base pre: other\ninstall base /bin/true",
     "options ip_vs conn_tab_bits=12", "remove ip_vs /bin/true", "include /etc/x", "nonsense",
 ]
 
@@ -112,11 +118,14 @@ def test_one_file(tree, text, name):
     agree(tree, name, name)
 
 
-@pytest.mark.parametrize("text, name, module", [
-    ("", "with-hyphen", "with-hyphen"), ("", "with_hyphen", "with-hyphen"), ("install with-hyphen /bin/true", "with_hyphen", "with-hyphen"),
-    ("blacklist with_hyphen", "with-hyphen", "with-hyphen"), ("alias lb ip_vs", "lb", "ip_vs"), ("alias lb-* ip_vs", "lb-rr", "ip_vs"),
-    ("alias lb ip_vs\ninstall ip_vs /bin/true", "lb", "ip_vs"), ("", "nowhere", "nowhere"),
-])
+@pytest.mark.parametrize("text, name, module",
+                         [
+                             ("", "with-hyphen", "with-hyphen"), ("", "with_hyphen", "with-hyphen"),
+                             ("install with-hyphen /bin/true", "with_hyphen", "with-hyphen"),
+                             ("blacklist with_hyphen", "with-hyphen", "with-hyphen"), ("alias lb ip_vs", "lb", "ip_vs"),
+                             ("alias lb-* ip_vs", "lb-rr", "ip_vs"),
+                             ("alias lb ip_vs\ninstall ip_vs /bin/true", "lb", "ip_vs"), ("", "nowhere", "nowhere"),
+                         ])
 def test_names_and_aliases(tree, text, name, module):
     with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
         stream.write(text + "\n")
@@ -126,39 +135,45 @@ def test_names_and_aliases(tree, text, name, module):
 STOP = "install ip_vs /bin/true\n"
 
 
-@pytest.mark.parametrize("files", [
-    {"usr/lib/modprobe.d/a.conf": STOP},
-    {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": ""},
-    {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.MASKED},
-    {"usr/lib/modprobe.d/a.conf": STOP, "run/modprobe.d/a.conf": "# nothing"},
-    {"usr/local/lib/modprobe.d/a.conf": STOP, "usr/lib/modprobe.d/a.conf": ""},
-    {"usr/lib/modprobe.d/a.conf": "", "etc/modprobe.d/a.conf": STOP},
-    {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf/x": ""},
-    {"usr/lib/modprobe.d/.a.conf": STOP}, {"etc/modprobe.d/a.alias": STOP}, {"etc/modprobe.d/a": STOP}, {"etc/modprobe.d/a.CONF": STOP},
-    {"etc/modprobe.d/.conf": STOP}, {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.link("nowhere")},
-])
+@pytest.mark.parametrize(
+    "files", [
+        {"usr/lib/modprobe.d/a.conf": STOP}, {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": ""},
+        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.MASKED},
+        {"usr/lib/modprobe.d/a.conf": STOP, "run/modprobe.d/a.conf": "# nothing"},
+        {"usr/local/lib/modprobe.d/a.conf": STOP, "usr/lib/modprobe.d/a.conf": ""},
+        {"usr/lib/modprobe.d/a.conf": "", "etc/modprobe.d/a.conf": STOP},
+        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf/x": ""}, {"usr/lib/modprobe.d/.a.conf": STOP},
+        {"etc/modprobe.d/a.alias": STOP}, {"etc/modprobe.d/a": STOP}, {"etc/modprobe.d/a.CONF": STOP},
+        {"etc/modprobe.d/.conf": STOP},
+        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.link("nowhere")},
+    ])
 def test_precedence_and_masking(tree, files):
     node_tree.unpack(files, tree)
     agree(tree, "ip_vs", "ip_vs")
 
 
-@pytest.mark.parametrize("text", [
-    "", "blacklist ip_vs", "install ip_vs /bin/true", "alias ip_vs off", "alias net-pf-16-proto-16-family-IPVS off", "alias net-pf-16-* off",
-    "alias net-pf-16-proto-16-family-IPVS other", "install base /bin/true", "blacklist base"])
+@pytest.mark.parametrize("text",
+                         [
+                             "", "blacklist ip_vs", "install ip_vs /bin/true", "alias ip_vs off",
+                             "alias net-pf-16-proto-16-family-IPVS off", "alias net-pf-16-* off",
+                             "alias net-pf-16-proto-16-family-IPVS other", "install base /bin/true", "blacklist base"])
 def test_what_the_kernel_asks_for_itself(tree, text):
     with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
         stream.write(text + "\n")
-    assert ("autoload" not in row(tree, "ip_vs")["blocked_for"]) == loads(plan(tree, "net-pf-16-proto-16-family-IPVS", "-b"), "ip_vs")
+    assert ("autoload" not in row(tree, "ip_vs")["blocked_for"]) == loads(plan(tree, "net-pf-16-proto-16-family-IPVS",
+                                                                               "-b"), "ip_vs")
 
 
 def test_what_is_built_in(tree):
     assert plan(tree, "compiled_in") == [] and row(tree, "compiled_in")["state"] == "builtin"
 
 
-LINES = st.sampled_from([
-    "blacklist %s", "install %s /bin/true", "install %s /bin/false", "alias %s off", "alias %s other", "softdep %s pre: other", "options %s a=1",
-    "# %s", "blacklist %s \\", "install %s \\", "%s", "\tblacklist\t%s", "blacklist %s\r", "alias lb %s",
-])
+LINES = st.sampled_from(
+    [
+        "blacklist %s", "install %s /bin/true", "install %s /bin/false", "alias %s off", "alias %s other",
+        "softdep %s pre: other", "options %s a=1", "# %s", "blacklist %s \\", "install %s \\", "%s", "\tblacklist\t%s",
+        "blacklist %s\r", "alias lb %s",
+    ])
 NAMES = st.sampled_from(["ip_vs", "ip-vs", "base", "ip_vs_rr", "ip_*", "b[a-z]se", "other"])
 
 

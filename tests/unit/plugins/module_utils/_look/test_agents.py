@@ -19,34 +19,39 @@ OURS, OTHERS = "net:[4026531840]", "net:[4026532999]"
 
 
 def networks(own, *of_processes):
-    links = {"proc/%d/ns/net" % pid: None if network is None else node_tree.link(network) for pid, network in of_processes}
+    links = {"proc/%d/ns/net" % pid: None if network is None else node_tree.link(network)
+             for pid, network in of_processes}
     return dict(links, **{"proc/self/ns/net": node_tree.link(own)})
 
 
 def look(tmp_path, *manifests):
-    sections = collect_sections(["kube_proxy", "kubelet"], node_tree.unpack(merged(DEBIAN, running("6.1.0"), *manifests), tmp_path), "live")
+    sections = collect_sections(["kube_proxy", "kubelet"],
+                                node_tree.unpack(merged(DEBIAN, running("6.1.0"), *manifests), tmp_path), "live")
     return sections["node_kube_proxy"], sections["node_kubelet"]
 
 
-@pytest.mark.parametrize("first, second, mode", [
-    (OURS, OTHERS, "ipvs"), (OTHERS, OURS, "nftables"), (None, OURS, "nftables"), (None, OTHERS, "ipvs"), (None, None, "ipvs"), (OURS, OURS, "ipvs"),
-    (OTHERS, OTHERS, None)])
+@pytest.mark.parametrize(
+    "first, second, mode", [
+        (OURS, OTHERS, "ipvs"), (OTHERS, OURS, "nftables"), (None, OURS, "nftables"), (None, OTHERS, "ipvs"),
+        (None, None, "ipvs"), (OURS, OURS, "ipvs"), (OTHERS, OTHERS, None)])
 def test_of_two_the_one_of_this_network(first, second, mode, tmp_path):
-    both = merged(process(500, "kube-proxy", ("kube-proxy", "--proxy-mode=ipvs")), process(600, "kube-proxy", ("kube-proxy", "--proxy-mode=nftables")))
+    both = merged(process(500, "kube-proxy", ("kube-proxy", "--proxy-mode=ipvs")),
+                  process(600, "kube-proxy", ("kube-proxy", "--proxy-mode=nftables")))
     section = look(tmp_path, both, networks(OURS, (500, first), (600, second)))[0]
     assert (section["mode"], section["running"]) == (mode, mode is not None)
 
 
 def test_a_node_in_a_container_beside_a_plain_machine(tmp_path):
     """kind: kubelet and kube-proxy of its nodes are seen by the machine that they run on, which is no node."""
-    of_kind = merged(process(500, "kubelet", ("kubelet",)), process(600, "kube-proxy", ("kube-proxy",)), process(700, "k3s-server", ("k3s",)))
+    of_kind = merged(process(500, "kubelet", ("kubelet",)), process(600, "kube-proxy", ("kube-proxy",)),
+                     process(700, "k3s-server", ("k3s",)))
     proxy, kubelet = look(tmp_path, of_kind, networks(OURS, (500, OTHERS), (600, OTHERS), (700, "net:[4026533000]")))
     assert (proxy["running"], proxy["mode"], proxy["runs_in"]) == (False, None, None)
     assert (kubelet["running"], kubelet["distribution"], kubelet["pid"]) == (False, None, None)
 
 
-# Real processes: two nodes in networks of their own, and a look from a third and from the second, in a pid namespace of their own, in which
-# nobody else's are seen.
+# Real processes: two nodes in networks of their own, and a look from a third and from the second, in a pid namespace of
+# their own, in which nobody else's are seen.
 _NODES = """\
 import ctypes, json, os, subprocess, sys
 from node_sections import collect_sections
@@ -68,6 +73,6 @@ print(json.dumps(answers + [look()]))
 
 @needs_mounts
 def test_real_processes_in_networks_of_their_own():
-    tool = subprocess.Popen(["timeout", "60", "unshare", "-npfm", "--mount-proc", "--kill-child", sys.executable, "-c", _NODES],
-                            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
+    tool = subprocess.Popen(["timeout", "60", "unshare", "-npfm", "--mount-proc", "--kill-child", sys.executable, "-c",
+                             _NODES], stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
     assert json.loads(tool.communicate()[0].decode("utf-8")) == [[False, None, False], [True, "nftables", True]]

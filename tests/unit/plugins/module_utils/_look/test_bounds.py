@@ -15,14 +15,16 @@ SMALL = {"because": "b" * 100}
 
 def modules(number):
     """A section of kernel modules of some 700 bytes a row."""
-    row = {"evidence": "e" * 60, "at_boot_cause": "c" * 60, "persisted_by": ["p" * 200], "kernels": [{"state": "loaded", "evidence": "e" * 200}],
+    row = {"evidence": "e" * 60, "at_boot_cause": "c" * 60, "persisted_by": ["p" * 200],
+           "kernels": [{"state": "loaded", "evidence": "e" * 200}],
            "blocks": [{"effect": "blocks", "for": ["load"], "text": "t" * 100}]}
     return {"unreadable": [], "modules": [dict(row, name="module_%02d" % index) for index in range(number)]}
 
 
 def test_a_section_that_is_large_by_itself_cuts_no_other():
     assert len(json.dumps(CHAINS)) > OTHERS_LIMIT
-    assert fitted({"node_iptables_chains": CHAINS, "node_ipvs": SMALL}) == {"node_iptables_chains": CHAINS, "node_ipvs": SMALL}
+    assert fitted({"node_iptables_chains": CHAINS,
+                   "node_ipvs": SMALL}) == {"node_iptables_chains": CHAINS, "node_ipvs": SMALL}
 
 
 def test_too_many_others_are_cut():
@@ -35,6 +37,7 @@ def test_modules_give_way_to_the_chains(number):
     alone = fitted({"node_kernel_modules": modules(number)})
     both = fitted({"node_kernel_modules": modules(number), "node_iptables_chains": CHAINS})
     assert both["node_iptables_chains"] == CHAINS
-    assert [row["name"] for row in both["node_kernel_modules"]["modules"]] == [row["name"] for row in alone["node_kernel_modules"]["modules"]]
+    assert [row["name"] for row in both["node_kernel_modules"]["modules"]] == [
+        row["name"] for row in alone["node_kernel_modules"]["modules"]]
     assert len(json.dumps(both)) <= ALL_LIMIT
     assert (both["node_kernel_modules"] == alone["node_kernel_modules"]) == (number == 30)

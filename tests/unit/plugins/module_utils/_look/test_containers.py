@@ -20,7 +20,8 @@ def of(cgroup, tmp_path, logs):
 
 def test_all_is_known(tmp_path):
     container = of(GROUP, tmp_path, LOGS).of(7)
-    assert container == {"id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-x", "namespace": "kube-system", "pod_uid": UID}
+    assert container == {"id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-x", "namespace": "kube-system",
+                         "pod_uid": UID}
     assert who("kube-proxy", container) == "kube-proxy in pod kube-system/kube-proxy-x"
 
 

@@ -35,28 +35,37 @@ BLOCKS = "".join("blacklist %s\ninstall %s /bin/true # %s\n" % (name, name, "x" 
 WIDE = "\ufffd\u4e16" * 300 + "\n"
 TREES = {
     "ten healthy kernels": many_kernels(NAMES, config=WHOLE),
-    "ten kernels that have nothing": merged(DEBIAN, running(RELEASES[3], []), *[kernel(release, ["other"]) for release in RELEASES]),
+    "ten kernels that have nothing": merged(DEBIAN, running(RELEASES[3], []),
+                                            *[kernel(release, ["other"]) for release in RELEASES]),
     "ten kernels that differ": merged(
-        DEBIAN, running(RELEASES[3], []),
-        *[kernel(release, NAMES[number * 9:], NAMES[:number * 3], suffix=".ko.xz") for number, release in enumerate(RELEASES)]),
+        DEBIAN, running(RELEASES[3], []), *[kernel(release, NAMES[number * 9:], NAMES[:number * 3], suffix=".ko.xz")
+                                            for number, release in enumerate(RELEASES)]),
     "5000 blocks": merged(many_kernels(NAMES), {"etc/modprobe.d/a.conf": BLOCKS}),
     "5000 blocks in a file of a long name": merged(many_kernels(NAMES), {"etc/modprobe.d/%s.conf" % LONG: BLOCKS}),
-    "garbage in every list": merged(many_kernels(NAMES), {
-        "etc/modprobe.d/%s.conf" % LONG: WIDE * 3000, "etc/modules-load.d/%s.conf" % LONG: WIDE * 1000,
-        "etc/os-release": 'ID="%s"\nNAME="%s"\n' % (WIDE, WIDE * 9),
-        "etc/cni/net.d/1.conf": json.dumps({"plugins": [{"type": WIDE}] * 90}), "proc/cmdline": WIDE * 90}),
-    "listed a hundred times": merged(many_kernels(NAMES), {
-        "etc/modules-load.d/%s%d.conf" % (LONG, number): "".join(name + "\n" for name in NAMES) for number in range(100)}),
+    "garbage in every list": merged(
+        many_kernels(NAMES), {
+            "etc/modprobe.d/%s.conf" % LONG: WIDE * 3000, "etc/modules-load.d/%s.conf" % LONG: WIDE * 1000,
+            "etc/os-release": 'ID="%s"\nNAME="%s"\n' % (WIDE, WIDE * 9),
+            "etc/cni/net.d/1.conf": json.dumps({"plugins": [{"type": WIDE}] * 90}), "proc/cmdline": WIDE * 90}),
+    "listed a hundred times": merged(
+        many_kernels(NAMES), {
+            "etc/modules-load.d/%s%d.conf" % (LONG, number): "".join(name + "\n" for name in NAMES)
+            for number in range(100)}),
     "a proxy with arguments without end": merged(
-        many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]), process(6, "kubelet", ["x" * 100000])),
-    "sysctls with names and values without end": merged(many_kernels(NAMES), {
-        "etc/sysctl.d/%s%d.conf" % (LONG, number): "".join("net.netfilter.nf_conntrack_%s = %s\n" % (key, WIDE.strip()) for key in (
-            "max", "buckets", "tcp_timeout_established", "*")) for number in range(100)}),
+        many_kernels(NAMES), process(5, "kube-proxy", ["--config=" + "/x" * 50000]),
+        process(6, "kubelet", ["x" * 100000])),
+    "sysctls with names and values without end": merged(
+        many_kernels(NAMES), {
+            "etc/sysctl.d/%s%d.conf" % (LONG, number): "".join(
+                "net.netfilter.nf_conntrack_%s = %s\n" % (key, WIDE.strip()) for key in (
+                    "max", "buckets", "tcp_timeout_established", "*")) for number in range(100)}),
     "deep module paths": many_kernels(NAMES, folder="/".join(["deep" * 20] * 10)),
-    "names that are no text": merged(many_kernels(NAMES), {
-        b"etc/modprobe.d/\xff\xfe.conf".decode("utf-8", "surrogateescape"): "nonsense\nblacklist ip_vs\ninstall ip_tables /bin/x\n",
-        b"etc/cni/net.d/\xff.conf".decode("utf-8", "surrogateescape"): '{"type": "\\ud800"}',
-        b"etc/modules-load.d/\xff.conf".decode("utf-8", "surrogateescape"): "ip_vs\n"}),
+    "names that are no text": merged(
+        many_kernels(NAMES), {
+            b"etc/modprobe.d/\xff\xfe.conf".decode("utf-8", "surrogateescape"): "nonsense\nblacklist ip_vs\ninstall "
+                                                                                "ip_tables /bin/x\n",
+            b"etc/cni/net.d/\xff.conf".decode("utf-8", "surrogateescape"): '{"type": "\\ud800"}',
+            b"etc/modules-load.d/\xff.conf".decode("utf-8", "surrogateescape"): "ip_vs\n"}),
 }
 
 
@@ -70,7 +79,8 @@ def test_evidence_stays_small_and_is_text(tree, tmp_path):
     json.dumps(sections, ensure_ascii=False).encode("utf-8")
     rows = sections["node_kernel_modules"]["modules"]
     assert [row["name"] for row in rows] == NAMES
-    assert sections["node_kernel_modules"]["kernels_left_out"] == 4 and len(sections["node_kernel_modules"]["kernels"]) == 6
+    assert (sections["node_kernel_modules"]["kernels_left_out"] == 4
+            and len(sections["node_kernel_modules"]["kernels"]) == 6)
 
 
 @pytest.mark.parametrize("tree", ["5000 blocks", "5000 blocks in a file of a long name"])
@@ -83,14 +93,17 @@ def test_verdicts_survive_the_cut(tree, tmp_path):
 
 def test_a_hundred_names_of_full_length(tmp_path):
     names = [("n%02d" % number).ljust(64, "x") for number in range(100)]
-    sections = look(merged(many_kernels(names), {"etc/modprobe.d/%s.conf" % LONG: "".join("blacklist %s\n" % name for name in names)}), tmp_path, names)
+    sections = look(merged(many_kernels(names),
+                           {"etc/modprobe.d/%s.conf" % LONG: "".join("blacklist %s\n" % name for name in names)}),
+                    tmp_path, names)
     assert len(json.dumps(sections)) < LIMIT
     with pytest.raises(_errors.BadInput, match="101 module names are more than the 100"):
         look(DEBIAN, tmp_path, names + ["one_more"])
 
 
 def test_what_is_small_is_not_cut(tmp_path):
-    manifest = merged(node(modules=["ip_vs"]), kernel("6.12.9-1-amd64", []), {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"})
+    manifest = merged(node(modules=["ip_vs"]), kernel("6.12.9-1-amd64", []),
+                      {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"})
     row = look(manifest, tmp_path, ["ip_vs"])["node_kernel_modules"]["modules"][0]
     assert row["kernels"][0]["evidence"] and row["blocks"][0]["text"] == "blacklist ip_vs"
 
@@ -116,8 +129,9 @@ def test_a_look_changes_nothing(tmp_path):
     tree = node_tree.unpack(many_kernels(NAMES), tmp_path)
 
     def state():
-        return sorted((os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime, os.lstat(os.path.join(folder, name)).st_size)
-                      for folder, folders, names in os.walk(tree) for name in folders + names)
+        return sorted((os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime,
+                       os.lstat(os.path.join(folder, name)).st_size) for folder, folders, names in os.walk(tree)
+                      for name in folders + names)
     before = state()
     collect_sections(SECTIONS, tree, "live", NAMES)
     assert state() == before
@@ -126,27 +140,33 @@ def test_a_look_changes_nothing(tmp_path):
 def test_modules_in_kernel_order_and_sections_of_every_shape(tmp_path):
     section = look(many_kernels(["ip_vs"]), tmp_path, ["ip_vs", "br-netfilter", "ip_vs"])["node_kernel_modules"]
     assert [row["name"] for row in section["modules"]] == ["br_netfilter", "ip_vs"]
-    assert [row["release"] for row in section["kernels"]] == ["6.%d.0-%d-cloud-amd64" % (number, 40 + number) for number in (9, 8, 7, 6, 5, 3)]
+    assert [row["release"] for row in section["kernels"]] == ["6.%d.0-%d-cloud-amd64" % (number, 40 + number)
+                                                              for number in (9, 8, 7, 6, 5, 3)]
 
 
 GARBAGE_PLACES = [
-    "etc/os-release", "etc/modprobe.d/a.conf", "etc/modules-load.d/a.conf", "etc/modules", "etc/cni/net.d/1.conf", "boot/grub/grub.cfg",
-    "boot/grub/grubenv", "boot/loader/entries/a.conf", "boot/loader/loader.conf",
-    "boot/config-6.1.0", "proc/modules", "proc/cmdline", "proc/sys/kernel/osrelease",
-    "proc/sys/kernel/modprobe", "proc/uptime", "proc/meminfo", "proc/stat", "proc/net/ip_tables_names", "proc/net/ip_tables_matches",
+    "etc/os-release", "etc/modprobe.d/a.conf", "etc/modules-load.d/a.conf", "etc/modules", "etc/cni/net.d/1.conf",
+    "boot/grub/grub.cfg", "boot/grub/grubenv", "boot/loader/entries/a.conf", "boot/loader/loader.conf",
+    "boot/config-6.1.0", "proc/modules", "proc/cmdline", "proc/sys/kernel/osrelease", "proc/sys/kernel/modprobe",
+    "proc/uptime", "proc/meminfo", "proc/stat", "proc/net/ip_tables_names", "proc/net/ip_tables_matches",
     "sys/kernel/security/lockdown", "c", "proc/500/stat", "proc/500/cmdline",
 ] + ["lib/modules/6.1.0/modules." + name for name in ("dep", "builtin", "alias", "order", "softdep", "builtin.modinfo")]
-WORDS = st.sampled_from([
-    b"ip_vs", b"kernel/ip_vs.ko", b":", b"\n", b" ", b"\0", b"\xff", b"blacklist ", b"install ", b"alias ", b"softdep ",
-    b"CONFIG_IP_VS=y\n", b"{", b"}", b"menuentry 'a' {\n",
-    b"linux /vmlinuz-6.1.0\n", b"version ", b"9" * 30, b"Live", b"=", b"\\\n", b"\\", b"*", b"[", b"../..", b"\r\n", b"cpu0", b"MemTotal:", b"pre: ",
-])
+WORDS = st.sampled_from(
+    [
+        b"ip_vs", b"kernel/ip_vs.ko", b":", b"\n", b" ", b"\0", b"\xff", b"blacklist ", b"install ", b"alias ",
+        b"softdep ", b"CONFIG_IP_VS=y\n", b"{", b"}", b"menuentry 'a' {\n", b"linux /vmlinuz-6.1.0\n", b"version ",
+        b"9" * 30, b"Live", b"=", b"\\\n", b"\\", b"*", b"[", b"../..", b"\r\n", b"cpu0", b"MemTotal:", b"pre: ",
+    ])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow] + [check for check in HealthCheck if check.name == "function_scoped_fixture"])
-@given(st.dictionaries(st.sampled_from(GARBAGE_PLACES), st.lists(WORDS | st.binary(max_size=20), max_size=12).map(b"".join), max_size=6))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+          + [check for check in HealthCheck if check.name == "function_scoped_fixture"])
+@given(st.dictionaries(st.sampled_from(GARBAGE_PLACES),
+                       st.lists(WORDS | st.binary(max_size=20), max_size=12).map(b"".join), max_size=6))
 def test_no_content_of_any_file_makes_a_traceback(tmp_path_factory, files):
-    base = merged(node("6.1.0", {"ip_vs": ["nf_conntrack"], "nf_conntrack": []}), process(500, "kube-proxy", ["--config=/c"]))
+    base = merged(node("6.1.0", {"ip_vs": ["nf_conntrack"], "nf_conntrack": []}),
+                  process(500, "kube-proxy", ["--config=/c"]))
     sections = look(merged(base, files), tmp_path_factory.mktemp("garbage"), ["ip_vs", "nf_conntrack", "xt_comment"])
     assert len(json.dumps(sections)) < LIMIT
-    assert all(row["state"] in ("loaded", "builtin", "loadable", "installable", "absent", "unknown") for row in sections["node_kernel_modules"]["modules"])
+    assert all(row["state"] in ("loaded", "builtin", "loadable", "installable", "absent", "unknown")
+               for row in sections["node_kernel_modules"]["modules"])

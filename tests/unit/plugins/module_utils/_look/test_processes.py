@@ -9,7 +9,8 @@ import node_tree
 from node_manifests import merged, process
 from node_processes import Sleeper, as_nobody, enter, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import Process, find_processes, uptime_seconds
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import (Process, find_processes,
+                                                                                         uptime_seconds)
 
 
 def found(manifest, tmp_path, names=("kubelet",)):
@@ -17,10 +18,12 @@ def found(manifest, tmp_path, names=("kubelet",)):
 
 
 def test_by_name_in_the_order_of_pids(tmp_path):
-    manifest = merged(process(1200, "kubelet", ["kubelet"]), process(99, "kubelet", ["/usr/bin/kubelet", "-v=2"], "777"), process(100, "sh", ["kubelet"]))
+    manifest = merged(process(1200, "kubelet", ["kubelet"]),
+                      process(99, "kubelet", ["/usr/bin/kubelet", "-v=2"], "777"), process(100, "sh", ["kubelet"]))
     status, processes = found(merged(manifest, {"proc/sys/x": "", "proc/version": ""}), tmp_path)
     assert status == OK
-    assert [(each.pid, each.start_time, each.contained) for each in processes] == [(99, "777", False), (1200, "4242", False)]
+    assert [(each.pid, each.start_time, each.contained)
+            for each in processes] == [(99, "777", False), (1200, "4242", False)]
     assert processes[0].arguments == ["/usr/bin/kubelet", "-v=2"]
 
 
@@ -34,7 +37,8 @@ def test_a_name_with_a_parenthesis(tmp_path):
 
 
 def test_another_root_and_none_to_be_seen(tmp_path):
-    manifest = merged(process(5, "kubelet", [], root="/var/containers/1"), process(6, "kubelet", [], root=None), {"var/containers/1/etc/x": ""})
+    manifest = merged(process(5, "kubelet", [], root="/var/containers/1"), process(6, "kubelet", [], root=None),
+                      {"var/containers/1/etc/x": ""})
     assert [each.contained for each in found(manifest, tmp_path)[1]] == [True, None]
 
 
@@ -44,7 +48,8 @@ def test_no_proc(tmp_path):
 
 
 def test_options_in_both_spellings(tmp_path):
-    arguments = ["kube-proxy", "--proxy-mode", "ipvs", "-v=2", "--config=/a=b", "--proxy-mode=nftables", "proxy-mode=no", "--ipvs-scheduler"]
+    arguments = ["kube-proxy", "--proxy-mode", "ipvs", "-v=2", "--config=/a=b", "--proxy-mode=nftables",
+                 "proxy-mode=no", "--ipvs-scheduler"]
     each = found(process(5, "kube-proxy", arguments), tmp_path, ("kube-proxy",))[1][0]
     assert each.option("proxy-mode") == "nftables" and each.option("config") == "/a=b" and each.option("v") == "2"
     assert each.option("ipvs-scheduler") is None and each.option("none") is None
@@ -88,5 +93,6 @@ def test_age(tmp_path):
 
 
 def test_by_what_a_function_says(tmp_path):
-    status, processes = found(merged(process(5, "iptables-restor", []), process(6, "sh", [])), tmp_path, lambda comm: comm.startswith("ip"))
+    status, processes = found(merged(process(5, "iptables-restor", []), process(6, "sh", [])), tmp_path,
+                              lambda comm: comm.startswith("ip"))
     assert (status, [each.pid for each in processes]) == (OK, [5])

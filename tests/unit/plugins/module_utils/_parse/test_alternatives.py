@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import parse_alternatives, parse_choices
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import (parse_alternatives,
+                                                                                             parse_choices)
 
 DEBIAN = """\
 manual
@@ -52,17 +53,21 @@ def test_debian():
 
 def test_red_hat():
     assert parse_alternatives(RED_HAT) == {
-        "mode": "auto", "link": "/usr/sbin/iptables", "slaves": {"ip6tables": "/usr/sbin/ip6tables", "iptables-save": "/usr/sbin/iptables-save"}}
+        "mode": "auto", "link": "/usr/sbin/iptables",
+        "slaves": {"ip6tables": "/usr/sbin/ip6tables", "iptables-save": "/usr/sbin/iptables-save"}}
 
 
 def test_a_group_without_slaves():
-    assert parse_alternatives("auto\n/usr/sbin/nft\n\n/usr/sbin/nft1\n10\n") == {"mode": "auto", "link": "/usr/sbin/nft", "slaves": {}}
+    assert parse_alternatives("auto\n/usr/sbin/nft\n\n/usr/sbin/nft1\n10\n") == {"mode": "auto",
+                                                                                 "link": "/usr/sbin/nft", "slaves": {}}
 
 
-@pytest.mark.parametrize("text", [
-    "", "\n\n", "auto\n\n", "sometimes\n/usr/sbin/iptables\n\n", "auto\niptables\n\n", "auto\n/usr/sbin/iptables\niptables-save\n\n",
-    "auto\n/usr/sbin/iptables\niptables-save\nno path\n\n", "auto\n/usr/sbin/iptables\n", "auto\r\n/usr/sbin/iptables\r\n\r\n",
-])
+@pytest.mark.parametrize(
+    "text", [
+        "", "\n\n", "auto\n\n", "sometimes\n/usr/sbin/iptables\n\n", "auto\niptables\n\n",
+        "auto\n/usr/sbin/iptables\niptables-save\n\n", "auto\n/usr/sbin/iptables\niptables-save\nno path\n\n",
+        "auto\n/usr/sbin/iptables\n", "auto\r\n/usr/sbin/iptables\r\n\r\n",
+    ])
 def test_what_is_no_such_file(text):
     assert parse_alternatives(text) is None
 
@@ -82,9 +87,9 @@ def test_what_was_written_is_read_back(mode, link, slaves):
 
 def test_choices_of_debian():
     assert parse_choices(DEBIAN) == [
-        {"path": "/usr/sbin/iptables-%s" % name, "priority": priority,
-         "slaves": {"iptables-restore": "/usr/sbin/iptables-%s-restore" % name, "iptables-save": "/usr/sbin/iptables-%s-save" % name}}
-        for name, priority in (("legacy", 10), ("nft", 20))]
+        {"path": "/usr/sbin/iptables-%s" % name, "priority": priority, "slaves": {
+            "iptables-restore": "/usr/sbin/iptables-%s-restore" % name,
+            "iptables-save": "/usr/sbin/iptables-%s-save" % name}} for name, priority in (("legacy", 10), ("nft", 20))]
 
 
 def test_choices_of_red_hat():
@@ -93,7 +98,8 @@ def test_choices_of_red_hat():
 
 
 def test_a_slave_that_a_choice_lacks_is_left_out():
-    assert parse_choices(DEBIAN.replace("/usr/sbin/iptables-nft-restore\n", "\n"))[1]["slaves"] == {"iptables-save": "/usr/sbin/iptables-nft-save"}
+    assert parse_choices(DEBIAN.replace("/usr/sbin/iptables-nft-restore\n",
+                                        "\n"))[1]["slaves"] == {"iptables-save": "/usr/sbin/iptables-nft-save"}
 
 
 @pytest.mark.parametrize("text", [

@@ -32,13 +32,14 @@ References: 0
 
 def test_sets_and_how_full_they_are():
     assert parse_ipset_list(SAMPLE) == [
-        {"name": "KUBE-CLUSTER-IP", "entries": 84, "size_limit": 65536}, {"name": "KUBE-NODE-PORT-TCP", "entries": None, "size_limit": 65536}]
+        {"name": "KUBE-CLUSTER-IP", "entries": 84, "size_limit": 65536},
+        {"name": "KUBE-NODE-PORT-TCP", "entries": None, "size_limit": 65536}]
 
 
 @needs_root
 def test_against_ipset():
-    script = ("ipset create KUBE-CLUSTER-IP hash:ip,port maxelem 100 && ipset add KUBE-CLUSTER-IP 10.96.0.1,tcp:443 && ipset create p bitmap:port range 1-10"
-              " && ipset create l list:set && ipset list -t")
+    script = ("ipset create KUBE-CLUSTER-IP hash:ip,port maxelem 100 && ipset add KUBE-CLUSTER-IP 10.96.0.1,tcp:443 && "
+              "ipset create p bitmap:port range 1-10 && ipset create l list:set && ipset list -t")
     text = subprocess.check_output(["unshare", "-n", "sh", "-c", script]).decode("ascii")
     assert parse_ipset_list(text) == [
         {"name": "KUBE-CLUSTER-IP", "entries": 1, "size_limit": 100}, {"name": "p", "entries": 0, "size_limit": 10},
@@ -47,4 +48,5 @@ def test_against_ipset():
 
 @given(st.text())
 def test_any_text(text):
-    assert [row["name"] for row in parse_ipset_list(text)] == [line[6:] for line in text.splitlines() if line.startswith("Name: ")]
+    assert [row["name"]
+            for row in parse_ipset_list(text)] == [line[6:] for line in text.splitlines() if line.startswith("Name: ")]

@@ -36,6 +36,7 @@ def test_any_text_is_read_without_an_exception(text):
     assert all(isinstance(key, str) and isinstance(value, str) for key, value in parse_os_release(text).items())
 
 
-@given(st.dictionaries(NAMES, st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126, blacklist_characters="\"\\$`"))))
+@given(st.dictionaries(NAMES, st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126,
+                                                             blacklist_characters="\"\\$`"))))
 def test_quoted_values_are_read_back(values):
     assert parse_os_release("".join('%s="%s"\n' % pair for pair in values.items())) == values

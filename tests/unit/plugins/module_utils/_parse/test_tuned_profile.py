@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.tuned_profile import assigned, parse_tuned_profile
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.tuned_profile import (assigned,
+                                                                                              parse_tuned_profile)
 
 PROFILE = """\
 #
@@ -40,17 +41,19 @@ def test_the_settings_of_all_its_sysctl_units():
     profile = parse_tuned_profile(PROFILE)
     assert profile.include == ["throughput-performance", "others", "third"] and profile.replaces is False
     assert sorted(profile.settings) == [
-        ("net/core/somaxconn", "2048", 15), ("net/ipv4/ip_forward", "1", 11), ("net/ipv4/tcp_rmem", '"4096 131072 16777216"', 9),
-        ("net/netfilter/nf_conntrack_max", ">262144", 10)]
+        ("net/core/somaxconn", "2048", 15), ("net/ipv4/ip_forward", "1", 11),
+        ("net/ipv4/tcp_rmem", '"4096 131072 16777216"', 9), ("net/netfilter/nf_conntrack_max", ">262144", 10)]
 
 
 def test_one_that_replaces():
     assert parse_tuned_profile("[sysctl]\nreplace=1\na.b=2\n") == ([], True, [("a/b", "2", 3)])
 
 
-@pytest.mark.parametrize("value, before, left", [
-    ("2048", 1024, "2048"), ('"2048"', None, "2048"), (">2048", 1024, "2048"), (">2048", 4096, "4096"), ("<2048", 4096, "2048"), ("<2048", 1024, "1024"),
-    (">2048", None, None), ("${calculated}", 1024, None), (">word", 1024, None), ("", 1, "")])
+@pytest.mark.parametrize("value, before, left",
+                         [
+                             ("2048", 1024, "2048"), ('"2048"', None, "2048"), (">2048", 1024, "2048"),
+                             (">2048", 4096, "4096"), ("<2048", 4096, "2048"), ("<2048", 1024, "1024"),
+                             (">2048", None, None), ("${calculated}", 1024, None), (">word", 1024, None), ("", 1, "")])
 def test_modifiers(value, before, left):
     assert assigned(value, before) == left
 

@@ -18,7 +18,8 @@ EMPTY = "*%s\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 FOREIGN = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\nCOMMIT\n"
 DROPPING = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -s 192.0.2.1/32 -j DROP\nCOMMIT\n"
 POLICY = "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n"
-CALICO = "*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n-A FORWARD -j cali-FORWARD\n-A cali-FORWARD -m mark --mark 0x10000/0x10000 -j ACCEPT\nCOMMIT\n"
+CALICO = ("*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n-A FORWARD -j cali-FORWARD\n-A cali-FORWARD -m mark "
+          "--mark 0x10000/0x10000 -j ACCEPT\nCOMMIT\n")
 KUBELET = """\
 *mangle
 :KUBE-IPTABLES-HINT - [0:0]
@@ -42,9 +43,11 @@ PROXY = """\
 -A KUBE-SVC-ERIFXISQEP7F7OF4 -j ACCEPT
 COMMIT
 """
-KUBE_ROUTER = "*filter\n:INPUT ACCEPT [0:0]\n:KUBE-ROUTER-INPUT - [0:0]\n-A INPUT -j KUBE-ROUTER-INPUT\n-A KUBE-ROUTER-INPUT -j RETURN\nCOMMIT\n"
+KUBE_ROUTER = ("*filter\n:INPUT ACCEPT [0:0]\n:KUBE-ROUTER-INPUT - [0:0]\n-A INPUT -j KUBE-ROUTER-INPUT\n-A "
+               "KUBE-ROUTER-INPUT -j RETURN\nCOMMIT\n")
 IPVS = PROXY.replace(":KUBE-PROXY-CANARY - [0:0]\n", "")
-FLUSHED = "*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n"
+FLUSHED = ("*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n"
+           "COMMIT\n")
 INCOMPATIBLE = "# Table `nat' is incompatible, use 'nft' tool.\n"
 
 
@@ -58,26 +61,35 @@ def verdict(*args, **kwargs):
 
 
 def test_rows_and_their_order():
-    sets = [parse_save(KUBELET + PROXY, "live", family, "nft") for family in ("ipv6", "ipv4")] + [parse_save(FOREIGN, "live", "ipv4", "legacy")]
+    sets = [parse_save(KUBELET + PROXY, "live", family, "nft")
+            for family in ("ipv6", "ipv4")] + [parse_save(FOREIGN, "live", "ipv4", "legacy")]
     found = backend_evidence(sets)
-    assert found["sets"][0] == {"backend": "nft", "family": "ipv4", "readable": True, "rules": 5, "kube_rules": 3, "drops": 1, "hint": True,
-                                "kubelet_canary": True, "proxy_canary": True}
-    assert [(row["backend"], row["family"]) for row in found["sets"]] == [("nft", "ipv4"), ("nft", "ipv6"), ("legacy", "ipv4")]
+    assert found["sets"][0] == {"backend": "nft", "family": "ipv4", "readable": True, "rules": 5, "kube_rules": 3,
+                                "drops": 1, "hint": True, "kubelet_canary": True, "proxy_canary": True}
+    assert [(row["backend"], row["family"])
+            for row in found["sets"]] == [("nft", "ipv4"), ("nft", "ipv6"), ("legacy", "ipv4")]
     assert found["kubelet_backend"] == found["kube_proxy_backend"] == {"ipv4": "nft", "ipv6": "nft"}
 
 
-@pytest.mark.parametrize("nft, legacy, word", [
-    ("", "", "none"), (KUBELET + PROXY, "", "none"), ("", KUBELET + PROXY, "none"), (FOREIGN, "", "none"), (EMPTY % "nat", "", "none"),
-    (KUBELET + PROXY, EMPTY % "nat" + EMPTY % "filter", "harmless"), (EMPTY % "filter", KUBELET + PROXY, "harmless"), (FOREIGN, EMPTY % "nat", "harmless"),
-    ("", EMPTY % "nat", "none"),
-    (KUBELET + PROXY, FOREIGN, "suspicious"), (FOREIGN, KUBELET + PROXY, "suspicious"), (KUBELET + PROXY, CALICO, "suspicious"),
-    (FOREIGN, CALICO, "suspicious"), (FOREIGN, POLICY, "suspicious"), (KUBELET + PROXY, KUBE_ROUTER, "suspicious"),
-    (KUBELET + PROXY, KUBELET + PROXY, "conflicting"), (KUBELET, PROXY, "conflicting"), (PROXY, KUBELET, "conflicting"), (PROXY, PROXY, "conflicting"),
-    (KUBELET + PROXY, DROPPING, "conflicting"), (KUBELET + PROXY, POLICY, "conflicting"), (DROPPING, DROPPING, "conflicting"),
-    (DROPPING, FOREIGN, "suspicious"),
-    # Chains without rules, by which others find the backend of the node.
-    (HINT, FOREIGN, "suspicious"), (KUBELET + PROXY, HINT, "suspicious"), (KUBELET + PROXY, FLUSHED, "suspicious"), (HINT, EMPTY % "nat", "harmless"),
-])
+@pytest.mark.parametrize(
+    "nft, legacy, word", [
+        ("", "", "none"), (KUBELET + PROXY, "", "none"), ("", KUBELET + PROXY, "none"), (FOREIGN, "", "none"),
+        (EMPTY % "nat", "", "none"),
+        (KUBELET + PROXY, EMPTY % "nat" + EMPTY % "filter", "harmless"),
+        (EMPTY % "filter", KUBELET + PROXY, "harmless"), (FOREIGN, EMPTY % "nat", "harmless"),
+        ("", EMPTY % "nat", "none"),
+        (KUBELET + PROXY, FOREIGN, "suspicious"), (FOREIGN, KUBELET + PROXY, "suspicious"),
+        (KUBELET + PROXY, CALICO, "suspicious"),
+        (FOREIGN, CALICO, "suspicious"), (FOREIGN, POLICY, "suspicious"), (KUBELET + PROXY, KUBE_ROUTER, "suspicious"),
+        (KUBELET + PROXY, KUBELET + PROXY, "conflicting"), (KUBELET, PROXY, "conflicting"),
+        (PROXY, KUBELET, "conflicting"), (PROXY, PROXY, "conflicting"),
+        (KUBELET + PROXY, DROPPING, "conflicting"), (KUBELET + PROXY, POLICY, "conflicting"),
+        (DROPPING, DROPPING, "conflicting"),
+        (DROPPING, FOREIGN, "suspicious"),
+        # Chains without rules, by which others find the backend of the node.
+        (HINT, FOREIGN, "suspicious"), (KUBELET + PROXY, HINT, "suspicious"), (KUBELET + PROXY, FLUSHED, "suspicious"),
+        (HINT, EMPTY % "nat", "harmless"),
+    ])
 def test_mixing(nft, legacy, word):
     found = evidence(nft, legacy)["mixing"]
     assert found["verdict"] == word and found["because"]
@@ -93,12 +105,14 @@ def test_drops_of_two_families_do_not_meet():
     assert backend_evidence(sets)["mixing"]["verdict"] == "suspicious"
 
 
-@pytest.mark.parametrize("nft, legacy, kubelet, proxy", [
-    (KUBELET, PROXY, "nft", "legacy"), (KUBELET + PROXY, KUBELET, "both", "nft"), (KUBELET + PROXY, PROXY, "nft", "both"), (FOREIGN, "", "none", "none"),
-    ("", "", "none", "none"), (IPVS, KUBELET, "legacy", "nft"),
-    # Only what a flush left behind: the canary proves nothing.
-    (KUBELET, FLUSHED, "nft", "none"), (PROXY, FLUSHED, "none", "nft"), (KUBE_ROUTER, "", "none", "none"),
-])
+@pytest.mark.parametrize(
+    "nft, legacy, kubelet, proxy", [
+        (KUBELET, PROXY, "nft", "legacy"), (KUBELET + PROXY, KUBELET, "both", "nft"),
+        (KUBELET + PROXY, PROXY, "nft", "both"), (FOREIGN, "", "none", "none"),
+        ("", "", "none", "none"), (IPVS, KUBELET, "legacy", "nft"),
+        # Only what a flush left behind: the canary proves nothing.
+        (KUBELET, FLUSHED, "nft", "none"), (PROXY, FLUSHED, "none", "nft"), (KUBE_ROUTER, "", "none", "none"),
+    ])
 def test_who_uses_which(nft, legacy, kubelet, proxy):
     found = evidence(nft, legacy)
     assert (found["kubelet_backend"]["ipv4"], found["kube_proxy_backend"]["ipv4"]) == (kubelet, proxy)
@@ -121,14 +135,17 @@ def test_an_incompatible_table_is_not_empty():
 @pytest.mark.parametrize("cut", [len(KUBELET) - 3, len(KUBELET) // 2])
 def test_a_dump_that_breaks_off(cut):
     found = evidence(KUBELET[:cut])
-    assert found["sets"][0]["readable"] is False and found["mixing"]["verdict"] == "unknown" and found["kube_proxy_backend"]["ipv4"] is None
+    assert (found["sets"][0]["readable"] is False and found["mixing"]["verdict"] == "unknown"
+            and found["kube_proxy_backend"]["ipv4"] is None)
 
 
 def test_a_backend_that_could_not_be_read():
     found = evidence(KUBELET + PROXY, unread=[("legacy", "ipv4", "iptables-legacy-save did not end within 60 seconds")])
-    assert found["mixing"] == {"verdict": "unknown", "because": "not all rules could be read: iptables-legacy-save did not end within 60 seconds"}
-    assert found["sets"][1] == {"backend": "legacy", "family": "ipv4", "readable": False, "rules": None, "kube_rules": None, "drops": None, "hint": None,
-                                "kubelet_canary": None, "proxy_canary": None}
+    assert found["mixing"] == {"verdict": "unknown", "because": "not all rules could be read: iptables-legacy-save did "
+                                                                "not end within 60 seconds"}
+    assert found["sets"][1] == {"backend": "legacy", "family": "ipv4", "readable": False, "rules": None,
+                                "kube_rules": None, "drops": None, "hint": None, "kubelet_canary": None,
+                                "proxy_canary": None}
     assert found["kubelet_backend"] == {"ipv4": "nft", "ipv6": "none"}
     assert evidence(FOREIGN, unread=[("legacy", "ipv4", "why")])["kubelet_backend"]["ipv4"] is None
     # A table of a backend that was read besides.
@@ -140,9 +157,11 @@ def test_dumps_of_nobody_knows_what_are_left_alone():
 
 
 @needs_root
-@pytest.mark.parametrize("version, mode, backend", list(itertools.product([(1, 24), (1, 30)], ["iptables", "ipvs"], ["nft", "legacy"])))
+@pytest.mark.parametrize("version, mode, backend",
+                         list(itertools.product([(1, 24), (1, 30)], ["iptables", "ipvs"], ["nft", "legacy"])))
 def test_healthy_nodes(version, mode, backend):
-    dumps = {family: kube_dumps.node_dump(version, mode, backend, kube_cluster.every_kind(family))[0] for family in ("ipv4", "ipv6")}
+    dumps = {family: kube_dumps.node_dump(version, mode, backend, kube_cluster.every_kind(family))[0]
+             for family in ("ipv4", "ipv6")}
     found = backend_evidence([parse_save(dumps[family], "live", family, backend) for family in sorted(dumps)])
     assert found["mixing"]["verdict"] == "none" and all(row["readable"] for row in found["sets"])
     assert found["kubelet_backend"] == found["kube_proxy_backend"] == {"ipv4": backend, "ipv6": backend}

@@ -12,7 +12,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.duplicat
 
 def ask(text):
     rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["text"], row["count"]) for row in ask_duplicates(rule_set, texts.setting(rule_set))]
+    return [(row["table"], row["chain"], row["text"], row["count"])
+            for row in ask_duplicates(rule_set, texts.setting(rule_set))]
 
 
 LINES = texts.FILTER + texts.NAT + [texts.LOCALNET]
@@ -38,29 +39,37 @@ def test_a_folded_service_rule_three_times():
 def test_a_jump_again_under_another_comment():
     again = '-A FORWARD -m comment --comment "mine" -j KUBE-FORWARD'
     assert ask(texts.adding(texts.healthy(), "filter", again)) == [("filter", "FORWARD", again, 1)]
-    assert ask(texts.adding(texts.healthy(), "filter", "-A INPUT -j KUBE-FIREWALL", '-A INPUT -m comment --comment "x" -j KUBE-FIREWALL')) == [
-        ("filter", "INPUT", "-A INPUT -j KUBE-FIREWALL", 1)]
+    assert ask(texts.adding(texts.healthy(), "filter", "-A INPUT -j KUBE-FIREWALL",
+                            '-A INPUT -m comment --comment "x" -j KUBE-FIREWALL')) == [
+                                ("filter", "INPUT", "-A INPUT -j KUBE-FIREWALL", 1)]
 
 
-@pytest.mark.parametrize("table, rules", [
-    ("nat", ["-A MINE -m statistic --mode random --probability 0.50000000000 -j KUBE-MARK-MASQ"] * 2),
-    ("filter", ["-A MINE -m limit --limit 1/sec -j LOG"] * 2),
-    ("filter", ["-A MINE"] * 2), ("filter", ["-A MINE -m recent --set --name X --mask 255.255.255.255 --rsource -j DROP"] * 2),
-    ("filter", ["-A KUBE-POD-FW-AAAAAAAAAAAAAAAA -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"] * 2),
-    ("nat", ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 30080 -m nfacct --nfacct-name localhost_nps_accepted_pkts -j KUBE-EXT-AAAAAAAAAAAAAAAA",
-             "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-EXT-AAAAAAAAAAAAAAAA"]),
-    ("filter", ["-A INPUT -s 192.0.2.1/32 -j MINE", "-A INPUT -s 192.0.2.2/32 -j MINE", "-A INPUT ! -s 192.0.2.1/32 -j MINE", "-A INPUT -j MINE"]),
-    ("filter", ["-A FORWARD -m physdev --physdev-is-bridged -j MINE", "-A FORWARD -m addrtype --dst-type LOCAL -j MINE"]),
-    ("filter", ["-A MINE -m comment --comment a -j ACCEPT", "-A MINE -m comment --comment b -j ACCEPT"]),
-    # The second looks at, or sets, another mark than the first.
-    ("nat", ["-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -s 192.0.2.1/32 -j MARK --set-xmark 0x1/0x1", "-A MINE -m mark --mark 0x1 -j RETURN"]),
-    ("nat", ["-A MINE -j MARK --set-xmark 0x0/0x1", "-A MINE -s 192.0.2.1/32 -j MARKS", "-A MARKS -j CONNMARK --restore-mark",
-             "-A MINE -j MARK --set-xmark 0x0/0x1"]),
-    ("nat", ["-A MINE -m connmark --mark 0x1 -j RETURN", "-A MINE -j OTHER", "-A OTHER -j KUBE-MARK-MASQ", "-A MINE -m connmark --mark 0x1 -j RETURN",
-             "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"]),
-])
+@pytest.mark.parametrize(
+    "table, rules", [
+        ("nat", ["-A MINE -m statistic --mode random --probability 0.50000000000 -j KUBE-MARK-MASQ"] * 2),
+        ("filter", ["-A MINE -m limit --limit 1/sec -j LOG"] * 2),
+        ("filter", ["-A MINE"] * 2),
+        ("filter", ["-A MINE -m recent --set --name X --mask 255.255.255.255 --rsource -j DROP"] * 2),
+        ("filter", ["-A KUBE-POD-FW-AAAAAAAAAAAAAAAA -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"] * 2),
+        ("nat", ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 30080 -m nfacct --nfacct-name "
+                 "localhost_nps_accepted_pkts -j KUBE-EXT-AAAAAAAAAAAAAAAA",
+                 "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-EXT-AAAAAAAAAAAAAAAA"]),
+        ("filter", ["-A INPUT -s 192.0.2.1/32 -j MINE", "-A INPUT -s 192.0.2.2/32 -j MINE",
+                    "-A INPUT ! -s 192.0.2.1/32 -j MINE", "-A INPUT -j MINE"]),
+        ("filter",
+         ["-A FORWARD -m physdev --physdev-is-bridged -j MINE", "-A FORWARD -m addrtype --dst-type LOCAL -j MINE"]),
+        ("filter", ["-A MINE -m comment --comment a -j ACCEPT", "-A MINE -m comment --comment b -j ACCEPT"]),
+        # The second looks at, or sets, another mark than the first.
+        ("nat", ["-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -s 192.0.2.1/32 -j MARK --set-xmark 0x1/0x1",
+                 "-A MINE -m mark --mark 0x1 -j RETURN"]),
+        ("nat", ["-A MINE -j MARK --set-xmark 0x0/0x1", "-A MINE -s 192.0.2.1/32 -j MARKS",
+                 "-A MARKS -j CONNMARK --restore-mark", "-A MINE -j MARK --set-xmark 0x0/0x1"]),
+        ("nat", ["-A MINE -m connmark --mark 0x1 -j RETURN", "-A MINE -j OTHER", "-A OTHER -j KUBE-MARK-MASQ",
+                 "-A MINE -m connmark --mark 0x1 -j RETURN", "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"]),
+    ])
 def test_repetition_that_has_a_meaning(table, rules):
-    text = texts.small(table, "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ", rules)
+    text = texts.small(table, "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA "
+                              "KUBE-MARK-MASQ", rules)
     assert ask(text) == []
 
 
@@ -68,7 +77,8 @@ def test_comments_and_counters_do_not_confuse():
     odd = '-A INPUT -m comment --comment "-m limit -j X" -j KUBE-FIREWALL'
     assert ask(texts.adding(texts.healthy(), "filter", odd)) == [("filter", "INPUT", odd, 1)]
     assert ask(texts.adding(texts.healthy(), "filter", odd, odd)) == [("filter", "INPUT", odd, 1)]
-    text = texts.small("filter", "MINE", ["[1:2] -A MINE -s 192.0.2.1/32 -j DROP", "[3:4] -A MINE -s 192.0.2.1/32 -j DROP"])
+    text = texts.small("filter", "MINE",
+                       ["[1:2] -A MINE -s 192.0.2.1/32 -j DROP", "[3:4] -A MINE -s 192.0.2.1/32 -j DROP"])
     assert ask(text) == [("filter", "MINE", "-A MINE -s 192.0.2.1/32 -j DROP", 1)]
 
 
@@ -76,15 +86,17 @@ def test_comments_and_counters_do_not_confuse():
 def test_what_was_read_of_a_table_that_is_cut_off_is_judged(at):
     start = texts.healthy()[:at]
     table = start.rpartition("\n*")[2].partition("\n")[0] if "\n*" in start else None
-    expected = [(table, "KUBE-FIREWALL", "-A KUBE-FIREWALL -j X", 2)] if table in ("filter", "mangle", "nat") and "COMMIT" not in start.rpartition(
-        "\n*")[2] else []
+    expected = [(table, "KUBE-FIREWALL", "-A KUBE-FIREWALL -j X",
+                 2)] if table in ("filter", "mangle", "nat") and "COMMIT" not in start.rpartition(
+                     "\n*")[2] else []
     assert ask(start + "\n" + "-A KUBE-FIREWALL -j X\n" * 3) == expected
 
 
 @pytest.mark.parametrize("limit", [0, 2, 1000])
 def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
     monkeypatch.setattr(save_lines, "REPEATED_LIMIT", limit)
-    rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number for number in range(5)] + ["-A FORWARD -m limit --limit 5/min -j ACCEPT"]
+    rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number
+             for number in range(5)] + ["-A FORWARD -m limit --limit 5/min -j ACCEPT"]
     jumps = ["-A FORWARD -s 192.0.2.%d/32 -j MINE" % number for number in range(5)]
     rule_set = texts.read(texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(2 * (rules + jumps) + rules)))
     rows = list(ask_duplicates(rule_set, texts.setting(rule_set)))
@@ -92,9 +104,10 @@ def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
     assert len([row for row in rows if row["text"]]) == min(limit, 10)
 
 
-@pytest.mark.parametrize("between, copies", [
-    ([], 2), (["-A MINE -s 192.0.2.1/32 -j ACCEPT", "-A MINE -s 192.0.2.1/32 -j OTHER"], 2), (["-A MINE -m mark --mark 0x2 -j RETURN"], 2),
-    (["-A MINE -p tcp -j MARK --set-xmark 0x1/0x1"], 1)])
+@pytest.mark.parametrize(
+    "between, copies", [
+        ([], 2), (["-A MINE -s 192.0.2.1/32 -j ACCEPT", "-A MINE -s 192.0.2.1/32 -j OTHER"], 2),
+        (["-A MINE -m mark --mark 0x2 -j RETURN"], 2), (["-A MINE -p tcp -j MARK --set-xmark 0x1/0x1"], 1)])
 def test_a_rule_of_marks_again_with_the_same_mark(between, copies):
     for rule in ("-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -j MARK --set-xmark 0x4/0x4"):
         text = texts.small("nat", "MINE OTHER", [rule] + between + [rule, rule])

@@ -18,7 +18,8 @@ def ask(text):
 
 def graph(*jumps):
     names = sorted({name for jump in jumps for name in jump})
-    return texts.small("filter", " ".join(name for name in names if name != "INPUT"), ["-A %s -j %s" % jump for jump in jumps])
+    return texts.small("filter", " ".join(name for name in names if name != "INPUT"),
+                       ["-A %s -j %s" % jump for jump in jumps])
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -26,11 +27,13 @@ def test_a_healthy_node_has_none(family):
     assert ask(texts.healthy(family)) == []
 
 
-@pytest.mark.parametrize("jumps, closing", [
-    ([("A", "A")], [("A", "A")]), ([("A", "B"), ("B", "A")], [("A", "B")]), ([("A", "B"), ("B", "C"), ("C", "B")], [("B", "C")]),
-    ([("C", "D"), ("D", "C"), ("B", "C"), ("A", "A"), ("D", "A")], [("A", "A"), ("C", "D")]),
-    ([("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")], []), ([("INPUT", "A"), ("A", "B"), ("A", "B")], []),
-])
+@pytest.mark.parametrize(
+    "jumps, closing", [
+        ([("A", "A")], [("A", "A")]), ([("A", "B"), ("B", "A")], [("A", "B")]),
+        ([("A", "B"), ("B", "C"), ("C", "B")], [("B", "C")]),
+        ([("C", "D"), ("D", "C"), ("B", "C"), ("A", "A"), ("D", "A")], [("A", "A"), ("C", "D")]),
+        ([("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")], []), ([("INPUT", "A"), ("A", "B"), ("A", "B")], []),
+    ])
 def test_a_circle_is_told_once(jumps, closing):
     assert sorted(ask(graph(*jumps))) == closing
 
@@ -43,7 +46,8 @@ def test_a_circle_through_folded_service_rules(rule):
 
 
 def test_a_circle_through_a_chain_of_somebody_else():
-    assert len(ask(texts.adding(texts.healthy(), "nat", ":MINE - [0:0]", "-A KUBE-MARK-MASQ -j MINE", "-A MINE -j KUBE-SERVICES"))) == 1
+    assert len(ask(texts.adding(texts.healthy(), "nat", ":MINE - [0:0]", "-A KUBE-MARK-MASQ -j MINE",
+                                "-A MINE -j KUBE-SERVICES"))) == 1
 
 
 def test_it_may_be_as_deep_as_the_dump():

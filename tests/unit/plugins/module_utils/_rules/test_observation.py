@@ -16,8 +16,8 @@ RULES = texts.read(texts.healthy())
 
 def test_it_has_always_the_same_keys():
     row = observe("lost_match", RULES, "filter", "KUBE-FIREWALL", "-A KUBE-FIREWALL -j DROP", 2, "why")
-    assert row == {"kind": "lost_match", "family": "ipv4", "backend": "nft", "table": "filter", "chain": "KUBE-FIREWALL",
-                   "text": "-A KUBE-FIREWALL -j DROP", "count": 2, "detail": "why"}
+    assert row == {"kind": "lost_match", "family": "ipv4", "backend": "nft", "table": "filter",
+                   "chain": "KUBE-FIREWALL", "text": "-A KUBE-FIREWALL -j DROP", "count": 2, "detail": "why"}
     assert set(merged([row])[0]) == KEYS
 
 
@@ -33,24 +33,28 @@ def test_what_a_dump_holds_stays_within_limits():
 
 
 def test_equal_ones_are_added_up_and_the_most_telling_is_first():
-    rows = [observe("duplicate_rule", RULES, "nat", "A", count=2), observe("orphan_chain", RULES, "nat", "B"), observe("anchor_missing", RULES, "nat", "C"),
-            observe("duplicate_rule", RULES, "nat", "A", count=3), observe("duplicate_rule", RULES, "nat", "Z", count=9)]
+    rows = [observe("duplicate_rule", RULES, "nat", "A", count=2), observe("orphan_chain", RULES, "nat", "B"),
+            observe("anchor_missing", RULES, "nat", "C"), observe("duplicate_rule", RULES, "nat", "A", count=3),
+            observe("duplicate_rule", RULES, "nat", "Z", count=9)]
     assert [(row["kind"], row["chain"], row["count"]) for row in merged(rows)] == [
         ("anchor_missing", "C", 1), ("duplicate_rule", "Z", 9), ("duplicate_rule", "A", 5), ("orphan_chain", "B", 1)]
 
 
 def test_the_order_does_not_hang_on_the_order_of_the_questions():
-    rows = [observe(kind, RULES, table, "X", count=number) for kind in KINDS for table in ("nat", "filter") for number in (1, 2)]
+    rows = [observe(kind, RULES, table, "X", count=number) for kind in KINDS for table in ("nat", "filter")
+            for number in (1, 2)]
     assert merged(rows) == merged(rows[::-1])
 
 
 def test_a_dump_of_unknown_family_has_its_place():
     unknown = texts.read("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
-    assert [row["family"] for row in merged([observe("chain_loop", RULES, "nat", "A"), observe("chain_loop", unknown, "nat", "A")])] == [None, "ipv4"]
+    assert [row["family"] for row in merged([observe("chain_loop", RULES, "nat", "A"),
+                                             observe("chain_loop", unknown, "nat", "A")])] == [None, "ipv4"]
 
 
 def test_of_very_many_only_some_are_kept_and_all_are_counted():
-    rows = [observe("dangling_jump", RULES, "filter", "FORWARD" if number % 2 else "INPUT", "-A X -j %d" % number) for number in range(3 * ROWS_LIMIT)]
+    rows = [observe("dangling_jump", RULES, "filter", "FORWARD" if number % 2 else "INPUT", "-A X -j %d" % number)
+            for number in range(3 * ROWS_LIMIT)]
     tally = Tally(rows + rows[:10])
     assert len(tally.rows()) == ROWS_LIMIT and sum(row["count"] for row in tally.rows()) == ROWS_LIMIT + 10
     assert tally.more == {place_of(rows[0]): ROWS_LIMIT, place_of(rows[1]): ROWS_LIMIT}
@@ -63,17 +67,20 @@ def test_what_has_no_detail_is_only_counted():
 
 
 def test_a_missing_anchor_is_ranked_by_what_it_breaks():
-    ranked = [("nat", "OUTPUT", "KUBE-SERVICES"), ("nat", "PREROUTING", "KUBE-SERVICES"), ("nat", "POSTROUTING", "KUBE-POSTROUTING"),
-              ("nat", "KUBE-SERVICES", "KUBE-NODEPORTS"), ("nat", "KUBE-SVC-AAAAAAAAAAAAAAAA", None), ("filter", "FORWARD", "KUBE-FORWARD"),
-              ("filter", "FORWARD", "KUBE-SERVICES"), ("filter", "INPUT", "KUBE-EXTERNAL-SERVICES"), ("filter", "FORWARD", "KUBE-PROXY-FIREWALL"),
-              ("filter", "INPUT", "KUBE-FIREWALL")]
+    ranked = [("nat", "OUTPUT", "KUBE-SERVICES"), ("nat", "PREROUTING", "KUBE-SERVICES"),
+              ("nat", "POSTROUTING", "KUBE-POSTROUTING"), ("nat", "KUBE-SERVICES", "KUBE-NODEPORTS"),
+              ("nat", "KUBE-SVC-AAAAAAAAAAAAAAAA", None), ("filter", "FORWARD", "KUBE-FORWARD"),
+              ("filter", "FORWARD", "KUBE-SERVICES"), ("filter", "INPUT", "KUBE-EXTERNAL-SERVICES"),
+              ("filter", "FORWARD", "KUBE-PROXY-FIREWALL"), ("filter", "INPUT", "KUBE-FIREWALL")]
     rows = [observe("anchor_missing", RULES, table, chain, "-A %s -j %s" % (chain, target) if target else "")
             for table, chain, target in ranked]
-    told = [(row["table"], row["chain"], row["text"].split()[-1] if row["text"] else None) for row in merged(rows[::-1])]
+    told = [(row["table"], row["chain"], row["text"].split()[-1] if row["text"] else None)
+            for row in merged(rows[::-1])]
     assert told == ranked
 
 
 def test_of_very_many_chains_what_sort_they_are_is_told():
-    tally = Tally(observe("dangling_jump", RULES, "nat", "KUBE-SVC-%d" % number) for number in range(ROWS_LIMIT + PLACES_LIMIT + 500))
+    tally = Tally(observe("dangling_jump", RULES, "nat", "KUBE-SVC-%d" % number)
+                  for number in range(ROWS_LIMIT + PLACES_LIMIT + 500))
     assert len(tally.more) == PLACES_LIMIT + 1 and sum(tally.more.values()) == PLACES_LIMIT + 500
     assert tally.more[place_of(observe("dangling_jump", RULES, "nat", "KUBE-SVC-"))] == 500

@@ -5,7 +5,8 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import read_nft_includes, read_nft_script
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (read_nft_includes,
+                                                                                            read_nft_script)
 
 SCRIPT = """\
 #!/usr/sbin/nft -f
@@ -27,13 +28,14 @@ include "one.nft"
 
 
 def told(text):
-    return ["%d %s %s %s %s" % (effect.line, effect.sort, ",".join(effect.families), ",".join(effect.tables), ",".join(effect.chains))
-            for effect in read_nft_script(text)]
+    return ["%d %s %s %s %s" % (effect.line, effect.sort, ",".join(effect.families), ",".join(effect.tables),
+                                ",".join(effect.chains)) for effect in read_nft_script(text)]
 
 
 def test_a_script():
     assert told(SCRIPT) == [
-        "4 ruleset ipv4,ipv6,inet,arp,bridge * *", "12 table ipv4 nat *", "12 flush ipv4 filter FORWARD", "13 table ipv4 filter *"]
+        "4 ruleset ipv4,ipv6,inet,arp,bridge * *", "12 table ipv4 nat *", "12 flush ipv4 filter FORWARD",
+        "13 table ipv4 filter *"]
     assert [SCRIPT[slice(*effect.span)] for effect in read_nft_script(SCRIPT)] == [
         "flush ruleset", "delete table ip $t", "flush chain ip filter FORWARD", "flush \\\n  table filter"]
     assert read_nft_script(SCRIPT)[3].command == "flush table filter"

@@ -9,13 +9,16 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._script import 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.plain_line import read_plain_line
 
 READ = [
-    "/usr/sbin/nft -f /etc/nftables.conf", "/sbin/nft flush ruleset", "nft flush ruleset ip6", "nft list ruleset", "nft delete table ip nat",
-    "nft destroy table inet kube-proxy", "nft delete table inet site", "nft flush chain ip filter FORWARD", "nft add table ip nat",
-    "nft flush table filter", "nft flush table ip6 raw", "/nft flush ruleset"]
+    "/usr/sbin/nft -f /etc/nftables.conf", "/sbin/nft flush ruleset", "nft flush ruleset ip6", "nft list ruleset",
+    "nft delete table ip nat", "nft destroy table inet kube-proxy", "nft delete table inet site",
+    "nft flush chain ip filter FORWARD", "nft add table ip nat", "nft flush table filter", "nft flush table ip6 raw",
+    "/nft flush ruleset"]
 LEFT = [
-    "nft", "nft -c -f /etc/nftables.conf", "nft -f -", "nft -f /dev/stdin", "nft -f relative", "nft -f /etc/nftables.conf -c", "nft -j list ruleset",
-    "nft flush ruleset; true", "nft 'flush ruleset'", "nft -f $FILE", "nft -f /etc/*.nft", "nft flush ruleset > /dev/null", "sudo nft flush ruleset",
-    "nft flush ruleset &", "nft add rule ip nat x counter -f", "/usr/sbin/nftables flush ruleset", "/usr/sbin/iptables -F", "X=1 nft flush ruleset"]
+    "nft", "nft -c -f /etc/nftables.conf", "nft -f -", "nft -f /dev/stdin", "nft -f relative",
+    "nft -f /etc/nftables.conf -c", "nft -j list ruleset", "nft flush ruleset; true", "nft 'flush ruleset'",
+    "nft -f $FILE", "nft -f /etc/*.nft", "nft flush ruleset > /dev/null", "sudo nft flush ruleset",
+    "nft flush ruleset &", "nft add rule ip nat x counter -f", "/usr/sbin/nftables flush ruleset",
+    "/usr/sbin/iptables -F", "X=1 nft flush ruleset"]
 
 
 @pytest.mark.parametrize("text", READ)
@@ -25,6 +28,7 @@ def test_it_reads_what_the_walk_of_a_script_reads(text, monkeypatch):
     assert found == script.read_script(text + "\n")
 
 
-@pytest.mark.parametrize("text", [line + "\n" for line in LEFT] + ["nft flush ruleset", "nft flush ruleset\nnft flush ruleset\n", "\n", ""])
+@pytest.mark.parametrize("text", [line + "\n" for line in LEFT] + ["nft flush ruleset",
+                                                                   "nft flush ruleset\nnft flush ruleset\n", "\n", ""])
 def test_everything_else_is_left_to_it(text):
     assert read_plain_line(text) is None

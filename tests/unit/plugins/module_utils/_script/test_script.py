@@ -30,7 +30,8 @@ def test_one_command(text):
 
 
 def test_a_program_is_only_what_its_whole_name_says():
-    assert [text for text in ("xiptables -F", "iptablesx -F", "iptables_ -F", "nftx flush ruleset", "./iptables/run -F") if told(text)] == []
+    assert [text for text in ("xiptables -F", "iptablesx -F", "iptables_ -F", "nftx flush ruleset", "./iptables/run -F")
+            if told(text)] == []
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -9,27 +9,31 @@ import pytest
 
 import kube_audit
 import work
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import read_nft_includes, read_nft_script
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (read_nft_includes,
+                                                                                            read_nft_script)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 PIECES = [
-    "(", ")", "$(", "`", "\"", "'", "<<EOF\n", "EOF\n", "$((", "${", "${a:-", "}", "{ ", "; }", "if ", "; then ", "fi\n", "case $1 in ", "a) ",
-    ";;", "esac\n", "while read x; do ", "done\n", "for t in nat filter; do ", "f() { ", "f ", "f \"$@\"\n", "$1 ", "\"$1\"\n", "[[ ", "\\",
-    "\\\n", "|", "||", "&&", ";", "\n", "\r\n", "#", "a=b\n", "a=$a$a\n", "a+=$a\n", "a=(b c)\n", "$a ", "${a[@]} ", "{a,b}", "{,}{,}", "<(",
-    ">x ", "< x ", "iptables ", "-F ", "-t nat ", "-t $t ", "ip{,6}tables ", "iptables-save ", "iptables-restore ", "nft -f - ", "flush ruleset",
-    "eval ", "eval '", "sh -c '", "sh -c \"", "trap ", "exit\n", "return\n", "break\n", "shift\n", "set -- a b\n", "xargs ", "sudo ", "env ",
-    "find . -exec ", "echo ", "printf '%s\\n' ", "tee x ", ". x\n", "local ", "read ", "systemctl restart iptables\n", "crontab -\n",
-    "* * * * * iptables -F\n", "nsenter -t ", "timeout ", "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n",
-    "tmux new ", "parallel a ::: ",
+    "(", ")", "$(", "`", "\"", "'", "<<EOF\n", "EOF\n", "$((", "${", "${a:-", "}", "{ ", "; }", "if ", "; then ",
+    "fi\n", "case $1 in ", "a) ", ";;", "esac\n", "while read x; do ", "done\n", "for t in nat filter; do ", "f() { ",
+    "f ", "f \"$@\"\n", "$1 ", "\"$1\"\n", "[[ ", "\\", "\\\n", "|", "||", "&&", ";", "\n", "\r\n", "#", "a=b\n",
+    "a=$a$a\n", "a+=$a\n", "a=(b c)\n", "$a ", "${a[@]} ", "{a,b}", "{,}{,}", "<(", ">x ", "< x ", "iptables ", "-F ",
+    "-t nat ", "-t $t ", "ip{,6}tables ", "iptables-save ", "iptables-restore ", "nft -f - ", "flush ruleset", "eval ",
+    "eval '", "sh -c '", "sh -c \"", "trap ", "exit\n", "return\n", "break\n", "shift\n", "set -- a b\n", "xargs ",
+    "sudo ", "env ", "find . -exec ", "echo ", "printf '%s\\n' ", "tee x ", ". x\n", "local ", "read ",
+    "systemctl restart iptables\n", "crontab -\n", "* * * * * iptables -F\n", "nsenter -t ", "timeout ",
+    "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n", "tmux new ", "parallel a ::: ",
 ]
-SHEBANGS = ["", "", "", "#!/bin/sh\n", "#!/usr/bin/python3\n", "#!/usr/bin/perl\n", "#!/usr/sbin/nft -f\n", "#!/sbin/openrc-run\n", "#!"]
+SHEBANGS = ["", "", "", "#!/bin/sh\n", "#!/usr/bin/python3\n", "#!/usr/bin/perl\n", "#!/usr/sbin/nft -f\n",
+            "#!/sbin/openrc-run\n", "#!"]
 
 
 def texts(seed, count):
     for number in range(count):
         source = random.Random("%s %s" % (seed, number))
         if number % 4:
-            yield number, source.choice(SHEBANGS) + "".join(source.choice(PIECES) for _piece in range(source.randrange(1, 80)))
+            yield number, source.choice(SHEBANGS) + "".join(source.choice(PIECES)
+                                                            for _piece in range(source.randrange(1, 80)))
         else:
             data = bytes(source.randrange(256) for _byte in range(source.randrange(300)))
             yield number, data.decode("utf-8", source.choice(("replace", "surrogateescape")))
@@ -65,10 +69,12 @@ def test_the_work_stays_below_the_square_of_the_text(shebang, piece):
 def test_what_grows_by_itself_is_cut():
     calls = "".join("f%d() { f%d a; f%d b; }\n" % (number, number + 1, number + 1) for number in range(60)) + "f0\n"
     variables = "a=xx\nb=yy\n" + "a=$a$b\nb=$b$a\n" * 60 + "$a $b\n"
-    loops = "".join("for v%d in 1 2 3 4 5 6 7 8 9; do " % number for number in range(20)) + "iptables -t $v0$v1$v2$v3$v4 -F" + "; done" * 20
+    loops = "".join("for v%d in 1 2 3 4 5 6 7 8 9; do " % number
+                    for number in range(20)) + "iptables -t $v0$v1$v2$v3$v4 -F" + "; done" * 20
     written = "echo 'echo iptables -F >> /tmp/a; bash /tmp/a' > /tmp/a\n" + "bash /tmp/a\n" * 50
     itself = "eval \"$x\"\nx='eval \"$x\"; eval \"$x\"'\neval \"$x\"\n"
-    started = "echo a b c d | " + "xargs " * 500 + "iptables -F\n" + "chroot x " * 5000 + "exec " * 5000 + "sudo " * 5000
+    started = ("echo a b c d | " + "xargs " * 500 + "iptables -F\n" + "chroot x " * 5000 + "exec " * 5000
+               + "sudo " * 5000)
     doubled = "echo iptables -F > /tmp/a\n" + "cat /tmp/a /tmp/a >> /tmp/a\n" * 200 + "sh /tmp/a\n"
     piped = "echo iptables -F " + "| cat - - - - - - - - " * 30 + "| sh\n"
     trapped = "x='trap \"$x\" EXIT'\neval \"$x\"\n"
@@ -90,12 +96,14 @@ def test_findings_do_not_get_lost_behind_what_cannot_be_read():
     assert not reading.declared
 
 
-@pytest.mark.parametrize("text, cut", [
-    ("eval true\n" * 80000, "was not followed further than 50000 statements"), ("eval true\n" * 20000, None),
-    ("f() {\n%s}\n" % ("true\n" * 900) + "".join("f %d\n" % number for number in range(20)) + "g() {\niptables -F\n}\ng\n", "was not followed further than"),
-    ("iptables -F\n" * 3000, "was not followed further than 2000 commands of interest"),
-    ("echo 'open", None), ("iptables -L", None), ("x='eval \"$x\"; eval \"$x\"'\neval \"$x\"\n", "nested deeper than 60 levels"),
-])
+@pytest.mark.parametrize(
+    "text, cut", [
+        ("eval true\n" * 80000, "was not followed further than 50000 statements"), ("eval true\n" * 20000, None),
+        ("f() {\n%s}\n" % ("true\n" * 900) + "".join("f %d\n" % number for number in range(20))
+         + "g() {\niptables -F\n}\ng\n", "was not followed further than"),
+        ("iptables -F\n" * 3000, "was not followed further than 2000 commands of interest"), ("echo 'open", None),
+        ("iptables -L", None), ("x='eval \"$x\"; eval \"$x\"'\neval \"$x\"\n", "nested deeper than 60 levels"),
+    ])
 def test_a_limit_that_ended_the_reading_is_said(text, cut):
     reading = read_script(text)
     assert (cut in reading.cut if cut else reading.cut is None) and reading.statements <= 50000

@@ -54,7 +54,8 @@ def test_the_place_of_a_finding(marked):
     text = marked.replace("⟦", "").replace("⟧", "")
     start = marked.index("⟦")
     found = read_script(text).effects
-    assert [effect.span for effect in found] == [(start, marked.index("⟧") - 1)], [text[slice(*effect.span)] for effect in found]
+    assert [effect.span
+            for effect in found] == [(start, marked.index("⟧") - 1)], [text[slice(*effect.span)] for effect in found]
     assert found[0].line == text.count("\n", 0, start) + 1
 
 
@@ -85,11 +86,12 @@ def test_a_script_is_left_and_does_nothing():
     seen = 0
     for text in scripts():
         done = without_findings(text)
-        if done == text or text.startswith(("#!/usr/bin/p", "#!/usr/bin/ruby", "#!/usr/bin/env python", "#!/usr/sbin/nft")):
+        if done == text or text.startswith(("#!/usr/bin/p", "#!/usr/bin/ruby", "#!/usr/bin/env python",
+                                            "#!/usr/sbin/nft")):
             continue
         seen += 1
-        checked = subprocess.run(["bash", "-n"], input=done.replace("\r", "").encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 check=False)
+        checked = subprocess.run(["bash", "-n"], input=done.replace("\r", "").encode(), stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, check=False)
         assert (checked.returncode, checked.stdout) == (0, b""), (text, done)
         assert read_script(done).effects == [], (text, done)
     assert seen > 150
@@ -101,7 +103,8 @@ def test_what_was_found_says_the_same_alone():
     for text in scripts():
         for effect in read_script(text).effects:
             alone = text[slice(*effect.span)]
-            if effect.confidence == "certain" and not any(more in text for more in ("$", "{}", "<<", "/tmp/", "()", "#!")):
+            if effect.confidence == "certain" and not any(more in text
+                                                          for more in ("$", "{}", "<<", "/tmp/", "()", "#!")):
                 found = read_script(alone).effects
                 assert effect._replace(line=0, span=None, comes_back=None) in [
                     one._replace(line=0, span=None, comes_back=None) for one in found], (text, alone)

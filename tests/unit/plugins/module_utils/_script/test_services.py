@@ -5,77 +5,99 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import firewalld_settings, savers, ufw_settings
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import asked, known_program, settings_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import (firewalld_settings,
+                                                                                                  savers, ufw_settings)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import (asked, known_program,
+                                                                                          settings_of)
 
 RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
-IPTABLES_INIT, PERSISTENT, UFW = "/usr/libexec/iptables/iptables.init", "/usr/sbin/netfilter-persistent", "/lib/ufw/ufw-init"
+IPTABLES_INIT, PERSISTENT, UFW = ("/usr/libexec/iptables/iptables.init", "/usr/sbin/netfilter-persistent",
+                                  "/lib/ufw/ufw-init")
 
 
 def acts(program, argument, **files):
     """[(sort, tables, line of the setting)] of a program with these files; two underscores stand for a slash."""
-    texts = {"/" + name.replace("__", "/").replace("_DOT_", ".").replace("_DASH_", "-"): text for name, text in files.items()}
+    texts = {"/" + name.replace("__", "/").replace("_DOT_", ".").replace("_DASH_", "-"): text
+             for name, text in files.items()}
     return [(act.effect.sort, list(act.effect.tables), act.line) for act in known_program(program)(argument, texts.get)]
 
 
-@pytest.mark.parametrize("text, expected", [
-    ('A=yes\n#A=no\nexport B="two words" # x\n', {"A": ("yes", 1), "B": ("two words", 3)}), ("A = 1\nA=2\n", {"A": ("2", 2)}), ("A='x'\n", {"A": ("x", 1)}),
-    ("  A=\n", {"A": ("", 1)}), ("", {}), (None, {}), ("1A=2\n=\n", {}),
-])
+@pytest.mark.parametrize("text, expected",
+                         [
+                             ('A=yes\n#A=no\nexport B="two words" # x\n', {"A": ("yes", 1), "B": ("two words", 3)}),
+                             ("A = 1\nA=2\n", {"A": ("2", 2)}), ("A='x'\n", {"A": ("x", 1)}),
+                             ("  A=\n", {"A": ("", 1)}), ("", {}), (None, {}), ("1A=2\n=\n", {}),
+                         ])
 def test_settings(text, expected):
     assert settings_of(text) == expected
 
 
-@pytest.mark.parametrize("argument, expected", [
-    ("start", [("restore", ["filter"], 0)]), ("reload", [("restore", ["filter"], 0)]), ("stop", [("flush", ["raw", "mangle", "filter", "nat"], 0)]),
-    ("restart", [("flush", ["raw", "mangle", "filter", "nat"], 0), ("restore", ["filter"], 0)]), ("save", []), ("status", []), ("", []),
-    ("panic", [("policy", ["raw", "mangle", "filter", "nat"], 0)]),
-])
+@pytest.mark.parametrize(
+    "argument, expected", [
+        ("start", [("restore", ["filter"], 0)]), ("reload", [("restore", ["filter"], 0)]),
+        ("stop", [("flush", ["raw", "mangle", "filter", "nat"], 0)]),
+        ("restart", [("flush", ["raw", "mangle", "filter", "nat"], 0), ("restore", ["filter"], 0)]), ("save", []),
+        ("status", []), ("", []), ("panic", [("policy", ["raw", "mangle", "filter", "nat"], 0)]),
+    ])
 def test_iptables_of_rhel(argument, expected):
     assert acts(IPTABLES_INIT, argument, etc__sysconfig__iptables=RULES) == expected
 
 
 def test_iptables_of_rhel_without_rules():
-    assert acts(IPTABLES_INIT, "start") == [] and acts(IPTABLES_INIT, "start", etc__sysconfig__iptables="# none\n") == []
+    assert acts(IPTABLES_INIT, "start") == [] and acts(IPTABLES_INIT, "start",
+                                                       etc__sysconfig__iptables="# none\n") == []
 
 
-@pytest.mark.parametrize("argument, settings, expected", [
-    ("start", "", [("restore", ["filter"], 0)]), ("stop", "", []), ("stop", "FLUSH_ON_STOP=0\n", []), ("save", "", []),
-    ("stop", "\nFLUSH_ON_STOP=1\n", [("flush", ["*"], 2)] * 2), ("flush", "", [("flush", ["*"], 0)] * 2),
-    ("start", "IPTABLES_RESTORE_NOFLUSH=yes\n", [("load", [], 0)]), ("start", "IP6TABLES_RESTORE_NOFLUSH=yes\n", [("restore", ["filter"], 0)]),
-])
+@pytest.mark.parametrize(
+    "argument, settings, expected", [
+        ("start", "", [("restore", ["filter"], 0)]), ("stop", "", []), ("stop", "FLUSH_ON_STOP=0\n", []),
+        ("save", "", []), ("stop", "\nFLUSH_ON_STOP=1\n", [("flush", ["*"], 2)] * 2),
+        ("flush", "", [("flush", ["*"], 0)] * 2), ("start", "IPTABLES_RESTORE_NOFLUSH=yes\n", [("load", [], 0)]),
+        ("start", "IP6TABLES_RESTORE_NOFLUSH=yes\n", [("restore", ["filter"], 0)]),
+    ])
 def test_netfilter_persistent(argument, settings, expected):
-    assert acts(PERSISTENT, argument, etc__default__netfilter_DASH_persistent=settings, etc__iptables__rules_DOT_v4=RULES) == expected
+    assert acts(PERSISTENT, argument, etc__default__netfilter_DASH_persistent=settings,
+                etc__iptables__rules_DOT_v4=RULES) == expected
 
 
 def test_only_plugins_that_are_there():
-    plugin = {"usr__share__netfilter_DASH_persistent__plugins_DOT_d__15_DASH_ip4tables": "#!/bin/sh\niptables-restore --test < x\niptables-restore < x\n"}
+    plugin = {"usr__share__netfilter_DASH_persistent__plugins_DOT_d__15_DASH_ip4tables": "#!/bin/sh\niptables-restore "
+                                                                                         "--test < x\niptables-restore "
+                                                                                         "< x\n"}
     assert acts(PERSISTENT, "flush", **plugin) == [("flush", ["*"], 0)]
     assert acts(PERSISTENT, "start", etc__iptables__rules_DOT_v4=RULES, **plugin) == [("restore", ["filter"], 3)]
 
 
-@pytest.mark.parametrize("argument, conf, default, tables", [
-    ("start", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", []), ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=no\nIPV6=yes\n", []),
-    ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=yes\n", [["filter"], ["mangle", "nat"]]),
-    ("stop", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=no\n", [["filter"], ["mangle", "nat"]]),
-    ("start", "ENABLED=yes\n", "IPV6=no\n", [["filter"]]), ("stop", "ENABLED=yes\n", "IPV6=no\n", []),
-    ("flush-all", "ENABLED=no\n", "", [["filter"], ["mangle", "nat"]]),
-    ("force-stop", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", [["filter"], ["mangle", "nat"]]),
-])
+@pytest.mark.parametrize(
+    "argument, conf, default, tables", [
+        ("start", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", []),
+        ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=no\nIPV6=yes\n", []),
+        ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=yes\n", [["filter"], ["mangle", "nat"]]),
+        ("stop", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=no\n", [["filter"], ["mangle", "nat"]]),
+        ("start", "ENABLED=yes\n", "IPV6=no\n", [["filter"]]), ("stop", "ENABLED=yes\n", "IPV6=no\n", []),
+        ("flush-all", "ENABLED=no\n", "", [["filter"], ["mangle", "nat"]]),
+        ("force-stop", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", [["filter"], ["mangle", "nat"]]),
+    ])
 def test_ufw(argument, conf, default, tables):
-    assert [found for _sort, found, _line in acts(UFW, argument, etc__ufw__ufw_DOT_conf=conf, etc__default__ufw=default)] == tables
+    assert [found for _sort, found, _line in acts(UFW, argument, etc__ufw__ufw_DOT_conf=conf,
+                                                  etc__default__ufw=default)] == tables
 
 
-@pytest.mark.parametrize("auto, argument, number", [("true", "start", 1), ("true", "stop", 1), ("false", "start", 0), ("true", "save", 0)])
+@pytest.mark.parametrize("auto, argument, number",
+                         [("true", "start", 1), ("true", "stop", 1), ("false", "start", 0), ("true", "save", 0)])
 def test_ipvsadm_of_debian(auto, argument, number):
-    assert acts("/etc/init.d/ipvsadm", argument, etc__default__ipvsadm="# x\nAUTO=\"%s\"\n" % auto) == [("ipvs", ["*"], 2)] * number
+    assert acts("/etc/init.d/ipvsadm", argument,
+                etc__default__ipvsadm="# x\nAUTO=\"%s\"\n" % auto) == [("ipvs", ["*"], 2)] * number
 
 
-@pytest.mark.parametrize("unit, verb, argument", [
-    ("ufw.service", "reload", [["filter"], ["mangle", "nat"]]), ("ufw.service", "disable", [["filter"], ["mangle", "nat"]]),
-    ("iptables.service", "panic", [["raw", "mangle", "filter", "nat"]]), ("netfilter-persistent.service", "flush", [["*"], ["*"]]),
-    ("iptables.service", "restart", None), ("sshd.service", "reload", None),
-])
+@pytest.mark.parametrize("unit, verb, argument",
+                         [
+                             ("ufw.service", "reload", [["filter"], ["mangle", "nat"]]),
+                             ("ufw.service", "disable", [["filter"], ["mangle", "nat"]]),
+                             ("iptables.service", "panic", [["raw", "mangle", "filter", "nat"]]),
+                             ("netfilter-persistent.service", "flush", [["*"], ["*"]]),
+                             ("iptables.service", "restart", None), ("sshd.service", "reload", None),
+                         ])
 def test_what_a_firewall_is_asked_by_its_own_command(unit, verb, argument):
     files = {"/etc/ufw/ufw.conf": "ENABLED=yes\n", "/etc/default/ufw": "MANAGE_BUILTINS=yes\n"}
     found = asked(unit, verb, files.get)
@@ -83,13 +105,16 @@ def test_what_a_firewall_is_asked_by_its_own_command(unit, verb, argument):
 
 
 def test_other_programs_are_not_known():
-    assert [path for path in ("/usr/sbin/iptables", "/usr/sbin/ufw", "/opt/firewalld.sh", "/usr/bin/netfilter") if known_program(path)] == []
+    assert [path for path in ("/usr/sbin/iptables", "/usr/sbin/ufw", "/opt/firewalld.sh", "/usr/bin/netfilter")
+            if known_program(path)] == []
 
 
 def test_settings_that_are_told():
     assert firewalld_settings({}.get) is None and ufw_settings({}.get) is None
-    assert firewalld_settings({"/etc/firewalld/firewalld.conf": "CleanupOnExit=no\n", "/etc/firewalld/direct.xml": "<direct><rule/><chain/></direct>"}.get) == {
-        "backend": "nftables", "flush_all_on_reload": True, "cleanup_on_exit": False, "direct_rules": 2}
+    assert firewalld_settings({"/etc/firewalld/firewalld.conf": "CleanupOnExit=no\n",
+                               "/etc/firewalld/direct.xml": "<direct><rule/><chain/></direct>"}.get) == {
+                                   "backend": "nftables", "flush_all_on_reload": True, "cleanup_on_exit": False,
+                                   "direct_rules": 2}
     assert ufw_settings({"/etc/default/ufw": "IPV6=yes\n", "/etc/ufw/ufw.conf": "ENABLED=yes\n"}.get) == {
         "enabled": True, "manage_builtins": False, "ipv6": True}
 

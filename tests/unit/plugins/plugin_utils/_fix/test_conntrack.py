@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about connection tracking to what the module conntrack is asked for, and from its result to what a finding says."""
+"""From findings about connection tracking to what the module conntrack is asked for, and from its result to what a
+finding says."""
 
 import pytest
 from healthy import healthy
@@ -34,8 +35,8 @@ def wanted(changes=None, given=None, **others):
 
 
 def keys(**rows):
-    return {"node_conntrack": {"of_keys": {{"forward": FORWARD, "bridge": BRIDGE, "max": MAX, "established": ESTABLISHED}[name]: row
-                                           for name, row in rows.items()}}}
+    return {"node_conntrack": {"of_keys": {{"forward": FORWARD, "bridge": BRIDGE, "max": MAX,
+                                            "established": ESTABLISHED}[name]: row for name, row in rows.items()}}}
 
 
 def test_nothing_is_asked_of_a_healthy_node():
@@ -131,8 +132,9 @@ def test_a_host_that_was_not_reached():
 
 
 def test_an_image_has_no_size():
-    image = {"node_host": {"place": "image"}, "node_conntrack": {"=memory_bytes": None, "=cpus": None, "=max": None, "collected": {"table": "absent"},
-                                                                 "of_keys": {FORWARD: {"now": None, "at_boot": 0, "after_kube_proxy": 0}}}}
+    image = {"node_host": {"place": "image"},
+             "node_conntrack": {"=memory_bytes": None, "=cpus": None, "=max": None, "collected": {"table": "absent"},
+                                "of_keys": {FORWARD: {"now": None, "at_boot": 0, "after_kube_proxy": 0}}}}
     assert wanted(image) == {"sysctls": [FORWARD]}
     assert wanted(image, {"max": 262144})["max"] == 262144
 
@@ -165,9 +167,11 @@ def test_findings_of_before_the_modules_were_loaded_do_not_count():
 
 
 def test_a_failure_is_told_for_every_subject_that_findings_use_for_it():
-    rows = [{"key": MAX, "failed": True, "msg": "no"}, {"key": FORWARD, "failed": False, "msg": "told"}, {"key": BRIDGE, "failed": True, "msg": "not here"}]
+    rows = [{"key": MAX, "failed": True, "msg": "no"}, {"key": FORWARD, "failed": False, "msg": "told"},
+            {"key": BRIDGE, "failed": True, "msg": "not here"}]
     assert conntrack.refusals({"settings": rows}, []) == [
-        Refusal(BRIDGE, FAILED, "not here"), Refusal(MAX, FAILED, "no"), Refusal("nf_conntrack_max", FAILED, "no"), Refusal("the table", FAILED, "no")]
+        Refusal(BRIDGE, FAILED, "not here"), Refusal(MAX, FAILED, "no"), Refusal("nf_conntrack_max", FAILED, "no"),
+        Refusal("the table", FAILED, "no")]
     refused = conntrack.refusals({"failed": True, "msg": "read-only. Nothing was changed"}, [])
     assert {"the table", FORWARD} <= {refusal.subject for refusal in refused}
     assert conntrack.refusals({"changed": True}, []) == []
@@ -176,4 +180,5 @@ def test_a_failure_is_told_for_every_subject_that_findings_use_for_it():
 def test_a_class_includes_what_is_guarded():
     rivals = keys(forward=dict(UFW, after_kube_proxy=1))
     known = facts(rivals)
-    assert conntrack.work(known, SETTINGS, "safe").options == {} and conntrack.work(known, SETTINGS, "guarded").options["sysctls"] == [FORWARD]
+    assert (conntrack.work(known, SETTINGS, "safe").options == {}
+            and conntrack.work(known, SETTINGS, "guarded").options["sysctls"] == [FORWARD])

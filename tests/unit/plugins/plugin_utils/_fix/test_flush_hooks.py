@@ -10,7 +10,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
 
-SETTINGS = dict(_policy.role_settings("harden_flush_hooks", {}, lambda _name, value: value), directories=["/usr/local/bin"])
+SETTINGS = dict(_policy.role_settings("harden_flush_hooks", {}, lambda _name, value: value),
+                directories=["/usr/local/bin"])
 
 
 def to_fix(known, only=(), up_to=None):
@@ -25,13 +26,15 @@ def facts(changes=None):
 def hooks(*findings):
     """Facts of a host of which these (check, subject, status) were found."""
     known = facts()
-    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status) for check, subject, status in findings]
-    return dict(known, node_assess_findings=rows, node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
+    rows = [dict(known["node_assess_findings"][0], check=check, subject=subject, status=status)
+            for check, subject, status in findings]
+    return dict(known, node_assess_findings=rows,
+                node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
 
 
 def test_hooks_that_failed_are_to_be_fixed():
-    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK004", "iptables.service", "fail"), ("HOOK001", "/opt/other.sh", "waived"),
-                  ("KMOD003", "ip_vs", "fail"))
+    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK004", "iptables.service", "fail"),
+                  ("HOOK001", "/opt/other.sh", "waived"), ("KMOD003", "ip_vs", "fail"))
     assert to_fix(known, []) == ["/opt/fw.sh", "iptables.service"]
     assert to_fix(known, ["/etc/cron.d"]) == ["/etc/cron.d"]
     assert to_fix(hooks(("HOOK001", "", "pass")), []) == []
@@ -53,14 +56,18 @@ def test_more_hooks_than_are_named_mean_no_more_where_some_are_to_stay(spared):
 
 def test_a_safe_fix_leaves_hooks_alone():
     known = hooks(("HOOK001", "/opt/fw.sh", "fail"))
-    assert to_fix(known, up_to="safe") == to_fix(known, ["/opt/fw.sh"], "safe") == [] and to_fix(known, up_to="guarded") == ["/opt/fw.sh"]
+    assert to_fix(known, up_to="safe") == to_fix(known, ["/opt/fw.sh"],
+                                                 "safe") == [] and to_fix(known, up_to="guarded") == ["/opt/fw.sh"]
 
 
 def test_what_was_left_is_told_by_file_and_by_unit():
-    rows = [{"path": "/etc/nftables.conf", "unit": "nftables.service", "msg": "it stays", "action": None, "failed": False},
+    rows = [{"path": "/etc/nftables.conf", "unit": "nftables.service", "msg": "it stays", "action": None,
+             "failed": False},
             {"path": "/opt/a", "unit": None, "msg": "", "action": "removed", "failed": False},
             {"path": "/opt/b", "unit": None, "msg": "left to the boot", "action": "ordered", "failed": False},
             {"path": "/opt/c", "unit": None, "msg": "no room", "action": None, "failed": True}]
     assert flush_hooks.refusals({"hooks": rows}, []) == [
-        Refusal("/etc/nftables.conf", REFUSED, "it stays"), Refusal("/opt/c", FAILED, "no room"), Refusal("nftables.service", REFUSED, "it stays")]
-    assert flush_hooks.refusals({"failed": True, "msg": "x"}, [{"subject": "/opt/a"}]) == [Refusal("/opt/a", FAILED, "x")]
+        Refusal("/etc/nftables.conf", REFUSED, "it stays"), Refusal("/opt/c", FAILED, "no room"),
+        Refusal("nftables.service", REFUSED, "it stays")]
+    assert flush_hooks.refusals({"failed": True, "msg": "x"},
+                                [{"subject": "/opt/a"}]) == [Refusal("/opt/a", FAILED, "x")]

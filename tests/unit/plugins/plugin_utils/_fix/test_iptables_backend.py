@@ -9,7 +9,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy,
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, leftovers, turns
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
 
-SETTINGS = dict(_policy.role_settings("harden_iptables_backend", {"harden_iptables_backend_node_name": "n"}, lambda _name, value: value))
+SETTINGS = dict(_policy.role_settings("harden_iptables_backend", {"harden_iptables_backend_node_name": "n"},
+                                      lambda _name, value: value))
 
 
 def checks_to_fix(known, target="auto", up_to=None):
@@ -31,7 +32,8 @@ def test_families_that_differ_are_aligned():
 
 
 def test_nothing_is_disrupted_in_an_image():
-    image = facts(dict(SPLIT, mixing={"verdict": "unknown", "because": "only a live node has rules"}), node_host={"place": "image"})
+    image = facts(dict(SPLIT, mixing={"verdict": "unknown", "because": "only a live node has rules"}),
+                  node_host={"place": "image"})
     assert checks_to_fix(image, up_to="guarded") == (["BACKEND002"], True)
     assert checks_to_fix(image, up_to="safe") == ([], False)
     rows = [row for row in image["node_assess_findings"] if row["check"] == "BACKEND002"]
@@ -49,7 +51,8 @@ def test_another_backend_is_asked_for():
 
 
 def test_chains_elsewhere_are_leftovers():
-    sets = [row("nft", kube_rules=171), row("legacy", proxy_canary=True), row("nft", "ipv6", hint=True), row("legacy", "ipv6", rules=4)]
+    sets = [row("nft", kube_rules=171), row("legacy", proxy_canary=True), row("nft", "ipv6", hint=True),
+            row("legacy", "ipv6", rules=4)]
     assert elsewhere(facts({"sets": sets})) == ["ipv4"]
     assert elsewhere(facts({"sets": sets}), "legacy") == ["ipv4", "ipv6"]
     used = {"ipv4": "both", "ipv6": "none"}
@@ -67,7 +70,8 @@ def test_a_turn_is_to_clean_or_else_to_migrate():
     assert turns.of_backend(facts(), both, {"live_rules": True, "refused": "x"}) == [turns.MIGRATE]
     assert turns.of_backend(facts(), both, {"changed": True}) == []
     # Chains in use are no leftovers of the backend that is asked for.
-    legacy = facts({"backend": "legacy", "sets": [row("legacy", kube_rules=171)], "kubelet_backend": {"ipv4": "legacy", "ipv6": "legacy"}})
+    legacy = facts({"backend": "legacy", "sets": [row("legacy", kube_rules=171)],
+                    "kubelet_backend": {"ipv4": "legacy", "ipv6": "legacy"}})
     assert turns.of_backend(legacy, dict(both, target="nft"), {"live_rules": True}) == [turns.MIGRATE]
     migrates = dict(both, clean_leftovers=False)
     for result in (None, {"unreachable": True}, {"failed": True, "msg": "x"}, {"refused": "no such backend"}):
@@ -79,6 +83,7 @@ def test_a_turn_is_to_clean_or_else_to_migrate():
 def test_a_refusal_is_that_of_every_finding():
     findings = [{"subject": "iptables and ip6tables"}]
     refused = iptables_backend.refusals({"refused": "Kubernetes has rules in it"}, findings)
-    assert [(row.subject, row.outcome) for row in refused] == [("iptables", REFUSED), ("iptables and ip6tables", REFUSED)]
+    assert [(row.subject, row.outcome) for row in refused] == [("iptables", REFUSED),
+                                                               ("iptables and ip6tables", REFUSED)]
     assert {row.outcome for row in iptables_backend.refusals({"failed": True, "msg": "x"}, findings)} == {FAILED}
     assert iptables_backend.refusals({"refused": None}, findings) == []

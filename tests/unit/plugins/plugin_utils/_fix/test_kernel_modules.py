@@ -40,7 +40,8 @@ def test_only_what_lacks_is_loaded():
 
 
 def test_more_subjects_than_are_named():
-    known = facts({"*": "loadable unpersisted", "xt_comment": "installed_true unpersisted"}, node_policy_max_offenders=2)
+    known = facts({"*": "loadable unpersisted", "xt_comment": "installed_true unpersisted"},
+                  node_policy_max_offenders=2)
     needed = {row["name"] for row in known["node_assess_required_modules"] if not row["optional"]}
     assert set(to_load(known)) == needed - {"xt_comment"}
 
@@ -66,11 +67,14 @@ def test_a_class_beyond_safe_lifts_a_block():
     known = facts({"xt_comment": "installed_true"})
     assert kernel_modules.work(known, SETTINGS, "safe").options == {}
     work = kernel_modules.work(known, SETTINGS, "guarded")
-    assert "xt_comment" in work.options["name"] and work.options["unblock"] is True and {row["check"] for row in work.findings} == {"KMOD002", "KMOD007"}
+    assert ("xt_comment" in work.options["name"] and work.options["unblock"] is True
+            and {row["check"] for row in work.findings} == {"KMOD002", "KMOD007"})
 
 
 def test_a_module_that_failed_and_a_run_that_failed_as_a_whole():
-    rows = [{"name": "nf_conntrack", "failed": True, "msg": "Exec format error"}, {"name": "nf_nat", "failed": False, "msg": ""}]
+    rows = [{"name": "nf_conntrack", "failed": True, "msg": "Exec format error"},
+            {"name": "nf_nat", "failed": False, "msg": ""}]
     assert kernel_modules.refusals({"modules": rows}, []) == [Refusal("nf_conntrack", FAILED, "Exec format error")]
-    assert kernel_modules.refusals({"failed": True, "msg": "no root"}, [{"subject": "ip_vs"}]) == [Refusal("ip_vs", FAILED, "no root")]
+    assert kernel_modules.refusals({"failed": True, "msg": "no root"},
+                                   [{"subject": "ip_vs"}]) == [Refusal("ip_vs", FAILED, "no root")]
     assert kernel_modules.refusals({"changed": True}, [{"subject": "ip_vs"}]) == []

@@ -19,26 +19,32 @@ def test_a_migration_that_is_through():
     assert unsettled(facts(none), before={"kubelet_backend": {"ipv6": "none"}}) == []
 
 
-@pytest.mark.parametrize("change, before, said", [
-    ({"backend": "legacy"}, None, ["the iptables programs of the node use the legacy backend"]),
-    ({"kubelet_backend": {"ipv4": "legacy"}}, None, ["kubelet has its IPv4 chains in the legacy backend"]),
-    ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in a backend that is not known"]),
-    ({"kube_proxy_backend": {"ipv6": "both"}}, None, ["kube-proxy has its IPv6 chains in both backends"]),
-    ({"kube_proxy_backend": {"ipv6": "none"}}, {"kube_proxy_backend": {"ipv6": "legacy"}}, ["kube-proxy has its IPv6 chains in no backend"]),
-    ({"sets": [row("nft", hint=True), row("legacy", kube_rules=3)]}, None, ["IPv4 chains of Kubernetes are in the legacy backend"]),
-    ({"sets": [row("legacy", kube_rules=None, readable=False)]}, None, ["IPv4 chains of Kubernetes cannot be ruled out in the legacy backend"]),
-    ({"sets": [row("legacy", rules=12)]}, None, []),
-])
+@pytest.mark.parametrize(
+    "change, before, said", [
+        ({"backend": "legacy"}, None, ["the iptables programs of the node use the legacy backend"]),
+        ({"kubelet_backend": {"ipv4": "legacy"}}, None, ["kubelet has its IPv4 chains in the legacy backend"]),
+        ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in a backend that is not known"]),
+        ({"kube_proxy_backend": {"ipv6": "both"}}, None, ["kube-proxy has its IPv6 chains in both backends"]),
+        ({"kube_proxy_backend": {"ipv6": "none"}}, {"kube_proxy_backend": {"ipv6": "legacy"}},
+         ["kube-proxy has its IPv6 chains in no backend"]),
+        ({"sets": [row("nft", hint=True), row("legacy", kube_rules=3)]}, None,
+         ["IPv4 chains of Kubernetes are in the legacy backend"]),
+        ({"sets": [row("legacy", kube_rules=None, readable=False)]}, None,
+         ["IPv4 chains of Kubernetes cannot be ruled out in the legacy backend"]),
+        ({"sets": [row("legacy", rules=12)]}, None, []),
+    ])
 def test_what_is_missing(change, before, said):
     assert unsettled(facts(change), before=before) == said
 
 
 def test_anchors_that_are_missing_or_unknown():
-    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT", "detail": "KUBE-SERVICES"}
+    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT",
+              "detail": "KUBE-SERVICES"}
     told = unsettled(facts(node_iptables_chains={"observations": [anchor]}))
     assert any("CHAIN001 is fail: ipv4 nft nat OUTPUT: KUBE-SERVICES missing" in text for text in told)
     unread = [{"source": "nft_ipv4", "table": None, "evidence": "iptables-save did not end"}]
-    assert any(text.startswith("CHAIN001 is unknown") for text in unsettled(facts(node_iptables_chains={"unread": unread})))
+    assert any(text.startswith("CHAIN001 is unknown")
+               for text in unsettled(facts(node_iptables_chains={"unread": unread})))
 
 
 def test_a_node_that_did_not_come_back():
@@ -48,5 +54,7 @@ def test_a_node_that_did_not_come_back():
 
 def test_without_a_target_the_rules_alone_must_be_whole():
     assert unsettled(facts({"backend": "legacy"}), None) == []
-    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT", "detail": "KUBE-SERVICES"}
-    assert len(unsettled(facts(node_iptables_chains={"observations": [anchor]}), None)) == 1 and unsettled(facts(reached=False), None)
+    anchor = {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "nat", "chain": "OUTPUT",
+              "detail": "KUBE-SERVICES"}
+    assert len(unsettled(facts(node_iptables_chains={"observations": [anchor]}),
+                         None)) == 1 and unsettled(facts(reached=False), None)

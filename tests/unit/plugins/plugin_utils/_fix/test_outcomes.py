@@ -22,12 +22,13 @@ def findings(modules=None):
 
 
 def row(check, subject, status="fail", **changes):
-    return dict(dict.fromkeys(_finding.KEYS, ""), check=check, subject=subject, status=status, severity="high", reason="Why.", waiver=None, problem="p",
-                outcome=None, **changes)
+    return dict(dict.fromkeys(_finding.KEYS, ""), check=check, subject=subject, status=status, severity="high",
+                reason="Why.", waiver=None, problem="p", outcome=None, **changes)
 
 
 def recorded(tried, after, refusals=(), **others):
-    return {(each["check"], each["subject"]): (each["status"], each["outcome"]) for each in outcomes.recorded(tried, after, refusals, **others)}
+    return {(each["check"], each["subject"]): (each["status"], each["outcome"])
+            for each in outcomes.recorded(tried, after, refusals, **others)}
 
 
 def test_what_was_fixed_stays_as_findings_that_pass():
@@ -39,28 +40,36 @@ def test_what_was_fixed_stays_as_findings_that_pass():
     assert {(each["check"], each["subject"], each["status"], each["problem"]) for each in fixed} == {
         (each["check"], each["subject"], "pass", None) for each in tried}
     assert ("KMOD003", "") not in {(each["check"], each["subject"]) for each in rows}
-    assert all(_finding.is_finding(each) for each in rows) and rows == sorted(rows, key=lambda each: (each["check"], each["subject"]))
+    assert all(_finding.is_finding(each)
+               for each in rows) and rows == sorted(rows, key=lambda each: (each["check"], each["subject"]))
 
 
 def test_a_later_look_keeps_what_was_fixed_while_it_passes():
     tried = [each for each in findings({"nf_conntrack": "loadable"}) if each["status"] == "fail"]
     before = outcomes.recorded(tried, findings(), [])
-    again = _assess.exported(healthy(POLICY.module_names), POLICY, _assess.chosen_checks(["KMOD"]), before)["node_assess_findings"]
+    again = _assess.exported(healthy(POLICY.module_names), POLICY, _assess.chosen_checks(["KMOD"]),
+                             before)["node_assess_findings"]
     assert [(each["subject"], each["outcome"]) for each in again if each["outcome"]] == [("nf_conntrack", "fixed")]
-    lost = _assess.exported(healthy(POLICY.module_names, {"nf_conntrack": "loadable"}), POLICY, _assess.chosen_checks(["KMOD"]), before)
-    assert [each["outcome"] for each in lost["node_assess_findings"] if each["subject"] == "nf_conntrack" and each["status"] == "fail"] == [None]
+    lost = _assess.exported(healthy(POLICY.module_names, {"nf_conntrack": "loadable"}), POLICY,
+                            _assess.chosen_checks(["KMOD"]), before)
+    assert [each["outcome"] for each in lost["node_assess_findings"]
+            if each["subject"] == "nf_conntrack" and each["status"] == "fail"] == [None]
 
 
-@pytest.mark.parametrize("outcome, sentence", [(FAILED, "The fix was tried and failed: no room"), (REFUSED, "The fix was refused: no room")])
+@pytest.mark.parametrize("outcome, sentence",
+                         [(FAILED, "The fix was tried and failed: no room"), (REFUSED, "The fix was refused: no room")])
 def test_a_refusal_is_told_with_its_reason(outcome, sentence):
-    rows = outcomes.recorded([row("HOOK001", "/a")], [row("HOOK001", "/a"), row("HOOK001", "/b")], [Refusal("/a", outcome, "no\nroom")])
+    rows = outcomes.recorded([row("HOOK001", "/a")], [row("HOOK001", "/a"), row("HOOK001", "/b")],
+                             [Refusal("/a", outcome, "no\nroom")])
     assert [(each["outcome"], each["reason"]) for each in rows] == [(outcome, "Why. " + sentence), (None, "Why.")]
 
 
 def test_a_failure_outweighs_a_refusal_and_both_reasons_are_told():
     tried = [row("KMOD003", "ip_vs or ip_vs_rr")]
-    rows = outcomes.recorded(tried, tried, [Refusal("ip_vs", REFUSED, "blocked"), Refusal("ip_vs_rr", FAILED, "no such file")])
-    assert rows[0]["outcome"] == "failed" and rows[0]["reason"].endswith("The fix was tried and failed: blocked; no such file")
+    rows = outcomes.recorded(tried, tried,
+                             [Refusal("ip_vs", REFUSED, "blocked"), Refusal("ip_vs_rr", FAILED, "no such file")])
+    assert (rows[0]["outcome"] == "failed"
+            and rows[0]["reason"].endswith("The fix was tried and failed: blocked; no such file"))
 
 
 def test_check_mode_says_what_would_be_fixed_and_adds_nothing():
@@ -83,13 +92,16 @@ def test_what_is_no_longer_judged_is_not_called_fixed():
     assert recorded(tried, [row("CTRACK004", "", "pass")]) == {("CTRACK004", "nf_conntrack_max"): ("pass", "fixed")}
 
 
-@pytest.mark.parametrize("others, refusals", [
-    ([row("HOOK001", "", "unknown")], []), ([], [Refusal("/a", FAILED, "no room")]), ([row("HOOK003", "/a")], []), ([row("HOOK002", "/a", "unknown")], []),
-])
+@pytest.mark.parametrize("others, refusals",
+                         [
+                             ([row("HOOK001", "", "unknown")], []), ([], [Refusal("/a", FAILED, "no room")]),
+                             ([row("HOOK003", "/a")], []), ([row("HOOK002", "/a", "unknown")], []),
+                         ])
 def test_a_subject_is_not_fixed_where_it_is_unknown_refused_or_fails_in_another_check(others, refusals):
     found = recorded([row("HOOK001", "/a")], [row("HOOK001", "/b"), *others], refusals)
     assert ("HOOK001", "/a") not in found
-    assert recorded([row("HOOK001", "/a")], [row("HOOK001", "/b"), row("KMOD003", "/a")])["HOOK001", "/a"] == ("pass", "fixed")
+    assert recorded([row("HOOK001", "/a")],
+                    [row("HOOK001", "/b"), row("KMOD003", "/a")])["HOOK001", "/a"] == ("pass", "fixed")
 
 
 def test_a_second_round_adds_nothing_to_a_failure_and_no_sentence_stands_twice():
@@ -98,4 +110,5 @@ def test_a_second_round_adds_nothing_to_a_failure_and_no_sentence_stands_twice()
     assert outcomes.recorded(tried, first, [], changed=False) == first and first[0]["outcome"] == "failed"
     refused = outcomes.refused(tried[0], "it stays")
     assert outcomes.refused(refused, "it stays") == refused
-    assert outcomes.refused(dict(tried[0], reason="no end"), "it stays")["reason"] == "no end. The fix was refused: it stays"
+    assert outcomes.refused(dict(tried[0], reason="no end"),
+                            "it stays")["reason"] == "no end. The fix was refused: it stays"

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switching the backend of trees: each distribution's layout, undo, refusals, and runs that are killed or cannot write."""
+"""Switching the backend of trees: each distribution's layout, undo, refusals, and runs that are killed or cannot
+write."""
 
 import os
 import subprocess
@@ -20,8 +21,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host import wr
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
 LAYOUTS = {
-    "debian": debian(), "debian with families apart": debian("legacy", "nft"), "debian by hand": debian("legacy", "legacy", "manual"),
-    "red hat": red_hat(), "red hat legacy": red_hat("legacy", "manual"), "plain": plain(), "plain legacy": plain("legacy"),
+    "debian": debian(), "debian with families apart": debian("legacy", "nft"),
+    "debian by hand": debian("legacy", "legacy", "manual"), "red hat": red_hat(),
+    "red hat legacy": red_hat("legacy", "manual"), "plain": plain(), "plain legacy": plain("legacy"),
 }
 
 
@@ -67,9 +69,11 @@ def test_an_image_that_agrees_stays_as_it_is(tmp_path):
 
 
 def test_programs_of_one_group_that_differ_are_switched_together(tmp_path):
-    tree = unpacked(merged(debian(), {"etc/alternatives/iptables-save": link("/usr/sbin/iptables-legacy-save")}), tmp_path / "tree")
+    tree = unpacked(merged(debian(), {"etc/alternatives/iptables-save": link("/usr/sbin/iptables-legacy-save")}),
+                    tmp_path / "tree")
     result = run(tree, backend="nft")
-    assert backends(result)["iptables"] == ("mixed", "nft", "manual") and target(tree, "iptables-save") == "xtables-nft-multi"
+    assert backends(result)["iptables"] == ("mixed", "nft",
+                                            "manual") and target(tree, "iptables-save") == "xtables-nft-multi"
 
 
 def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path):
@@ -78,18 +82,27 @@ def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path
     assert rows["arptables"]["after"] == "nft" and "no arptables of the legacy backend" in rows["arptables"]["msg"]
 
 
-@pytest.mark.parametrize("tree, backend, sentence", [
-    ({"etc/os-release": "ID=talos\n"}, "nft", "no iptables program"),
-    (plain("nft", {"usr/sbin/xtables-nft-multi": executable()}, "rhel"), "legacy", "no iptables of the legacy backend to switch to (links knows nft)"),
-    (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft", "no iptables of the nft backend to switch to"),
-    (red_hat(choices=(("nft", "10"),)), "legacy", "no iptables of the legacy backend to switch to (alternatives knows nft)"),
-    (plain(system="flatcar"), "legacy", "replaced as a whole (flatcar)"),
-    (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy", "/usr/sbin/iptables is not a link to /etc/alternatives/iptables"),
-    (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy", "is a program or a wrapper of its own"),
-    (merged(debian(), {"var/lib/dpkg/alternatives/iptables": "auto\n"}), "legacy", "/var/lib/dpkg/alternatives/iptables is damaged"),
-    (merged(debian(), {"var/lib/dpkg/alternatives/ip6tables": None}), "legacy", "but no state of such a group is kept"),
-    (merged(debian(), {"usr/sbin/iptables-legacy": None, "usr/sbin/iptables-legacy-save": None}), "legacy", "no iptables of the legacy backend"),
-])
+@pytest.mark.parametrize(
+    "tree, backend, sentence", [
+        ({"etc/os-release": "ID=talos\n"}, "nft", "no iptables program"),
+        (plain("nft", {"usr/sbin/xtables-nft-multi": executable()}, "rhel"), "legacy",
+         "no iptables of the legacy backend to switch to (links knows nft)"),
+        (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft",
+         "no iptables of the nft backend to switch to"),
+        (red_hat(choices=(("nft", "10"),)), "legacy",
+         "no iptables of the legacy backend to switch to (alternatives knows nft)"),
+        (plain(system="flatcar"), "legacy", "replaced as a whole (flatcar)"),
+        (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy",
+         "/usr/sbin/iptables is not a link to /etc/alternatives/iptables"),
+        (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy",
+         "is a program or a wrapper of its own"),
+        (merged(debian(), {"var/lib/dpkg/alternatives/iptables": "auto\n"}), "legacy",
+         "/var/lib/dpkg/alternatives/iptables is damaged"),
+        (merged(debian(), {"var/lib/dpkg/alternatives/ip6tables": None}), "legacy",
+         "but no state of such a group is kept"),
+        (merged(debian(), {"usr/sbin/iptables-legacy": None, "usr/sbin/iptables-legacy-save": None}), "legacy",
+         "no iptables of the legacy backend"),
+    ])
 def test_what_cannot_be_switched_is_refused_and_nothing_is_touched(tmp_path, tree, backend, sentence):
     tree = unpacked(tree, tmp_path / "tree")
     before = content(tree)
@@ -171,11 +184,14 @@ def settled(tree):
 def test_a_read_only_etc_is_one_sentence_and_nothing_is_half_done(tmp_path):
     tree = unpacked(debian(), tmp_path / "tree")
     script = "mount --bind {0}/etc {0}/etc && mount -o remount,ro,bind {0}/etc && exec \"$@\"".format(tree)
-    code = ("import sys; sys.path[:0] = %r; import backend_trees; from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors\n"
-            "try:\n    backend_trees.run(%r, backend='legacy', check=bool(int(sys.argv[1])))\nexcept _errors.ChangeFailed as error:\n    print(error)\n")
+    code = ("import sys; sys.path[:0] = %r; import backend_trees; from "
+            "ansible_collections.kubenode.netfilter.plugins.module_utils import _errors\n"
+            "try:\n    backend_trees.run(%r, backend='legacy', check=bool(int(sys.argv[1])))\nexcept "
+            "_errors.ChangeFailed as error:\n    print(error)\n")
     before = content(tree)
     for check in "01":
-        said = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c", code % (sys.path, str(tree)), check],
-                              stdout=subprocess.PIPE, check=True).stdout.decode()
-        assert said.startswith("/etc/alternatives/ip") and "mounted read-only" in said and said.endswith("Nothing was changed\n")
+        said = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c",
+                               code % (sys.path, str(tree)), check], stdout=subprocess.PIPE, check=True).stdout.decode()
+        assert (said.startswith("/etc/alternatives/ip") and "mounted read-only" in said
+                and said.endswith("Nothing was changed\n"))
         assert content(tree) == before

@@ -9,20 +9,25 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backend
 
 
 def users(kubelet, proxy, kubelet6="none", proxy6="none"):
-    return [("kubelet", "ipv4", kubelet), ("kubelet", "ipv6", kubelet6), ("kube-proxy", "ipv4", proxy), ("kube-proxy", "ipv6", proxy6)]
+    return [("kubelet", "ipv4", kubelet), ("kubelet", "ipv6", kubelet6), ("kube-proxy", "ipv4", proxy),
+            ("kube-proxy", "ipv6", proxy6)]
 
 
-@pytest.mark.parametrize("who, programs, has, backend, because", [
-    (users("legacy", "legacy"), "nft", ("nft", "legacy"), "legacy", "kubelet (ipv4) and kube-proxy (ipv4) have chains in it"),
-    (users("both", "nft"), "legacy", ("nft",), "nft", "kube-proxy (ipv4) has chains in it"),
-    (users("nft", "legacy"), "nft", ("nft",), None, "kubelet (ipv4) in the nft backend and kube-proxy (ipv4) in the legacy backend: say which one is meant"),
-    (users("nft", "nft", "legacy"), "nft", ("nft",), None, "say which one is meant"),
-    (users("both", "both"), "nft", ("nft",), None, "have chains in both backends"),
-    (users(None, None), "nft", ("nft",), None, "could not be read"),
-    (users("none", "none"), "legacy", ("nft", "legacy"), "legacy", "the node's programs are of it"),
-    (users("none", "none"), "mixed", ("nft", "legacy"), "nft", "differ"),
-    ([], "mixed", ("legacy",), "legacy", "differ"), ([], "mixed", (), None, "neither"), ([], "nft", (), "nft", "the node's programs"),
-])
+@pytest.mark.parametrize(
+    "who, programs, has, backend, because", [
+        (users("legacy", "legacy"), "nft", ("nft", "legacy"), "legacy",
+         "kubelet (ipv4) and kube-proxy (ipv4) have chains in it"),
+        (users("both", "nft"), "legacy", ("nft",), "nft", "kube-proxy (ipv4) has chains in it"),
+        (users("nft", "legacy"), "nft", ("nft",), None,
+         "kubelet (ipv4) in the nft backend and kube-proxy (ipv4) in the legacy backend: say which one is meant"),
+        (users("nft", "nft", "legacy"), "nft", ("nft",), None, "say which one is meant"),
+        (users("both", "both"), "nft", ("nft",), None, "have chains in both backends"),
+        (users(None, None), "nft", ("nft",), None, "could not be read"),
+        (users("none", "none"), "legacy", ("nft", "legacy"), "legacy", "the node's programs are of it"),
+        (users("none", "none"), "mixed", ("nft", "legacy"), "nft", "differ"),
+        ([], "mixed", ("legacy",), "legacy", "differ"), ([], "mixed", (), None, "neither"),
+        ([], "nft", (), "nft", "the node's programs"),
+    ])
 def test_auto(who, programs, has, backend, because):
     found, why = wanted_backend("auto", who, programs, lambda name: name in has)
     assert found == backend and because in why

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Raising, persisting and undoing on trees; the kernel's own part is proved in a network namespace and on virtual machines (molecule)."""
+"""Raising, persisting and undoing on trees; the kernel's own part is proved in a network namespace and on virtual
+machines (molecule)."""
 
 import json
 
@@ -10,11 +11,10 @@ import pytest
 import node_tree
 from conntrack_changes import MODULES, NAME, NOTHING, OPTIONS, RECORD, SYSCTL, lines, rows, run, undo, value
 from conntrack_node import (
-    BRIDGE, BUCKETS, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, MB, NF, TUNED, UFW, configured, counters, kube_proxy, kubelet, look, machine, table,
-    tracking)
+    BRIDGE, BUCKETS, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, MB, NF, configured, counters,
+    kube_proxy, kubelet, look, machine, table, tracking)
 from fake_tools import unpacked as unpacked_host
 from hook_changes import content
-from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput, ChangeFailed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
@@ -33,12 +33,15 @@ def test_it_is_raised_now_and_at_boot(tmp_path):
     tree = unpacked(tmp_path)
     result = run(tree, **RAISED)
     assert result["changed"] and "failed" not in result and result["advice"] is None and not result["unfinished"]
-    assert (value(tree, LIMIT), value(tree, SIZE)) == (524288, 65536), "eight entries for a bucket are no reason to resize"
+    assert (value(tree, LIMIT), value(tree, SIZE)) == (524288,
+                                                       65536), "eight entries for a bucket are no reason to resize"
     assert lines(tree, SYSCTL) == [MAX + " = 524288", BUCKETS + " = 524288"]
     assert (lines(tree, MODULES), lines(tree, OPTIONS)) == (["nf_conntrack"], ["options nf_conntrack hashsize=524288"])
-    assert result["files"] == ["/" + path for path in (RECORD, SYSCTL, MODULES, OPTIONS)], "the option for the buckets comes behind the limit"
+    assert result["files"] == ["/" + path for path in (RECORD, SYSCTL, MODULES,
+                                                       OPTIONS)], "the option for the buckets comes behind the limit"
     row = rows(result)[MAX]
-    assert (row["before"], row["after"], row["wanted"], row["at_boot"], row["after_kube_proxy"]) == (131072, 524288, 524288, 524288, 524288)
+    assert (row["before"], row["after"], row["wanted"], row["at_boot"],
+            row["after_kube_proxy"]) == (131072, 524288, 524288, 524288, 524288)
     assert row["persisted"] and rows(result)[BUCKETS]["at_boot"] == 524288
 
 
@@ -52,7 +55,8 @@ def test_the_second_run_changes_nothing(tmp_path):
 
 
 def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
-    tree = unpacked(tmp_path, {"etc/sysctl.d/zzz.conf": FORWARD + " = 0\n", "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=9))
+    tree = unpacked(tmp_path, {"etc/sysctl.d/zzz.conf": FORWARD + " = 0\n", "proc/sys/net/ipv4/ip_forward": "0\n"},
+                    counters(drop=9))
     before = content(tree)
     asked = dict(RAISED, sysctls=[FORWARD], timeouts={"tcp_timeout_established": 3600}, comment_out_conflicts=True)
     announced = run(tree, True, **asked)
@@ -83,12 +87,15 @@ def test_it_is_not_lowered_below_the_connections_there_are(tmp_path):
 def test_a_table_without_a_limit_gets_one_only_when_told(tmp_path):
     tree = unpacked(tmp_path, table(limit=0))
     result = run(tree, **RAISED)
-    assert result["failed"] and "lower: true sets one" in result["msg"] and value(tree, LIMIT) == 0 and MAX not in "".join(lines(tree, SYSCTL))
+    assert (result["failed"] and "lower: true sets one" in result["msg"] and value(tree, LIMIT) == 0
+            and MAX not in "".join(lines(tree, SYSCTL)))
     assert "failed" not in run(tree, lower=True, **RAISED) and value(tree, LIMIT) == 524288
 
 
-@pytest.mark.parametrize("buckets, resize, after", [
-    (65536, "auto", 65536), (65535, "auto", 524288), (65536, "always", 524288), (512, "never", 512), (524288, "always", 524288)])
+@pytest.mark.parametrize("buckets, resize, after",
+                         [
+                             (65536, "auto", 65536), (65535, "auto", 524288), (65536, "always", 524288),
+                             (512, "never", 512), (524288, "always", 524288)])
 def test_a_resize_that_is_worth_it(tmp_path, buckets, resize, after):
     tree = unpacked(tmp_path, table(buckets=buckets))
     run(tree, resize=resize, **RAISED)
@@ -129,7 +136,8 @@ def test_what_an_earlier_run_wrote_stays(tmp_path):
     run(tree, **RAISED)
     run(tree, sysctls=[FORWARD, BRIDGE])
     assert lines(tree, SYSCTL) == [FORWARD + " = 1", MAX + " = 524288", BUCKETS + " = 524288", BRIDGE + " = 1"]
-    assert lines(tree, MODULES) == ["br_netfilter", "nf_conntrack"] and lines(tree, OPTIONS) == ["options nf_conntrack hashsize=524288"]
+    assert lines(tree, MODULES) == ["br_netfilter",
+                                    "nf_conntrack"] and lines(tree, OPTIONS) == ["options nf_conntrack hashsize=524288"]
 
 
 def test_undo_leaves_files_as_they_were_and_values_as_they_are(tmp_path):
@@ -181,7 +189,8 @@ def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
     result = run(tree, **RAISED)
     held = json.loads((tree / RECORD).read_text())["lost"]
     assert (held["dropped"], held["evicted"], held["uptime_seconds"]) == (5, 7, 8640)
-    assert look({}, tree)["lost"] == {"dropped": 0, "evicted": 0, "since": "the limit was raised", "since_uptime_seconds": 8640}
+    assert look({}, tree)["lost"] == {"dropped": 0, "evicted": 0, "since": "the limit was raised",
+                                      "since_uptime_seconds": 8640}
     assert "dropped" not in "".join(part["after"] for part in result["diff"])
     # What is no raise keeps it; a second raise counts anew, from the boot on.
     node_tree.unpack(counters(drop=60, insert_failed=40, early_drop=7), tree)
@@ -194,7 +203,8 @@ def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
 def test_a_module_that_is_not_in_the_kernel(tmp_path):
     tree = unpacked(tmp_path, dict.fromkeys(table()), loaded=())
     result = run(tree, sysctls=[BRIDGE], **RAISED)
-    assert "failed" not in result and rows(result)[MAX]["msg"] == "nf_conntrack is not in the kernel (it is not loaded), so it counts from the next boot on"
+    assert ("failed" not in result and rows(result)[MAX]["msg"] == "nf_conntrack is not in the kernel (it is not "
+                                                                   "loaded), so it counts from the next boot on")
     assert lines(tree, MODULES) == ["br_netfilter", "nf_conntrack"] and rows(result)[MAX]["at_boot"] == 524288
     result = run(tree, sysctls=[BRIDGE], persist=False)
     assert result["failed"] and not result["changed"]
@@ -211,7 +221,8 @@ def test_an_image(tmp_path):
     tree = unpacked(tmp_path)
     before = (tree / (NF + "max")).read_text()
     result = run(tree, place="image", sysctls=[BRIDGE], **RAISED)
-    assert "failed" not in result and (tree / (NF + "max")).read_text() == before and rows(result)[MAX]["at_boot"] == 524288
+    assert ("failed" not in result and (tree / (NF + "max")).read_text() == before
+            and rows(result)[MAX]["at_boot"] == 524288)
     assert not undo(tree, place="image").get("failed") and not (tree / SYSCTL).exists()
 
 
@@ -223,13 +234,17 @@ def test_a_container_is_left_alone(tmp_path):
     assert content(tree) == before
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"max": -5}, "max is -5; give 1024 to"), ({"max": 0}, "max is 0"), ({"max": 1 << 31}, "max is 2147483648"), ({"buckets": -1}, "buckets is -1"),
-    ({"max": 1 << 27}, "more than 50 % of the memory"), ({"buckets": 1 << 30}, "more than 50 % of the memory"),
-    ({"timeouts": {"udp_timeout": 0}}, "timeouts: udp_timeout is 0"), ({"timeouts": {"udp_timeout": "soon"}}, "timeouts: udp_timeout is soon"),
-    ({"timeouts": {"tcp_timeout": 5}}, "give tcp_timeout_established, tcp_timeout_close_wait"),
-    ({"file": "../x.conf"}, "is not a file name"), ({"file": "x"}, "is not a file name"), ({"file": ".conf"}, "is not a file name"),
-])
+@pytest.mark.parametrize(
+    "options, message", [
+        ({"max": -5}, "max is -5; give 1024 to"), ({"max": 0}, "max is 0"), ({"max": 1 << 31}, "max is 2147483648"),
+        ({"buckets": -1}, "buckets is -1"), ({"max": 1 << 27}, "more than 50 % of the memory"),
+        ({"buckets": 1 << 30}, "more than 50 % of the memory"),
+        ({"timeouts": {"udp_timeout": 0}}, "timeouts: udp_timeout is 0"),
+        ({"timeouts": {"udp_timeout": "soon"}}, "timeouts: udp_timeout is soon"),
+        ({"timeouts": {"tcp_timeout": 5}}, "give tcp_timeout_established, tcp_timeout_close_wait"),
+        ({"file": "../x.conf"}, "is not a file name"), ({"file": "x"}, "is not a file name"),
+        ({"file": ".conf"}, "is not a file name"),
+    ])
 def test_bad_input_is_refused_before_anything_is_changed(tmp_path, options, message):
     tree = unpacked(tmp_path)
     before = content(tree)
@@ -245,61 +260,18 @@ def test_the_memory_decides_what_is_too_much(tmp_path):
     assert run(tree, max=524288)["changed"]
 
 
-@pytest.mark.parametrize("names", [("udp_timeout",), ("nf_conntrack_udp_timeout",), ("net.netfilter.nf_conntrack_udp_timeout",)])
+@pytest.mark.parametrize("names",
+                         [("udp_timeout",), ("nf_conntrack_udp_timeout",), ("net.netfilter.nf_conntrack_udp_timeout",)])
 def test_timeouts_by_any_of_their_names(tmp_path, names):
     tree = unpacked(tmp_path)
     run(tree, timeouts={names[0]: "15"})
-    assert lines(tree, SYSCTL) == ["net.netfilter.nf_conntrack_udp_timeout = 15"] and value(tree, "net/netfilter/nf_conntrack_udp_timeout") == 15
-
-
-# Who has the last word at boot, by files: whose file sorts behind ours, /etc/sysctl.conf without systemd, ufw.
-RIVALS = {
-    "sysctl.d": ({"etc/sysctl.d/zzz.conf": "# a\r\n%s = 0\r\n%s = 65536\r\n" % (FORWARD, MAX)}, "etc/sysctl.d/zzz.conf"),
-    "a link": ({"etc/sysctl.d/zzz.conf": node_tree.link("../sysctl.conf"), "etc/sysctl.conf": "%s=0\n%s=65536" % (FORWARD, MAX)}, "etc/sysctl.conf"),
-    "a package": ({"usr/lib/sysctl.d/zzz.conf": "%s=0\n%s=65536\nvm.swappiness=1\n" % (FORWARD, MAX)}, "etc/sysctl.d/zzz.conf"),
-    "ufw": (merged(UFW, {"etc/ufw/sysctl.conf": "net/ipv4/ip_forward=0\nnet/netfilter/nf_conntrack_max=65536\n"}), "etc/ufw/sysctl.conf"),
-}
-
-
-@pytest.mark.parametrize("rival", sorted(RIVALS))
-def test_a_file_of_others_yields_when_told(tmp_path, rival):
-    manifest, edited = RIVALS[rival]
-    tree = unpacked(tmp_path, manifest)
-    before = content(tree)
-    result = run(tree, sysctls=[FORWARD], **RAISED)
-    assert result["failed"] and result["msg"].count("comment_out_conflicts: true makes that line a comment") == 2
-    assert {path: content(tree)[path] for path in before if "etc/" in path} == {path: before[path] for path in before if "etc/" in path}
-    assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
-    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)
-    assert "failed" not in result and result["files"][-1] == "/" + edited, result.get("msg")
-    assert (tree / edited).read_bytes().count(b"# kubenode.netfilter yields: ") == 2
-    section = look({}, tree)
-    assert [row["after_kube_proxy"] for row in section["sysctls"] if row["key"] in (FORWARD, MAX)] == [524288, 1]
-    assert not run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)["changed"]
-    undo(tree, lower=True)
-    assert content(tree) == before
-
-
-def test_tuned_is_told_and_stays(tmp_path):
-    profile = {"etc/tuned/throughput/tuned.conf": "[sysctl]\nnet.ipv4.ip_forward=0\n"}
-    tree = unpacked(tmp_path, TUNED, profile)
-    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    # tuned says once more what /etc/sysctl.d says, so our line has the last word, unless it is told not to.
-    assert "failed" not in result
-    tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
-    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    assert result["failed"] and "(set by tuned (/etc/tuned/throughput/tuned.conf:2)); set it there" in result["msg"]
-    assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
-
-
-def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
-    tree = unpacked(tmp_path, {"srv/x.conf": FORWARD + "=0\n", "etc/sysctl.d/zzz.conf": node_tree.link("/srv/x.conf")})
-    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    assert result["failed"] and "leads out of /etc" in result["msg"] and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n"
+    assert (lines(tree, SYSCTL) == ["net.netfilter.nf_conntrack_udp_timeout = 15"]
+            and value(tree, "net/netfilter/nf_conntrack_udp_timeout") == 15)
 
 
 # What kubelet's version says of kube-proxy's: what it may be is at most three minor versions older.
-@pytest.mark.parametrize("version, after", [("1.22.0", 131072), ("1.28.4", 524288), ("1.33.2", 131072), ("1.37.1", 131072), ("1.41.0", 524288)])
+@pytest.mark.parametrize("version, after", [("1.22.0", 131072), ("1.28.4", 524288), ("1.33.2", 131072),
+                                            ("1.37.1", 131072), ("1.41.0", 524288)])
 def test_what_kube_proxy_makes_of_it_is_said(tmp_path, version, after):
     host = unpacked_host(tmp_path, tracking(PROXY, LISTED, kubelet(version)))
     planned = plan.plan_present(host, identify(host, "live"), dict(NOTHING, **RAISED))
@@ -319,12 +291,17 @@ def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
     six = "net.ipv6.conf.all.forwarding"
     route = "%s 00 %s 00 fe800000000000000000000000000001 00000400 00000001 00000000 %s     eth0\n"
     zeros = "0" * 32
-    for number, (flags, accept, forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00000003", "1", 1)]):
-        tree = unpacked(tmp_path / str(number), {
-            "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n", "proc/sys/net/ipv6/conf/eth0/accept_ra": accept + "\n"})
+    for number, (flags, accept,
+                 forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00000003", "1", 1)]):
+        tree = unpacked(tmp_path / str(number),
+                        {
+                            "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n",
+                            "proc/sys/net/ipv6/conf/eth0/accept_ra": accept + "\n"})
         result = run(tree, sysctls=[six, FORWARD])
-        assert value(tree, "net/ipv6/conf/all/forwarding") == forwards and bool(result.get("failed")) is not bool(forwards)
-        assert ("accept_ra is 2; set that first" in result.get("msg", "")) is not bool(forwards) and (tree / SYSCTL).exists()
+        assert value(tree,
+                     "net/ipv6/conf/all/forwarding") == forwards and bool(result.get("failed")) is not bool(forwards)
+        assert ("accept_ra is 2; set that first" in result.get("msg",
+                                                               "")) is not bool(forwards) and (tree / SYSCTL).exists()
 
 
 def test_another_name_for_the_files(tmp_path):

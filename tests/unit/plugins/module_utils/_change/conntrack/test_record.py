@@ -23,7 +23,8 @@ LIMIT = "net/netfilter/nf_conntrack_max"
 # Three files of ours, one of somebody else, five values.
 RIVAL = "etc/sysctl.d/zzz.conf"
 NODE = tracking({RIVAL: "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=3))
-ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20, "tcp_timeout_time_wait": 60}, "sysctls": [FORWARD],
+ASKED = {"max": 524288, "buckets": 524288, "resize": "always",
+         "timeouts": {"udp_timeout": 20, "tcp_timeout_time_wait": 60}, "sysctls": [FORWARD],
          "comment_out_conflicts": True}
 # A value of the kernel is changed as well.
 VALUES = ((write, "set_value"),)
@@ -101,7 +102,8 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path, monkeypatch, 
     monkeypatch.setattr(write, "replace", replace)
     left = content(tmp_path)
     assert value(tmp_path, LIMIT) == 131072
-    # What the run has written first is its backup of the one file that is somebody else's; the next run takes care of that.
+    # What the run has written first is its backup of the one file that is somebody else's; the next run takes care of
+    # that.
     assert without_record(left) == without_record(before)
     assert not (tmp_path / RECORD).exists()
     run(tmp_path, **ASKED)
@@ -169,8 +171,8 @@ def test_an_ordinary_user_is_told_to_become_root(tmp_path):
     assert "become root" in as_nobody(work)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}', '{"changed": {}, "live": {"a": 1}, "lost": null, "state": "done"}',
-                                  "[" * 100000])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}',
+                                  '{"changed": {}, "live": {"a": 1}, "lost": null, "state": "done"}', "[" * 100000])
 def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
     node_tree.unpack(dict(NODE, **{RECORD: text}), tmp_path)
     before = content(tmp_path)
@@ -186,13 +188,15 @@ def test_a_damaged_backup_is_not_put_back(tmp_path):
     for path in (tmp_path / os.path.dirname(RECORD) / "files").iterdir():
         path.write_text("other")
     result = undo(tmp_path)
-    assert "is damaged" in result["msg"] and "yields" in (tmp_path / RIVAL).read_text() and not (tmp_path / SYSCTL).exists()
+    assert ("is damaged" in result["msg"] and "yields" in (tmp_path / RIVAL).read_text()
+            and not (tmp_path / SYSCTL).exists())
 
 
 def test_a_value_that_the_kernel_does_not_take_is_told(tmp_path, monkeypatch):
     node_tree.unpack(NODE, tmp_path)
     set_value = write.set_value
-    monkeypatch.setattr(write, "set_value", lambda host, path, number: None if path.endswith("_max") else set_value(host, path, number))
+    monkeypatch.setattr(write, "set_value",
+                        lambda host, path, number: None if path.endswith("_max") else set_value(host, path, number))
     result = run(tmp_path, **ASKED)
     assert result["failed"] and "%s: it was set to 524288 and is 131072" % MAX in result["msg"]
     assert json.loads((tmp_path / RECORD).read_text())["lost"] is None, "what was not raised forgets no losses"

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts of packages, diverted by the real dpkg-divert over a copy of this machine's own database, in private mounts."""
+"""Scripts of packages, diverted by the real dpkg-divert over a copy of this machine's own database, in private
+mounts."""
 
 import functools
 import os
@@ -14,7 +15,8 @@ import pytest
 from node_tree import executable
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import divert, plan, record as record_plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import (divert, plan,
+                                                                                       record as record_plan)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.record import Contents
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
@@ -22,11 +24,13 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 SCRIPT = "/usr/sbin/add-shell"
 OPTIONS = {"state": "present", "only": [], "start": "noflush", "divert": True, "clean_saved": True, "directories": []}
 
-needs_dpkg = pytest.mark.skipif(not (shutil.which("dpkg-divert") and os.path.exists(SCRIPT)), reason="needs Debian's dpkg")
+needs_dpkg = pytest.mark.skipif(not (shutil.which("dpkg-divert") and os.path.exists(SCRIPT)),
+                                reason="needs Debian's dpkg")
 
 
 def apart(work):
-    """What `work()` returns in a child that may change /usr/sbin and /var/lib: it alone sees the copies that take their place."""
+    """What `work()` returns in a child that may change /usr/sbin and /var/lib: it alone sees the copies that take their
+    place."""
     def inside():
         node_processes.private_mounts()
         node_processes.mount("none", "/mnt", "tmpfs")
@@ -97,9 +101,11 @@ def test_a_file_of_no_package_is_not_diverted():
 
 
 def test_nothing_is_diverted_in_an_image_or_unasked(tmp_path):
-    node_tree.unpack({"etc/debian_version": "12.8\n", "usr/lib/NetworkManager/dispatcher.d/50-fw": executable("#!/bin/sh\niptables -F\n"),
+    node_tree.unpack({"etc/debian_version": "12.8\n",
+                      "usr/lib/NetworkManager/dispatcher.d/50-fw": executable("#!/bin/sh\niptables -F\n"),
                       "usr/sbin/NetworkManager": executable(), "etc/os-release": "ID=debian\n"}, tmp_path)
     run = functools.partial(plan.run, check_mode=False)
-    for options, said in (({}, "nothing is diverted where no program may be started"), ({"divert": False}, "divert: true puts an edited copy in its place")):
+    for options, said in (({}, "nothing is diverted where no program may be started"),
+                          ({"divert": False}, "divert: true puts an edited copy in its place")):
         result = run(dict(OPTIONS, root=str(tmp_path), place="auto", **options))
         assert not result["changed"] and said in result["hooks"][0]["msg"]

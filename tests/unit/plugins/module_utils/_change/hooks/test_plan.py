@@ -36,7 +36,8 @@ def test_every_case_of_the_corpus(tmp_path, case):
         _parses_as_before(before.get(path, (0, b""))[1], after[path][1])
     again = run(tmp_path)
     # What is left says why; what was done is found no more, or is left to the boot.
-    assert not again["changed"] and all(row["msg"] and row["action"] in (None, "ordered") for row in again["hooks"]), again
+    assert not again["changed"] and all(row["msg"] and row["action"] in (None, "ordered")
+                                        for row in again["hooks"]), again
     assert not undo(tmp_path).get("failed")
     assert content(tmp_path) == before
     assert not undo(tmp_path)["changed"]
@@ -46,7 +47,8 @@ def _parses_as_before(before, after):
     shell = re.match(rb"#!.*\b(bash|sh)\b", before)
     if shell:
         program = shell.group(1).decode()
-        said = [subprocess.run([program, "-n"], input=text, stderr=subprocess.PIPE, check=False).returncode for text in (before, after)]
+        said = [subprocess.run([program, "-n"], input=text, stderr=subprocess.PIPE, check=False).returncode
+                for text in (before, after)]
         assert said[0] == said[1]
 
 
@@ -62,7 +64,8 @@ def test_a_packaged_unit_gets_a_drop_in_and_nothing_of_it_is_edited(tmp_path):
     before = content(tmp_path)
     result = run(tmp_path)
     after = content(tmp_path)
-    packaged = ("usr/lib/systemd/system/iptables.service", "etc/systemd/scripts/iptables", "etc/systemd/scripts/iptables.stop")
+    packaged = ("usr/lib/systemd/system/iptables.service", "etc/systemd/scripts/iptables",
+                "etc/systemd/scripts/iptables.stop")
     assert all(after[path] == before[path] for path in packaged)
     assert read(tmp_path, DROP_IN % "iptables.service").split("\n", 1)[1] == """\
 [Unit]
@@ -81,7 +84,8 @@ ExecStop=
 def test_saved_rules_lose_the_chains_of_kubernetes_alone(tmp_path):
     node_tree.unpack(AZURE, tmp_path)
     run(tmp_path)
-    assert read(tmp_path, "etc/systemd/scripts/ip4save") == "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
+    assert read(tmp_path,
+                "etc/systemd/scripts/ip4save") == "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
     undo(tmp_path)
     run(tmp_path, clean_saved=False)
     assert "KUBE-FORWARD" in read(tmp_path, "etc/systemd/scripts/ip4save")
@@ -97,8 +101,8 @@ def test_a_line_of_cron_loses_its_one_command(tmp_path):
 def test_a_restart_of_a_unit_that_only_this_site_has_goes(tmp_path):
     lines = ("Type=oneshot", "RemainAfterExit=yes", "ExecStart=/bin/true", "ExecStop=/opt/fw/stop")
     own = merged(hook_nodes.service("site-firewall.service", *lines, enabled=True),
-                 {"opt/fw/stop": executable("#!/bin/sh\niptables -t nat -F\n"),
-                  SCRIPT: executable("#!/bin/sh\nlogger a; sudo systemctl restart site-firewall\nsystemctl restart other\nlogger b\n")})
+                 {"opt/fw/stop": executable("#!/bin/sh\niptables -t nat -F\n"), SCRIPT: executable(
+                     "#!/bin/sh\nlogger a; sudo systemctl restart site-firewall\nsystemctl restart other\nlogger b\n")})
     node_tree.unpack(merged(AZURE, own), tmp_path)
     run(tmp_path)
     assert read(tmp_path, SCRIPT) == "#!/bin/sh\nlogger a\nsystemctl restart other\nlogger b\n"
@@ -117,19 +121,22 @@ def test_of_several_units_that_a_command_names_one_goes(tmp_path, command, after
 
 
 def test_secrets_beside_a_command_stay_on_the_node(tmp_path):
-    text = "#!/bin/sh\nexport API_TOKEN=hunter2\ncurl -H 'Authorization: Bearer hunter3' x; iptables -F; curl -u me:hunter4 y\nlogger --token hunter5\n"
+    text = ("#!/bin/sh\nexport API_TOKEN=hunter2\ncurl -H 'Authorization: Bearer hunter3' x; iptables -F; curl -u "
+            "me:hunter4 y\nlogger --token hunter5\n")
     node_tree.unpack(merged(AZURE, {SCRIPT: executable(text)}), tmp_path)
     for result in (run(tmp_path, check=True), run(tmp_path), undo(tmp_path)):
         assert result["changed"] and not re.search("hunter[0-9]", str(result))
 
 
-@pytest.mark.parametrize("text, after", [
-    (b"#!/bin/sh\r\nsave\r\niptables -F\r\nmore\r\n", b"#!/bin/sh\r\nsave\r\nmore\r\n"),
-    (b"#!/bin/sh\nsave; iptables -F", b"#!/bin/sh\nsave; :"),
-    (b"#!/bin/sh\n# \xe9\xff\niptables -F\nmore\n", b"#!/bin/sh\n# \xe9\xff\nmore\n"),
-    (b"#!/bin/sh\nif true; then\n\tiptables -F\nfi\n", b"#!/bin/sh\nif true; then\n\t:\nfi\n"),
-    (b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\niptables -F\necho\n", b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\necho\n"),
-])
+@pytest.mark.parametrize("text, after",
+                         [
+                             (b"#!/bin/sh\r\nsave\r\niptables -F\r\nmore\r\n", b"#!/bin/sh\r\nsave\r\nmore\r\n"),
+                             (b"#!/bin/sh\nsave; iptables -F", b"#!/bin/sh\nsave; :"),
+                             (b"#!/bin/sh\n# \xe9\xff\niptables -F\nmore\n", b"#!/bin/sh\n# \xe9\xff\nmore\n"),
+                             (b"#!/bin/sh\nif true; then\n\tiptables -F\nfi\n", b"#!/bin/sh\nif true; then\n\t:\nfi\n"),
+                             (b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\niptables -F\necho\n",
+                              b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\necho\n"),
+                         ])
 def test_line_endings_and_odd_bytes_stay(tmp_path, text, after):
     node_tree.unpack(merged(AZURE, {SCRIPT: executable(text)}), tmp_path)
     run(tmp_path)
@@ -144,8 +151,10 @@ def test_mode_owner_and_attributes_stay(tmp_path):
     if os.geteuid() == 0:
         os.chown(path, 12, 34)
         os.chmod(path, 0o2751)
-    entries = "01000700ffffffff 020004000100000004000500ffffffff 10000500ffffffff 20000100ffffffff"  # user, a named user, group, mask, others
-    attributes = {"user.label": b"kept", "system.posix_acl_access": bytes.fromhex("02000000" + entries.replace(" ", ""))}
+    # user, a named user, group, mask, others
+    entries = "01000700ffffffff 020004000100000004000500ffffffff 10000500ffffffff 20000100ffffffff"
+    attributes = {"user.label": b"kept",
+                  "system.posix_acl_access": bytes.fromhex("02000000" + entries.replace(" ", ""))}
     kept = {}
     for name, value in attributes.items():
         try:
@@ -165,7 +174,8 @@ def test_mode_owner_and_attributes_stay(tmp_path):
     ("@reboot root", "iptables-restore --noflush < /etc/site.rules"), ("*/5 * * * * root", ":"),
 ])
 def test_a_restore_at_boot_stays_and_one_by_a_timer_goes(tmp_path, triggers, after):
-    table = {"etc/cron.d/firewall": "%s iptables-restore < /etc/site.rules\n" % triggers, "etc/site.rules": "*filter\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"}
+    table = {"etc/cron.d/firewall": "%s iptables-restore < /etc/site.rules\n" % triggers,
+             "etc/site.rules": "*filter\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"}
     node_tree.unpack(merged(AZURE, table), tmp_path)
     run(tmp_path)
     assert read(tmp_path, "etc/cron.d/firewall") == "%s %s\n" % (triggers, after)
@@ -183,42 +193,54 @@ def test_a_unit_is_masked_on_request(tmp_path):
 
 
 def test_a_unit_of_the_administrator_cannot_be_masked_and_gets_the_drop_in(tmp_path):
-    own = merged(hook_nodes.service("site.service", "Type=oneshot", "ExecStart=/usr/sbin/iptables-restore /etc/site.rules", folder="etc/systemd/system/"),
-                 {hook_nodes.WANTS + "site.service": link("/etc/systemd/system/site.service"), "etc/site.rules": "*filter\n-A INPUT -i lo\nCOMMIT\n"})
+    own = merged(hook_nodes.service("site.service", "Type=oneshot", "ExecStart=/usr/sbin/iptables-restore "
+                                                                    "/etc/site.rules", folder="etc/systemd/system/"),
+                 {hook_nodes.WANTS + "site.service": link("/etc/systemd/system/site.service"),
+                  "etc/site.rules": "*filter\n-A INPUT -i lo\nCOMMIT\n"})
     node_tree.unpack(merged(AZURE, own), tmp_path)
     result = run(tmp_path, start="mask", only=["site.service"])
     assert "cannot be masked" in result["hooks"][0]["msg"]
-    assert "ExecStart=/usr/sbin/iptables-restore --noflush /etc/site.rules\n" in read(tmp_path, DROP_IN % "site.service")
+    assert "ExecStart=/usr/sbin/iptables-restore --noflush /etc/site.rules\n" in read(tmp_path,
+                                                                                      DROP_IN % "site.service")
 
 
-@pytest.mark.parametrize("command, after", [
-    ("/bin/sh -c 'iptables-save > /x; iptables -F; logger y'", "/bin/sh -c 'iptables-save > /x; :; logger y'"),
-    ("-/usr/sbin/iptables -F", None),
-    ("/bin/sh -c 'for t in nat filter; do iptables -t $$t -F; done; logger y'", "/bin/sh -c 'for t in nat filter; do :; done; logger y'"),
-    ("/bin/sh -c 'iptables -F && iptables -X'", None),
-])
+@pytest.mark.parametrize(
+    "command, after", [
+        ("/bin/sh -c 'iptables-save > /x; iptables -F; logger y'", "/bin/sh -c 'iptables-save > /x; :; logger y'"),
+        ("-/usr/sbin/iptables -F", None),
+        ("/bin/sh -c 'for t in nat filter; do iptables -t $$t -F; done; logger y'",
+         "/bin/sh -c 'for t in nat filter; do :; done; logger y'"),
+        ("/bin/sh -c 'iptables -F && iptables -X'", None),
+    ])
 def test_of_a_stop_only_what_flushes_goes(tmp_path, command, after):
-    unit = hook_nodes.service("site.service", "ExecStart=/usr/bin/site", "ExecStop=/usr/bin/logger first", "ExecStop=" + command, "ExecStopPost=/bin/true",
-                              enabled=True)
+    unit = hook_nodes.service("site.service", "ExecStart=/usr/bin/site", "ExecStop=/usr/bin/logger first",
+                              "ExecStop=" + command, "ExecStopPost=/bin/true", enabled=True)
     node_tree.unpack(merged(AZURE, unit, {"usr/bin/site": executable()}), tmp_path)
     run(tmp_path, only=["site.service"])
     text = read(tmp_path, DROP_IN % "site.service")
-    assert text.split("\n", 1)[1] == "[Service]\nExecStop=\nExecStop=/usr/bin/logger first\n" + ("ExecStop=%s\n" % after if after else "")
+    assert text.split("\n", 1)[1] == "[Service]\nExecStop=\nExecStop=/usr/bin/logger first\n" + ("ExecStop=%s\n" % after
+                                                                                                 if after else "")
 
 
 def test_a_start_that_cannot_be_changed_is_left_to_the_boot_before_kubelet(tmp_path):
-    node_tree.unpack(merged(hook_nodes.DEBIAN, {hook_nodes.WANTS + "nftables.service": link("/usr/lib/systemd/system/nftables.service")}), tmp_path)
+    node_tree.unpack(merged(hook_nodes.DEBIAN,
+                            {hook_nodes.WANTS + "nftables.service": link("/usr/lib/systemd/system/nftables.service")}),
+                     tmp_path)
     result = run(tmp_path)
     assert actions(result)["/etc/nftables.conf:3"] == "ordered" and "start: mask" in result["hooks"][0]["msg"]
     text = read(tmp_path, DROP_IN % "nftables.service")
-    assert "RefuseManualStart=yes\nRefuseManualStop=yes\n" in text and "ExecReload=\nExecStop=\n" in text and "ExecStart" not in text
+    assert ("RefuseManualStart=yes\nRefuseManualStop=yes\n" in text and "ExecReload=\nExecStop=\n" in text
+            and "ExecStart" not in text)
 
 
 def test_a_service_that_flushes_beside_its_work_may_still_be_restarted(tmp_path):
-    text = "[Service]\nExecStartPre=/sbin/iptables -F\nExecStartPre=/usr/share/fw/clean\nExecStartPost=/sbin/iptables-restore /etc/site.rules\n"
-    node_tree.unpack(merged(AZURE, {
-        "etc/systemd/system/kubelet.service.d/20-fw.conf": text, "usr/share/fw/clean": executable("#!/bin/sh\niptables -t nat -F\n"),
-        "etc/site.rules": "*filter\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"}), tmp_path)
+    text = ("[Service]\nExecStartPre=/sbin/iptables -F\nExecStartPre=/usr/share/fw/clean\n"
+            "ExecStartPost=/sbin/iptables-restore /etc/site.rules\n")
+    node_tree.unpack(merged(AZURE,
+                            {
+                                "etc/systemd/system/kubelet.service.d/20-fw.conf": text,
+                                "usr/share/fw/clean": executable("#!/bin/sh\niptables -t nat -F\n"),
+                                "etc/site.rules": "*filter\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"}), tmp_path)
     result = run(tmp_path, only=["kubelet.service"])
     assert read(tmp_path, DROP_IN % "kubelet.service").split("\n", 1)[1] == (
         "[Service]\nExecStartPost=\nExecStartPost=/sbin/iptables-restore --noflush /etc/site.rules\n"
@@ -278,7 +300,8 @@ def test_a_file_with_two_names_is_left_alone(tmp_path):
 
 def test_a_file_behind_two_links_is_edited_once(tmp_path):
     text = "#!/bin/sh\niptables -F\necho\n"
-    node_tree.unpack(merged(AZURE, {"etc/rc.d/rc.local": executable(text), "etc/rc.local": link("rc.d/rc.local")}), tmp_path)
+    node_tree.unpack(merged(AZURE, {"etc/rc.d/rc.local": executable(text), "etc/rc.local": link("rc.d/rc.local")}),
+                     tmp_path)
     before = content(tmp_path)
     assert run(tmp_path)["files"].count("/etc/rc.d/rc.local") == 1
     assert os.path.islink(str(tmp_path / "etc/rc.local")) and read(tmp_path, "etc/rc.local") == "#!/bin/sh\necho\n"
@@ -287,18 +310,22 @@ def test_a_file_behind_two_links_is_edited_once(tmp_path):
 
 
 def test_a_cycle_is_not_written(tmp_path):
-    late = {"usr/lib/systemd/system/iptables.service": (
-        "[Unit]\nAfter=kubelet.service\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/etc/systemd/scripts/iptables\n"
-        "ExecStop=/etc/systemd/scripts/iptables.stop\n[Install]\nWantedBy=multi-user.target\n")}
+    late = {
+        "usr/lib/systemd/system/iptables.service": (
+            "[Unit]\nAfter=kubelet.service\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+            "ExecStart=/etc/systemd/scripts/iptables\n"
+            "ExecStop=/etc/systemd/scripts/iptables.stop\n[Install]\nWantedBy=multi-user.target\n")}
     node_tree.unpack(merged(AZURE, late), tmp_path)
     result = run(tmp_path)
-    assert result["failed"] and "iptables.service cannot be ordered before kubelet.service: an ordering cycle" in result["msg"]
+    assert (result["failed"]
+            and "iptables.service cannot be ordered before kubelet.service: an ordering cycle" in result["msg"])
     text = read(tmp_path, DROP_IN % "iptables.service")
     assert "Before=" not in text and "ExecStop=\n" in text
 
 
 def test_a_drop_in_that_is_read_later_is_in_the_way(tmp_path):
-    node_tree.unpack(merged(AZURE, {"etc/systemd/system/iptables.service.d/zzz.conf": "[Unit]\nDescription=x\n"}), tmp_path)
+    node_tree.unpack(merged(AZURE, {"etc/systemd/system/iptables.service.d/zzz.conf": "[Unit]\nDescription=x\n"}),
+                     tmp_path)
     result = run(tmp_path, only=["iptables.service"])
     assert not result["changed"] and all("zzz.conf is read after" in row["msg"] for row in result["hooks"])
 
@@ -311,7 +338,8 @@ def test_undo_of_nothing_changes_nothing(tmp_path):
 def test_a_command_that_loads_what_flushes_stays_with_a_reason(tmp_path):
     """The rules of the owner of that file would go with it."""
     script = executable("#!/bin/sh\nnft -f /etc/site.nft\n")
-    node_tree.unpack(merged(hook_nodes.SYSTEMD, {"usr/local/sbin/load.sh": script, "etc/site.nft": "flush ruleset\ntable inet site {\n}\n"}), tmp_path)
+    node_tree.unpack(merged(hook_nodes.SYSTEMD, {"usr/local/sbin/load.sh": script,
+                                                 "etc/site.nft": "flush ruleset\ntable inet site {\n}\n"}), tmp_path)
     result = run(tmp_path)
     assert not result["changed"]
     assert [row["msg"] for row in result["hooks"] if row["path"] == "/usr/local/sbin/load.sh"] == [

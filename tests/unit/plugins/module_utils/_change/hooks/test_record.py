@@ -31,9 +31,11 @@ def test_a_file_that_was_changed_since_is_left_alone_and_named(tmp_path):
     assert again["failed"] and not again["changed"]
 
 
-@pytest.mark.parametrize("damage, message", [
-    (lambda path: path.unlink(), "it was removed since"), (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
-])
+@pytest.mark.parametrize("damage, message",
+                         [
+                             (lambda path: path.unlink(), "it was removed since"),
+                             (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
+                         ])
 def test_a_file_that_is_gone_is_named(tmp_path, damage, message):
     node_tree.unpack(AZURE, tmp_path)
     run(tmp_path)
@@ -61,7 +63,8 @@ def test_a_damaged_backup_is_not_put_back(tmp_path):
     assert "is damaged" in result["msg"] and "restart" not in read(tmp_path, SCRIPT)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}', '{"changed": {"/x": {"kind": "file"}}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}',
+                                  '{"changed": {"/x": {"kind": "file"}}}'])
 def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
     node_tree.unpack(merged(AZURE, {RECORD[1:]: text}), tmp_path)
     before = content(tmp_path)

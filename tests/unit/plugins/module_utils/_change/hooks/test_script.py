@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where programs may be started, a script's own shell has to parse what comes out, as it has to parse what was there."""
+"""Where programs may be started, a script's own shell has to parse what comes out, as it has to parse what was
+there."""
 
 import pytest
 from node_tree import executable, unpack
@@ -22,10 +23,12 @@ def edited(tmp_path, text, line):
 @pytest.mark.parametrize("first", ["#!/bin/bash\n", "#!/usr/bin/env bash\n", "#! /usr/bin/bash -e\n", ""])
 def test_what_its_shell_parses_is_edited(tmp_path, first):
     line = 2 if first else 1
-    assert edited(tmp_path, first + "iptables -F\ntables=(nat filter)\necho ${tables[0]}\n", line) == first + "tables=(nat filter)\necho ${tables[0]}\n"
+    assert edited(tmp_path, first + "iptables -F\ntables=(nat filter)\necho ${tables[0]}\n",
+                  line) == first + "tables=(nat filter)\necho ${tables[0]}\n"
 
 
-@pytest.mark.parametrize("text", ["#!/bin/sh\niptables -F\ntables=(nat filter)\n", "#!/bin/bash\niptables -F\nif true; then\n"])
+@pytest.mark.parametrize("text",
+                         ["#!/bin/sh\niptables -F\ntables=(nat filter)\n", "#!/bin/bash\niptables -F\nif true; then\n"])
 def test_what_its_shell_does_not_parse_is_left_alone(tmp_path, text):
     with pytest.raises(_errors.ChangeFailed, match="does not parse it as it is"):
         edited(tmp_path, text, 2)
@@ -36,9 +39,11 @@ def test_nothing_of_a_script_is_run(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("first, shells", [
-    ("#!/bin/sh", ["sh"]), ("#!/usr/bin/env bash", ["bash"]), ("#! /bin/busybox sh", ["busybox"]), ("echo", ["sh", "bash"]),
-    ("#!/usr/bin/python3", []), ("#!/usr/bin/env -S perl -w", []), ("#!/usr/sbin/nft -f", []), ("#!", []),
-])
+@pytest.mark.parametrize("first, shells",
+                         [
+                             ("#!/bin/sh", ["sh"]), ("#!/usr/bin/env bash", ["bash"]),
+                             ("#! /bin/busybox sh", ["busybox"]), ("echo", ["sh", "bash"]), ("#!/usr/bin/python3", []),
+                             ("#!/usr/bin/env -S perl -w", []), ("#!/usr/sbin/nft -f", []), ("#!", []),
+                         ])
 def test_which_shell_reads_a_script(first, shells):
     assert shell_of(first + "\n") == shells

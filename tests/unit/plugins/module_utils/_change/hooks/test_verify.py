@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The systemd of this machine is asked about drop-ins for the units of a tree, and answers as the reading of the files does."""
+"""The systemd of this machine is asked about drop-ins for the units of a tree, and answers as the reading of the files
+does."""
 
 import os
 
@@ -20,7 +21,8 @@ BEFORE = "[Unit]\nBefore=kubelet.service\n[Service]\nExecStop=\n"
 
 
 def node(tmp_path, *lines):
-    unit = hook_nodes.service("fw.service", "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/bin/true", "ExecStop=/bin/false", unit=lines, enabled=True)
+    unit = hook_nodes.service("fw.service", "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/bin/true",
+                              "ExecStop=/bin/false", unit=lines, enabled=True)
     tree = node_tree.unpack(merged(hook_nodes.SYSTEMD, hook_nodes.KUBEADM, unit), tmp_path)
     return Units(Host(tree), {"place": "image"}), ":".join(os.path.join(tree, folder) for folder in FOLDERS)
 

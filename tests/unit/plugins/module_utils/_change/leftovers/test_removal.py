@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking chains out of a table and putting them back: what is asked of iptables-restore, and what the real one makes of it."""
+"""Taking chains out of a table and putting them back: what is asked of iptables-restore, and what the real one makes of
+it."""
 
 import random
 
@@ -30,11 +31,13 @@ def removal(text, table="nat"):
 
 def test_one_transaction_that_names_nothing_else():
     assert removal(NAT).text() == (
-        '*nat\n-D PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\n:KUBE-SERVICES - [0:0]\n-X KUBE-SERVICES\nCOMMIT\n')
+        '*nat\n-D PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\n:KUBE-SERVICES - '
+        '[0:0]\n-X KUBE-SERVICES\nCOMMIT\n')
 
 
 def test_all_of_it_comes_back_at_its_place():
-    gone = read_dump("*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SVC-MINE - [0:0]\n[1:2] -A PREROUTING -s 10.0.0.0/8 -j ACCEPT\nCOMMIT\n")["nat"]
+    gone = read_dump("*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SVC-MINE - [0:0]\n[1:2] -A PREROUTING -s 10.0.0.0/8 -j "
+                     "ACCEPT\nCOMMIT\n")["nat"]
     back = ('*nat\n:KUBE-SERVICES - [0:0]\n[5:6] -A KUBE-SERVICES -j KUBE-SVC-MINE\n'
             '[3:4] -I PREROUTING 2 -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\nCOMMIT\n')
     assert removal(NAT).back(gone) == back
@@ -42,23 +45,28 @@ def test_all_of_it_comes_back_at_its_place():
     assert removal(NAT).back(read_dump(NAT)["nat"]) is None
 
 
-@pytest.mark.parametrize("rule, foreign", [
-    ("-A PREROUTING -j KUBE-SERVICES", False), ("-A PREROUTING -m conntrack --ctstate NEW -j KUBE-SERVICES", False),
-    ("-A PREROUTING -m state --state NEW -m comment --comment x -j KUBE-SERVICES", False),
-    ("-A PREROUTING -s 10.0.0.0/8 -j KUBE-SERVICES", True), ("-A PREROUTING -m conntrack ! --ctstate NEW -j KUBE-SERVICES", True),
-    ("-A PREROUTING -m conntrack --ctstate NEW,RELATED -j KUBE-SERVICES", True), ("-A PREROUTING -g KUBE-SERVICES", True),
-    ("-A PREROUTING -m mark --mark 0x1 -j KUBE-SERVICES", True), ("-A KUBE-SVC-MINE -j KUBE-SERVICES", True),
-])
+@pytest.mark.parametrize(
+    "rule, foreign", [
+        ("-A PREROUTING -j KUBE-SERVICES", False), ("-A PREROUTING -m conntrack --ctstate NEW -j KUBE-SERVICES", False),
+        ("-A PREROUTING -m state --state NEW -m comment --comment x -j KUBE-SERVICES", False),
+        ("-A PREROUTING -s 10.0.0.0/8 -j KUBE-SERVICES", True),
+        ("-A PREROUTING -m conntrack ! --ctstate NEW -j KUBE-SERVICES", True),
+        ("-A PREROUTING -m conntrack --ctstate NEW,RELATED -j KUBE-SERVICES", True),
+        ("-A PREROUTING -g KUBE-SERVICES", True), ("-A PREROUTING -m mark --mark 0x1 -j KUBE-SERVICES", True),
+        ("-A KUBE-SVC-MINE -j KUBE-SERVICES", True),
+    ])
 def test_whose_a_jump_is(rule, foreign):
     found = removal(NAT.replace("COMMIT", "[0:0] %s\nCOMMIT" % rule))
     assert (found.foreign, len(found.jumps)) == (([rule], 1) if foreign else ([], 2))
 
 
 def test_a_table_without_such_chains_is_nothing_to_do():
-    assert not removal("*raw\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n[0:0] -A PREROUTING -j KUBE-SERVICES\nCOMMIT\n", "raw")
+    assert not removal("*raw\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n[0:0] -A PREROUTING -j KUBE-SERVICES\n"
+                       "COMMIT\n", "raw")
 
 
-FOREIGN = ("-s 10.%d.0.0/16 -j ACCEPT", "-p tcp -m tcp --dport %d -j RETURN", '-m comment --comment "%d \\"q\\" -j KUBE-SERVICES" -j RETURN',
+FOREIGN = ("-s 10.%d.0.0/16 -j ACCEPT", "-p tcp -m tcp --dport %d -j RETURN",
+           '-m comment --comment "%d \\"q\\" -j KUBE-SERVICES" -j RETURN',
            "-m comment --comment \"%d '; $(x) \\\\ & KUBE\" -j RETURN", "-d 192.0.2.%d/32 -j RETURN",
            "-m conntrack --ctstate NEW -m mark --mark 0x%d -j RETURN")
 ROUNDS = """\
@@ -83,7 +91,8 @@ for foreign, text in TEXTS:
         if read_dump(gone) != read_dump(alone) or saved(backend) != before:
             told["wrong"].append([backend, before, alone, gone, saved(backend)])
 """
-CHAINS = {"*nat": ["PREROUTING", "OUTPUT", "OTHERS"], "*filter": ["INPUT", "FORWARD", "OTHERS"], "*mangle": ["PREROUTING"]}
+CHAINS = {"*nat": ["PREROUTING", "OUTPUT", "OTHERS"], "*filter": ["INPUT", "FORWARD", "OTHERS"],
+          "*mangle": ["PREROUTING"]}
 
 
 def mixture(source):
@@ -94,7 +103,8 @@ def mixture(source):
         if line.startswith("*"):
             chains, others = CHAINS[line], [line, ":OTHERS - [0:0]"]
         elif line == "COMMIT" or line.startswith("-A"):
-            others = ["[%d:%d] -A %s %s" % (source.randrange(9), source.randrange(999), source.choice(chains), _rule(source))
+            others = ["[%d:%d] -A %s %s" % (source.randrange(9), source.randrange(999), source.choice(chains),
+                                            _rule(source))
                       for _each in range(source.randrange(3))] + [line] * (line == "COMMIT")
         foreign += others
         text += others

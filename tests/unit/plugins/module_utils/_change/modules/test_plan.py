@@ -18,20 +18,23 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.kernel_modules import collect_kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.kernel_modules import (
+    collect_kernel_modules)
 
 OLD, NEW = "6.1.0-49-amd64", "6.12.9-amd64"
 MODULES = {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "xt_comment": ["x_tables"], "x_tables": []}
 # The directories that every distribution ships.
-FOLDERS = {"etc/modules-load.d": node_tree.DIRECTORY, "etc/modprobe.d": node_tree.DIRECTORY, "var/lib": node_tree.DIRECTORY}
+FOLDERS = {"etc/modules-load.d": node_tree.DIRECTORY, "etc/modprobe.d": node_tree.DIRECTORY,
+           "var/lib": node_tree.DIRECTORY}
 RECORD = plan.Record.folder[1:] + "/record.json"
-IMAGE = merged(DEBIAN, FOLDERS, kernel(OLD, MODULES, builtin=["bridge"]), kernel(NEW, dict(MODULES, bridge=[]), builtin=["overlay"]))
+IMAGE = merged(DEBIAN, FOLDERS, kernel(OLD, MODULES, builtin=["bridge"]),
+               kernel(NEW, dict(MODULES, bridge=[]), builtin=["overlay"]))
 LIST = "etc/modules-load.d/kubenode-netfilter.conf"
 
 
 def run(tree, names, check=False, **options):
-    params = dict({"root": str(tree), "place": "auto", "state": "present", "load": True, "persist": True, "unblock": False,
-                   "file": "kubenode-netfilter.conf"}, **options)
+    params = dict({"root": str(tree), "place": "auto", "state": "present", "load": True, "persist": True,
+                   "unblock": False, "file": "kubenode-netfilter.conf"}, **options)
     return plan.run(params, check, names)
 
 
@@ -45,7 +48,8 @@ def content(tree):
     for place, _folders, names in os.walk(str(tree)):
         for name in names:
             path = os.path.join(place, name)
-            found[os.path.relpath(path, str(tree))] = os.readlink(path) if os.path.islink(path) else open(path, "rb").read()
+            found[os.path.relpath(path,
+                                  str(tree))] = os.readlink(path) if os.path.islink(path) else open(path, "rb").read()
     return found
 
 
@@ -78,7 +82,8 @@ def test_only_what_every_kernel_has_built_in_is_left_out(tmp_path):
 
 
 def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\nblacklist x_tables\n"}), tmp_path)
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\nblacklist x_tables\n"}),
+                     tmp_path)
     before = content(tmp_path)
     announced = run(tmp_path, ["ip_vs"], check=True, unblock=True)
     assert content(tmp_path) == before
@@ -95,20 +100,22 @@ def test_a_block_stays_unless_it_is_asked_to_go(tmp_path):
 
 
 def test_only_the_lines_that_block_become_comments(tmp_path):
-    text = b"options ip_vs conn_tab_bits=12\r\ninstall ip_vs \\\n /bin/true\r\nblacklist other\nblacklist nf_conntrack\ninstall nf_conntrack /bin/false"
+    text = (b"options ip_vs conn_tab_bits=12\r\ninstall ip_vs \\\n /bin/true\r\nblacklist other\nblacklist "
+            b"nf_conntrack\ninstall nf_conntrack /bin/false")
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": node_tree.mode(0o640, text)}), tmp_path)
     run(tmp_path, ["ip_vs"], unblock=True)
     lifted = plan.MARK.encode()
     # Of a dependency only the install command counts, so its blacklist line stays.
     assert (tmp_path / "etc/modprobe.d/a.conf").read_bytes() == (
-        b"options ip_vs conn_tab_bits=12\r\n" + lifted + b"install ip_vs \\\n" + lifted + b" /bin/true\r\nblacklist other\nblacklist nf_conntrack\n"
-        + lifted + b"install nf_conntrack /bin/false")
+        b"options ip_vs conn_tab_bits=12\r\n" + lifted + b"install ip_vs \\\n" + lifted
+        + b" /bin/true\r\nblacklist other\nblacklist nf_conntrack\n" + lifted + b"install nf_conntrack /bin/false")
     assert os.stat(str(tmp_path / "etc/modprobe.d/a.conf")).st_mode & 0o777 == 0o640
     assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
 
 
 def test_two_backslashes_do_not_continue_a_line():
-    assert plan._commented("install ip_vs x\\\\\nblacklist other\n", [1]) == plan.MARK + "install ip_vs x\\\\\nblacklist other\n"
+    assert plan._commented("install ip_vs x\\\\\nblacklist other\n",
+                           [1]) == plan.MARK + "install ip_vs x\\\\\nblacklist other\n"
 
 
 def test_a_file_of_a_package_is_hidden_and_never_edited(tmp_path):
@@ -123,7 +130,8 @@ def test_a_file_of_a_package_is_hidden_and_never_edited(tmp_path):
 
 
 def test_a_file_behind_a_link_is_left_to_the_administrator(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"srv/a.conf": "blacklist ip_vs\n", "etc/modprobe.d/a.conf": node_tree.link("/srv/a.conf")}), tmp_path)
+    node_tree.unpack(merged(IMAGE, {"srv/a.conf": "blacklist ip_vs\n",
+                                    "etc/modprobe.d/a.conf": node_tree.link("/srv/a.conf")}), tmp_path)
     result = run(tmp_path, ["ip_vs"], unblock=True)
     assert result["files"] == ["/" + LIST]
     assert (tmp_path / "srv/a.conf").read_text() == "blacklist ip_vs\n"
@@ -140,7 +148,8 @@ def test_lifting_in_two_runs_is_undone_in_one(tmp_path):
 
 
 def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", "etc/modprobe.d/b.conf": "blacklist xt_comment\n"}), tmp_path)
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n",
+                                    "etc/modprobe.d/b.conf": "blacklist xt_comment\n"}), tmp_path)
     run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
     (tmp_path / "etc/modprobe.d/a.conf").write_text("# mine\n")
     result = undo(tmp_path)
@@ -159,7 +168,8 @@ def test_a_run_that_was_killed_before_the_edit_can_be_undone(tmp_path):
     assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}', '{"changed": {}, "folders": [5]}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}',
+                                  '{"changed": {}, "folders": [5]}'])
 def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", RECORD: text}), tmp_path)
     before = content(tmp_path)
@@ -171,7 +181,8 @@ def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
 
 def test_a_record_of_a_later_version_is_not_guessed_at(tmp_path):
     node_tree.unpack(merged(IMAGE, {RECORD: '{"schema": 2, "changed": {}, "folders": []}'}), tmp_path)
-    with pytest.raises(_errors.ChangeFailed, match="has schema 2, which this version does not read; use the version that wrote it"):
+    with pytest.raises(_errors.ChangeFailed,
+                       match="has schema 2, which this version does not read; use the version that wrote it"):
         undo(tmp_path)
 
 
@@ -195,10 +206,13 @@ def test_undo_of_nothing_changes_nothing(tmp_path):
     assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "modules": []}
 
 
-LINES = st.lists(st.sampled_from([
-    "blacklist ip_vs", "blacklist ip-vs", "install ip_vs /bin/true", "install nf_conntrack \\", " /bin/false", "alias ip_vs off", "# install ip_vs",
-    "options ip_vs x=1", "\\", "", "garbage", "softdep ip_vs pre: nf_conntrack", "install ip_vs modprobe -i ip_vs", "\xe9\x00",
-]), max_size=12)
+LINES = st.lists(
+    st.sampled_from(
+        [
+            "blacklist ip_vs", "blacklist ip-vs", "install ip_vs /bin/true", "install nf_conntrack \\", " /bin/false",
+            "alias ip_vs off", "# install ip_vs", "options ip_vs x=1", "\\", "", "garbage",
+            "softdep ip_vs pre: nf_conntrack", "install ip_vs modprobe -i ip_vs", "\xe9\x00",
+        ]), max_size=12)
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
@@ -209,7 +223,8 @@ def test_lifting_and_undoing_leaves_no_byte_changed(lines, ending, last):
         node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": text}), tree)
         before = content(tree)
         lifted = run(tree, ["ip_vs"], unblock=True)
-        assert not any(block["effect"] == "blocks" for row in lifted["modules"] for block in row["blocked"]), lifted["modules"]
+        assert not any(block["effect"] == "blocks" for row in lifted["modules"]
+                       for block in row["blocked"]), lifted["modules"]
         undo(tree)
         assert content(tree) == before
 
@@ -226,7 +241,8 @@ def test_an_edit_between_two_lifts_survives_the_undo(tmp_path):
 
 
 def test_a_copy_that_its_owner_edited_stays_after_the_undo(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
+    node_tree.unpack(merged(IMAGE, {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\nblacklist xt_comment\n"}),
+                     tmp_path)
     run(tmp_path, ["ip_vs"], unblock=True)
     copy = tmp_path / "etc/modprobe.d/vendor.conf"
     copy.write_text(copy.read_text() + "# mine\n")
@@ -247,15 +263,18 @@ def test_a_run_killed_between_its_record_and_a_second_lift_can_be_undone(tmp_pat
 
 
 def test_all_files_that_block_one_module_are_lifted_in_one_run(tmp_path):
-    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n", "etc/modprobe.d/b.conf": "blacklist ip_vs\ninstall ip_vs /bin/false\n",
-             "usr/lib/modprobe.d/c.conf": "install ip_vs /bin/true\nalias ip_vs off\n", "etc/modprobe.d/d.conf": "install ip_vs /bin/true\n" * 3}
+    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n",
+             "etc/modprobe.d/b.conf": "blacklist ip_vs\ninstall ip_vs /bin/false\n",
+             "usr/lib/modprobe.d/c.conf": "install ip_vs /bin/true\nalias ip_vs off\n",
+             "etc/modprobe.d/d.conf": "install ip_vs /bin/true\n" * 3}
     node_tree.unpack(merged(IMAGE, files), tmp_path)
     before = content(tmp_path)
     announced = run(tmp_path, ["ip_vs"], check=True, unblock=True)
     assert content(tmp_path) == before
     done = run(tmp_path, ["ip_vs"], unblock=True)
     assert done == announced and done["modules"][0]["blocked"] == []
-    assert [path for path in done["files"] if "modprobe.d" in path] == ["/etc/modprobe.d/%s.conf" % name for name in "abcd"]
+    assert [path for path in done["files"]
+            if "modprobe.d" in path] == ["/etc/modprobe.d/%s.conf" % name for name in "abcd"]
     assert (tmp_path / "etc/modprobe.d/d.conf").read_text().count(plan.MARK) == 3
     assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
     undo(tmp_path)
@@ -270,7 +289,8 @@ def test_an_install_command_that_loads_the_module_ends_the_lifting(tmp_path):
 
 
 def test_directories_that_were_made_go_with_the_undo_and_others_stay(tmp_path):
-    node_tree.unpack(merged(IMAGE, dict.fromkeys(FOLDERS), {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n"}), tmp_path)
+    node_tree.unpack(merged(IMAGE, dict.fromkeys(FOLDERS), {"usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n"}),
+                     tmp_path)
     before = snapshot(tmp_path)
     run(tmp_path, ["ip_vs"], unblock=True)
     undo(tmp_path)
@@ -282,8 +302,10 @@ def test_directories_that_were_made_go_with_the_undo_and_others_stay(tmp_path):
 
 
 def test_a_secret_in_an_install_line_is_shown_nowhere(tmp_path):
-    text = "install ip_vs curl -u me:hunter2 --token hunter2 https://me:hunter2@h/ && /bin/true # hunter\noptions ip_vs x=524288\n"
-    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n" + text, "etc/modprobe.d/b.conf": "garbage password=hunter2\n"}
+    text = ("install ip_vs curl -u me:hunter2 --token hunter2 https://me:hunter2@h/ && /bin/true # hunter\noptions "
+            "ip_vs x=524288\n")
+    files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n" + text,
+             "etc/modprobe.d/b.conf": "garbage password=hunter2\n"}
     node_tree.unpack(merged(IMAGE, files), tmp_path)
     result = run(tmp_path, ["ip_vs"], check=True, unblock=True)
     assert "hunter2" not in str(result) and "install ip_vs /bin/true" in str(result["diff"])

@@ -16,7 +16,8 @@ from iptables_programs import program
 from node_manifests import DEBIAN, merged, running
 from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Completed, Host, OK, OUTPUT_LIMIT
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import PROGRAMS, collect_iptables_backend
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import (
+    PROGRAMS, collect_iptables_backend)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import Rules
 from node_sections import collect_sections
 from parsed_texts import parse_save
@@ -35,8 +36,10 @@ def debian(backend, programs=PROGRAMS):
              "usr/sbin/xtables-legacy-multi": node_tree.executable(program("legacy", "1.8.9"))}
     for name in programs:
         files["usr/sbin/" + name] = node_tree.link("/etc/alternatives/" + name)
-        files["etc/alternatives/" + name] = node_tree.link("/usr/sbin/%s" % name.replace("tables", "tables-" + backend, 1))
-        files["usr/sbin/" + name.replace("tables", "tables-" + backend, 1)] = node_tree.link("xtables-%s-multi" % backend)
+        files["etc/alternatives/" + name] = node_tree.link("/usr/sbin/%s"
+                                                           % name.replace("tables", "tables-" + backend, 1))
+        files["usr/sbin/" + name.replace("tables", "tables-" + backend,
+                                         1)] = node_tree.link("xtables-%s-multi" % backend)
     return files
 
 
@@ -49,7 +52,8 @@ CASES = {
     "a wrapper": ({"usr/sbin/iptables": WRAPPER}, None),
     "a wrapper beside real ones": (merged(debian("nft"), {"usr/sbin/iptables": WRAPPER}), None),
     "an old program of its own": ({"usr/sbin/iptables": node_tree.executable()}, "legacy"),
-    "xtables-multi": ({"sbin/iptables": node_tree.link("xtables-multi"), "sbin/xtables-multi": node_tree.executable()}, "legacy"),
+    "xtables-multi": ({"sbin/iptables": node_tree.link("xtables-multi"), "sbin/xtables-multi": node_tree.executable()},
+                      "legacy"),
     "something": ({"usr/sbin/iptables": node_tree.executable("text")}, None),
     "a link to nowhere": ({"usr/sbin/iptables": node_tree.link("/nowhere")}, "none"),
     "a build that is no link": ({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.9"))}, "nft"),
@@ -70,18 +74,21 @@ def test_backend(case, tmp_path):
 
 def test_where_links_lead(tmp_path):
     row = look(debian("nft"), tmp_path)["binaries"][0]
-    assert row == {"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi", "backend": "nft", "version": "1.8.9",
+    assert row == {"name": "iptables", "path": "/usr/sbin/iptables", "target": "/usr/sbin/xtables-nft-multi",
+                   "backend": "nft", "version": "1.8.9",
                    "alternative": {"name": None, "mode": None, "auto": None, "link": "/usr/sbin/iptables-nft"}}
 
 
 def test_links_without_alternatives(tmp_path):
-    manifest = {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "usr/sbin/xtables-nft-multi": node_tree.executable(program("nft", "1.8.5"))}
+    manifest = {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"),
+                "usr/sbin/xtables-nft-multi": node_tree.executable(program("nft", "1.8.5"))}
     row = look(manifest, tmp_path)["binaries"][0]
     assert (row["backend"], row["version"], row["alternative"]) == ("nft", "1.8.5", None)
 
 
 def test_families_that_were_switched_apart(tmp_path):
-    section = look(merged(debian("nft"), debian("legacy", ["ip6tables", "ip6tables-save", "ip6tables-restore"])), tmp_path)
+    section = look(merged(debian("nft"), debian("legacy", ["ip6tables", "ip6tables-save", "ip6tables-restore"])),
+                   tmp_path)
     assert (section["backend"], section["backend_by_family"]) == ("mixed", {"ipv4": "nft", "ipv6": "legacy"})
 
 
@@ -94,7 +101,8 @@ DPKG, CHKCONFIG = "var/lib/dpkg/alternatives/", "var/lib/alternatives/"
 
 
 def alternatives(section):
-    return {row["name"]: (row["alternative"]["name"], row["alternative"]["mode"]) for row in section["binaries"] if row["alternative"]}
+    return {row["name"]: (row["alternative"]["name"], row["alternative"]["mode"]) for row in section["binaries"]
+            if row["alternative"]}
 
 
 def test_alternatives_of_debian(tmp_path):
@@ -108,21 +116,25 @@ def test_alternatives_of_debian(tmp_path):
 
 
 def test_alternatives_of_the_red_hat_family(tmp_path):
-    found = alternatives(look(merged(debian("nft"), {CHKCONFIG + "iptables": group("auto", "iptables", "ip6tables", "ip6tables-save")}), tmp_path))
+    found = alternatives(look(merged(debian("nft"), {CHKCONFIG + "iptables": group("auto", "iptables", "ip6tables",
+                                                                                   "ip6tables-save")}), tmp_path))
     assert found["ip6tables-save"] == ("iptables", "auto") and found["ebtables"] == (None, None)
 
 
 def choices(section, *names):
-    return [(row["alternative"]["mode"], row["alternative"]["auto"]) for row in section["binaries"] if row["name"] in names]
+    return [(row["alternative"]["mode"], row["alternative"]["auto"]) for row in section["binaries"]
+            if row["name"] in names]
 
 
 @pytest.mark.parametrize("nft, legacy, auto", [(20, 10, "nft"), (10, 20, "legacy"), (10, 10, "nft")])
 def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
     """With the program of dpkg itself: what is foretold by hand is what it takes without."""
     def update(*arguments):
-        subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
 
-    tree = {name: value for name, value in backend_trees.debian().items() if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name)}
+    tree = {name: value for name, value in backend_trees.debian().items()
+            if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name)}
     folders = dict.fromkeys(("etc/alternatives", "var/lib/dpkg/alternatives", "var/log"), node_tree.DIRECTORY)
     root = node_tree.unpack(dict(tree, **folders), tmp_path)
     for backend, priority in (("nft", nft), ("legacy", legacy)):
@@ -138,8 +150,10 @@ def test_the_choice_of_mode_auto_in_the_red_hat_family(tmp_path):
     kept = backend_trees.red_hat(mode="manual", choices=(("nft", "@iptables@10"), ("legacy", "@iptables@50")))
     assert choices(look(kept, tmp_path / "a"), "iptables", "ip6tables") == [("manual", "legacy")] * 2
     # What was removed is no choice any more, and what is there and of no backend that is known tells nothing.
-    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": None}), tmp_path / "b"), "iptables") == [("manual", "nft")]
-    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": WRAPPER}), tmp_path / "c"), "iptables") == [("manual", None)]
+    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": None}), tmp_path / "b"),
+                   "iptables") == [("manual", "nft")]
+    assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": WRAPPER}), tmp_path / "c"),
+                   "iptables") == [("manual", None)]
 
 
 @pytest.mark.parametrize("content, status", [("garbage", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "absent")])
@@ -157,9 +171,10 @@ def test_legacy_tables(text, tables, tmp_path):
 def test_nothing_is_run_and_nothing_running_is_asked_in_an_image(tmp_path):
     section = look(merged(debian("nft"), {"proc/net/ip_tables_names": "nat\n"}), tmp_path, "image")
     assert (section["backend"], section["version"], section["legacy_tables"]) == ("nft", None, None)
-    assert section["collected"] == {"binaries": "ok", "version": "absent", "legacy_tables": "absent", "alternatives": "absent", "rules": "absent",
-                                    "containers": "absent"}
-    assert section["mixing"]["verdict"] == "unknown" and section["sets"] == [] and section["kubelet_backend"] == {"ipv4": None, "ipv6": None}
+    assert section["collected"] == {"binaries": "ok", "version": "absent", "legacy_tables": "absent",
+                                    "alternatives": "absent", "rules": "absent", "containers": "absent"}
+    assert (section["mixing"]["verdict"] == "unknown" and section["sets"] == []
+            and section["kubelet_backend"] == {"ipv4": None, "ipv6": None})
 
 
 class Recorder(Host):
@@ -211,7 +226,8 @@ def section_of(rules, tmp_path):
 
 
 def test_rules_that_were_read(tmp_path):
-    section = section_of(read({"nft_ipv4": "ok", "legacy_ipv4": "absent", "nftables": "denied"}, ("nft", "ipv4", HINT)), tmp_path)
+    section = section_of(read({"nft_ipv4": "ok", "legacy_ipv4": "absent", "nftables": "denied"}, ("nft", "ipv4", HINT)),
+                         tmp_path)
     assert section["kubelet_backend"]["ipv4"] == "nft" and section["sets"][0]["hint"] is True
     assert section["mixing"]["verdict"] == "none" and section["collected"]["rules"] == "ok"
 
@@ -227,14 +243,17 @@ def test_rules_that_were_not_read(status, tmp_path):
 
 def test_legacy_support_that_is_gone_is_no_error(tmp_path):
     # The file ip_tables_names is not there.
-    section = section_of(read({"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"}, ("nft", "ipv4", HINT)), tmp_path)
+    section = section_of(read({"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"},
+                              ("nft", "ipv4", HINT)), tmp_path)
     assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None
     assert section["collected"]["rules"] == "ok" and section["mixing"]["verdict"] == "none"
 
 
 def test_kernel_without_any_rules(tmp_path):
-    section = section_of(read(dict.fromkeys(("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6"), "absent")), tmp_path)
-    assert section["collected"]["rules"] == "absent" and section["mixing"] == {"verdict": "none", "because": "there are no rules"}
+    section = section_of(read(dict.fromkeys(("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6"), "absent")),
+                         tmp_path)
+    assert section["collected"]["rules"] == "absent" and section["mixing"] == {"verdict": "none",
+                                                                               "because": "there are no rules"}
 
 
 SCRIPT = """\
@@ -246,26 +265,32 @@ host, node = open_tree("/", "live")
 print(json.dumps(collect_iptables_backend(host, node, rules_of(host, node))))
 """
 KUBELET = "iptables-%s -t mangle -N KUBE-IPTABLES-HINT"
-PROXY = "iptables-%s -t nat -N KUBE-SERVICES; iptables-%s -t nat -A PREROUTING -j KUBE-SERVICES; iptables-%s -t nat -A KUBE-SERVICES -j RETURN"
+PROXY = ("iptables-%s -t nat -N KUBE-SERVICES; iptables-%s -t nat -A PREROUTING -j KUBE-SERVICES; iptables-%s -t nat "
+         "-A KUBE-SERVICES -j RETURN")
 
 
 @needs_root
-@pytest.mark.parametrize("commands, verdict, kubelet, proxy", [
-    (["true"], "none", "none", "none"),
-    ([KUBELET % "nft", PROXY % (("nft",) * 3)], "none", "nft", "nft"),
-    ([KUBELET % "legacy", PROXY % (("legacy",) * 3)], "none", "legacy", "legacy"),
-    ([KUBELET % "nft", PROXY % (("legacy",) * 3)], "conflicting", "nft", "legacy"),
-    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -t filter -S"], "harmless", "nft", "nft"),
-    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT"], "suspicious", "nft", "nft"),
-    ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -j DROP", "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"], "conflicting", "nft", "nft"),
-    # A native rule that iptables cannot print: the table is not empty.
-    ([KUBELET % "nft", "nft add table ip nat", "nft add chain ip nat x", "nft 'add rule ip nat x numgen inc mod 2 vmap { 0 : accept, 1 : drop }'"],
-     "unknown", "nft", None),
-])
+@pytest.mark.parametrize(
+    "commands, verdict, kubelet, proxy", [
+        (["true"], "none", "none", "none"),
+        ([KUBELET % "nft", PROXY % (("nft",) * 3)], "none", "nft", "nft"),
+        ([KUBELET % "legacy", PROXY % (("legacy",) * 3)], "none", "legacy", "legacy"),
+        ([KUBELET % "nft", PROXY % (("legacy",) * 3)], "conflicting", "nft", "legacy"),
+        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -t filter -S"], "harmless", "nft", "nft"),
+        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT"],
+         "suspicious", "nft", "nft"),
+        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -j DROP",
+          "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"], "conflicting", "nft", "nft"),
+        # A native rule that iptables cannot print: the table is not empty.
+        ([KUBELET % "nft", "nft add table ip nat", "nft add chain ip nat x",
+          "nft 'add rule ip nat x numgen inc mod 2 vmap { 0 : accept, 1 : drop }'"], "unknown", "nft", None),
+    ])
 def test_against_both_backends_of_this_kernel(commands, verdict, kubelet, proxy, tmp_path):
-    environment = {"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "XTABLES_LOCKFILE": str(tmp_path / "lock")}
-    process = subprocess.Popen(["unshare", "-n", "sh", "-c", "{ %s; } >&2; exec \"$@\"" % "; ".join(commands), "sh", sys.executable, "-c", SCRIPT],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    environment = {"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                   "XTABLES_LOCKFILE": str(tmp_path / "lock")}
+    process = subprocess.Popen(["unshare", "-n", "sh", "-c", "{ %s; } >&2; exec \"$@\"" % "; ".join(commands), "sh",
+                                sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment)
     out, err = process.communicate()
     assert process.returncode == 0, err.decode("utf-8")
     section = json.loads(out.decode("utf-8"))

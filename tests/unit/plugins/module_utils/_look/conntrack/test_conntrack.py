@@ -9,7 +9,8 @@ import pytest
 
 import node_tree
 from conntrack_node import (
-    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, MAX_LINE, MB, NF, RELEASE, counters, fate, live, look, machine, table, tracking)
+    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, MAX_LINE, MB, NF, RELEASE, counters, fate, live, look,
+    machine, table, tracking)
 from node_manifests import merged, node
 from node_processes import as_nobody, needs_root
 from node_sections import collect_sections
@@ -21,39 +22,50 @@ RECORD = "var/lib/kubenode-netfilter/conntrack/record.json"
 
 def test_the_figures(tmp_path):
     section = look(tracking(), tmp_path)
-    assert (section["max"], section["count"], section["buckets"], section["used_percent"], section["max_per_bucket"]) == (131072, 20480, 65536, 15.6, 2.0)
+    assert (section["max"], section["count"], section["buckets"], section["used_percent"],
+            section["max_per_bucket"]) == (131072, 20480, 65536, 15.6, 2.0)
     assert (section["memory_bytes"], section["cpus"]) == (8 * GB, 4)
-    assert (section["entry_bytes"], section["entry_bytes_from"], section["total_bytes"]) == (320, "the kernel", 131072 * 320 + 65536 * 8)
-    assert section["memory_percent"] == 0.5 and section["timeouts"][ESTABLISHED] == 432000 and len(section["timeouts"]) == 5
-    assert section["collected"] == {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "absent", "consumers": "absent", "kernel_log": "absent",
-                                    "module_options": "absent"}
-    assert (section["rates"], section["consumers"], section["kube_proxy"], section["missing_keys"]) == (None, None, None, [])
+    assert (section["entry_bytes"], section["entry_bytes_from"],
+            section["total_bytes"]) == (320, "the kernel", 131072 * 320 + 65536 * 8)
+    assert (section["memory_percent"] == 0.5 and section["timeouts"][ESTABLISHED] == 432000
+            and len(section["timeouts"]) == 5)
+    assert section["collected"] == {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "absent",
+                                    "consumers": "absent", "kernel_log": "absent", "module_options": "absent"}
+    assert (section["rates"], section["consumers"], section["kube_proxy"],
+            section["missing_keys"]) == (None, None, None, [])
     assert section["hashsize"] == {"now": 65536, "option": None, "option_by": None}
     assert len(json.dumps(section)) < 8 * 1024
 
 
 def test_a_slab_that_is_in_the_list_only(tmp_path):
     line = "nf_conntrack_ffffffff 10 12 288 14 1 : tunables 0 0 0 : slabdata 1 1 0\n"
-    listed = {"sys/kernel/slab/nf_conntrack/slab_size": None, "proc/slabinfo": "slabinfo - version: 2.1\nnf_conntrack_expect 0 0 232 17 1 : x\n" + line}
+    listed = {"sys/kernel/slab/nf_conntrack/slab_size": None,
+              "proc/slabinfo": "slabinfo - version: 2.1\nnf_conntrack_expect 0 0 232 17 1 : x\n" + line}
     section = look(tracking(listed), tmp_path / "a")
     assert (section["entry_bytes"], section["collected"]["slab"]) == (288, "ok")
     section = look(tracking(dict(listed, **{"proc/slabinfo": None})), tmp_path / "b")
-    assert (section["entry_bytes"], section["entry_bytes_from"], section["collected"]["slab"]) == (400, "estimate", "absent")
+    assert (section["entry_bytes"], section["entry_bytes_from"],
+            section["collected"]["slab"]) == (400, "estimate", "absent")
 
 
 def test_nf_conntrack_is_not_loaded(tmp_path):
     section = look(node(RELEASE, ("nf_conntrack", "br_netfilter"), (), merged(machine(), LISTED)), tmp_path)
-    assert (section["max"], section["count"], section["used_percent"], section["counters"], section["lost"]) == (None, None, None, {}, None)
-    assert [row["key"] for row in section["missing_keys"]][-2:] == [BRIDGE, "net.bridge.bridge-nf-call-ip6tables"] and len(section["missing_keys"]) == 10
-    assert section["missing_keys"][0] == {"key": MAX, "module": "nf_conntrack", "reason": "nf_conntrack is not in the kernel"}
+    assert (section["max"], section["count"], section["used_percent"], section["counters"],
+            section["lost"]) == (None, None, None, {}, None)
+    assert ([row["key"] for row in section["missing_keys"]][-2:] == [BRIDGE, "net.bridge.bridge-nf-call-ip6tables"]
+            and len(section["missing_keys"]) == 10)
+    assert section["missing_keys"][0] == {"key": MAX, "module": "nf_conntrack",
+                                          "reason": "nf_conntrack is not in the kernel"}
     assert section["collected"]["table"] == "absent" and fate(section) == (None, 262144, None, 262144, None, None)
-    assert section["size"]["max"] == 131072 and section["size"]["enough"] is True and section["limit_when_loaded"] == 262144
+    assert (section["size"]["max"] == 131072 and section["size"]["enough"] is True
+            and section["limit_when_loaded"] == 262144)
 
 
 def test_nf_conntrack_is_built_in(tmp_path):
     built = {"etc/sysctl.d/a.conf": MAX_LINE % 524288, "etc/modprobe.d/a.conf": "options nf_conntrack hashsize=1000\n",
              "sys/module/nf_conntrack/parameters/hashsize": "65536\n"}
-    section = look(tracking(built, modules=("br_netfilter",), loaded=("br_netfilter",), builtin=("nf_conntrack",)), tmp_path)
+    section = look(tracking(built, modules=("br_netfilter",), loaded=("br_netfilter",), builtin=("nf_conntrack",)),
+                   tmp_path)
     # The key is there from the start; options in modprobe.d mean nothing.
     assert fate(section)[1:3] == (524288, "/etc/sysctl.d/a.conf:1") and section["hashsize"]["option"] is None
 
@@ -61,25 +73,31 @@ def test_nf_conntrack_is_built_in(tmp_path):
 @pytest.mark.parametrize("place, of_node", [("image", "image"), ("container", "container")])
 def test_what_does_not_run_here_is_not_told(place, of_node, tmp_path):
     section = look(tracking({"etc/sysctl.d/a.conf": MAX_LINE % 524288}, LISTED), tmp_path, place)
-    assert all(section[name] is None for name in ("max", "count", "buckets", "memory_bytes", "cpus", "size", "rp_filter", "lost")), of_node
+    assert all(section[name] is None
+               for name in ("max", "count", "buckets", "memory_bytes", "cpus", "size", "rp_filter", "lost")), of_node
     assert (fate(section)[1:3], section["missing_keys"]) == ((524288, "/etc/sysctl.d/a.conf:1"), [])
 
 
 @needs_root
 def test_what_may_not_be_read(tmp_path):
-    manifest = tracking({NF + "max": node_tree.mode(0o600, "5\n"), "etc/sysctl.d/b.conf": node_tree.mode(0o600, MAX_LINE % 1),
-                         "sys/kernel/slab/nf_conntrack/slab_size": node_tree.mode(0o400, "320\n"), "proc/slabinfo": node_tree.mode(0o400, "x")})
+    manifest = tracking({NF + "max": node_tree.mode(0o600, "5\n"),
+                         "etc/sysctl.d/b.conf": node_tree.mode(0o600, MAX_LINE % 1),
+                         "sys/kernel/slab/nf_conntrack/slab_size": node_tree.mode(0o400, "320\n"),
+                         "proc/slabinfo": node_tree.mode(0o400, "x")})
     tree = node_tree.unpack(manifest, node_tree.open_folder())
     section = as_nobody(lambda: collect_sections(["conntrack"], tree, "live")["node_conntrack"])
-    assert (section["max"], section["collected"]["table"], section["collected"]["sysctl_d"]) == (None, "denied", "denied")
-    assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf", "text": "/etc/sysctl.d/b.conf is not readable as user 'nobody'; run with become"}]
+    assert (section["max"], section["collected"]["table"],
+            section["collected"]["sysctl_d"]) == (None, "denied", "denied")
+    assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf",
+                                  "text": "/etc/sysctl.d/b.conf is not readable as user 'nobody'; run with become"}]
     assert section["missing_keys"] == []
 
 
 # What is counted and what of it was lost for want of room: clashes count in both columns.
-@pytest.mark.parametrize("values, dropped, evicted", [
-    ({}, 0, 0), ({"drop": 40, "insert_failed": 40}, 0, 0), ({"drop": 45, "insert_failed": 40}, 5, 0), ({"drop": 3, "insert_failed": 40}, 0, 0),
-    ({"early_drop": 7}, 0, 7), ({"drop": 0xffffffff}, 0xffffffff, 0)])
+@pytest.mark.parametrize(
+    "values, dropped, evicted", [
+        ({}, 0, 0), ({"drop": 40, "insert_failed": 40}, 0, 0), ({"drop": 45, "insert_failed": 40}, 5, 0),
+        ({"drop": 3, "insert_failed": 40}, 0, 0), ({"early_drop": 7}, 0, 7), ({"drop": 0xffffffff}, 0xffffffff, 0)])
 def test_what_was_lost_since_the_boot(values, dropped, evicted, tmp_path):
     section = look(tracking(counters(**values)), tmp_path)
     assert section["lost"] == {"dropped": dropped, "evicted": evicted, "since": "boot", "since_uptime_seconds": 0}
@@ -92,13 +110,17 @@ def test_what_was_lost_since_the_boot(values, dropped, evicted, tmp_path):
 
 
 def recorded(**changes):
-    return {RECORD: json.dumps({"lost": dict({"boot_id": BOOT_ID, "dropped": 10, "evicted": 300, "uptime_seconds": 5000}, **changes)})}
+    return {RECORD: json.dumps({"lost": dict({"boot_id": BOOT_ID, "dropped": 10, "evicted": 300,
+                                              "uptime_seconds": 5000}, **changes)})}
 
 
-@pytest.mark.parametrize("record, lost", [
-    (recorded(), (0, 4, "the limit was raised", 5000)), (recorded(dropped=50, evicted=304), (0, 0, "the limit was raised", 5000)),
-    (recorded(boot_id="another"), (10, 304, "boot", 0)), ({RECORD: "{"}, (10, 304, "boot", 0)), ({RECORD: "[]"}, (10, 304, "boot", 0)),
-    ({RECORD: "[" * 100000}, (10, 304, "boot", 0)), (recorded(dropped="many"), (10, 304, "boot", 0)), ({RECORD: node_tree.FIFO}, (10, 304, "boot", 0))])
+@pytest.mark.parametrize(
+    "record, lost", [
+        (recorded(), (0, 4, "the limit was raised", 5000)),
+        (recorded(dropped=50, evicted=304), (0, 0, "the limit was raised", 5000)),
+        (recorded(boot_id="another"), (10, 304, "boot", 0)), ({RECORD: "{"}, (10, 304, "boot", 0)),
+        ({RECORD: "[]"}, (10, 304, "boot", 0)), ({RECORD: "[" * 100000}, (10, 304, "boot", 0)),
+        (recorded(dropped="many"), (10, 304, "boot", 0)), ({RECORD: node_tree.FIFO}, (10, 304, "boot", 0))])
 def test_losses_before_the_limit_was_raised_count_no_more(record, lost, tmp_path):
     section = look(tracking(counters(drop=10, early_drop=304), record), tmp_path)
     assert tuple(section["lost"][name] for name in ("dropped", "evicted", "since", "since_uptime_seconds")) == lost
@@ -131,14 +153,16 @@ def test_the_log_is_read_where_something_was_lost(tmp_path):
     section, host = live(tmp_path / "b", dmesg(LOG))
     assert (section["kernel_log"]["table_full"], host.ran) == (None, [])
     section, host = live(tmp_path / "c", dmesg(LOG), kernel_log=True)
-    assert section["kernel_log"]["table_full"] == 4 and section["size"]["peak_because"] == "the table was full since boot"
+    assert (section["kernel_log"]["table_full"] == 4
+            and section["size"]["peak_because"] == "the table was full since boot")
     section, host = live(tmp_path / "d", counters(early_drop=301), recorded(), dmesg(LOG))
     assert section["kernel_log"] == {"table_full": 2, "since": "the limit was raised"}
     section, host = live(tmp_path / "e", counters(early_drop=1), dmesg("", 1))
     assert (section["kernel_log"]["table_full"], section["collected"]["kernel_log"]) == (None, "denied")
     # Where the counters tell nothing, the log is all there is.
     section, host = live(tmp_path / "f", {"proc/net/stat/nf_conntrack": None}, dmesg(LOG))
-    assert (section["kernel_log"]["table_full"], section["size"]["peak_because"]) == (4, "the kernel log shows that it was full")
+    assert (section["kernel_log"]["table_full"],
+            section["size"]["peak_because"]) == (4, "the kernel log shows that it was full")
 
 
 @pytest.mark.parametrize("own, lines", [("net:[4026532000]", 4), ("net:[4026531840]", 3), ("junk", 4)])
@@ -163,13 +187,15 @@ def test_who_fills_the_table(tmp_path):
     loaded = {"proc/modules": "nf_conntrack_netlink 1 0 - Live 0x0\nnf_conntrack 1 0 - Live 0x0\n"}
     section, host = live(tmp_path / "a", tool, loaded, top=True)
     assert [(row["protocol"], row["state"], row["count"]) for row in section["consumers"]] == [
-        ("tcp", "ESTABLISHED", 2), ("tcp", "TIME_WAIT", 1), ("udp", None, 1), ("udp", "UNREPLIED", 1), ("unknown", "UNREPLIED", 1)]
+        ("tcp", "ESTABLISHED", 2), ("tcp", "TIME_WAIT", 1), ("udp", None, 1), ("udp", "UNREPLIED", 1),
+        ("unknown", "UNREPLIED", 1)]
     # What it would load is not loaded by a look.
     section, host = live(tmp_path / "b", tool, top=True)
     assert (section["consumers"], section["collected"]["consumers"], host.ran) == (None, "absent", [])
     section, host = live(tmp_path / "c", loaded, top=True)
     assert (section["consumers"], section["collected"]["consumers"]) == (None, "absent")
-    section, host = live(tmp_path / "d", loaded, {"usr/sbin/conntrack": node_tree.executable("#!/bin/sh\nexit 1\n")}, top=True)
+    section, host = live(tmp_path / "d", loaded, {"usr/sbin/conntrack": node_tree.executable("#!/bin/sh\nexit 1\n")},
+                         top=True)
     assert (section["consumers"], section["collected"]["consumers"]) == (None, "denied")
 
 
@@ -189,11 +215,13 @@ def test_what_is_lost_during_the_look(tmp_path, monkeypatch):
 
     monkeypatch.setitem(COLLECTORS, "cni", busy)
     section = collect_sections(["cni", "conntrack"], root, "live")["node_conntrack"]
-    assert (section["growth"]["drop"], section["growth"]["insert_failed"], sorted(section["growth"])) == (3, 2, ["drop", "insert_failed", "seconds"])
+    assert (section["growth"]["drop"], section["growth"]["insert_failed"],
+            sorted(section["growth"])) == (3, 2, ["drop", "insert_failed", "seconds"])
 
 
 def test_what_was_lost_before_the_look(tmp_path):
-    assert look(tracking(counters(drop=4711, insert_failed=4711)), tmp_path / "a")["growth"] == {"drop": 0, "insert_failed": 0, "seconds": 0.0}
+    assert look(tracking(counters(drop=4711, insert_failed=4711)),
+                tmp_path / "a")["growth"] == {"drop": 0, "insert_failed": 0, "seconds": 0.0}
     section, _host = live(tmp_path / "b", counters(drop=5), window_seconds=1)
     assert section["growth"]["drop"] == 0 and section["growth"]["seconds"] >= 1.0
     assert look(tracking({"proc/net/stat/nf_conntrack": None}), tmp_path / "c")["growth"] is None
@@ -206,9 +234,12 @@ def test_a_window_that_is_none(seconds, tmp_path):
         live(tmp_path, window_seconds=seconds)
 
 
-@pytest.mark.parametrize("more, answer", [
-    ({}, ("eth0", 0, 2, 2)), ({"proc/sys/net/ipv4/conf/all/rp_filter": "1\n", "proc/sys/net/ipv4/conf/eth0/rp_filter": "0\n"}, ("eth0", 1, 0, 1)),
-    ({"proc/net/route": None}, (None, 0, None, None)), ({"proc/sys/net/ipv4/conf/eth0/rp_filter": None}, ("eth0", 0, None, None))])
+@pytest.mark.parametrize(
+    "more, answer", [
+        ({}, ("eth0", 0, 2, 2)),
+        ({"proc/sys/net/ipv4/conf/all/rp_filter": "1\n", "proc/sys/net/ipv4/conf/eth0/rp_filter": "0\n"},
+         ("eth0", 1, 0, 1)), ({"proc/net/route": None}, (None, 0, None, None)),
+        ({"proc/sys/net/ipv4/conf/eth0/rp_filter": None}, ("eth0", 0, None, None))])
 def test_the_reverse_path_filter(more, answer, tmp_path):
     found = look(tracking(more), tmp_path)["rp_filter"]
     assert (found["interface"], found["all"], found["own"], found["effective"]) == answer
@@ -216,12 +247,14 @@ def test_the_reverse_path_filter(more, answer, tmp_path):
 
 def test_no_limit_at_all(tmp_path):
     section = look(tracking(table(limit=0)), tmp_path)
-    assert (section["max"], section["used_percent"], section["total_bytes"], section["size"]["enough"]) == (0, None, None, True)
+    assert (section["max"], section["used_percent"], section["total_bytes"],
+            section["size"]["enough"]) == (0, None, None, True)
 
 
 def test_a_limit_below_zero_is_a_very_high_one(tmp_path):
     section = look(tracking(table(limit=-1)), tmp_path)
-    assert (section["max"], section["used_percent"], section["size"]["enough"]) == ((1 << 32) - 1, 0.0, True) and section["memory_percent"] > 100
+    assert (section["max"], section["used_percent"],
+            section["size"]["enough"]) == ((1 << 32) - 1, 0.0, True) and section["memory_percent"] > 100
 
 
 @pytest.mark.parametrize("memory", [0, 1024, 2 * MB])
@@ -232,7 +265,8 @@ def test_memory_that_cannot_be_is_no_reason_to_fail(memory, tmp_path):
 def test_hostile_texts_stay_small_and_whole(tmp_path):
     evil = u"\u202e\x1b[31m" * 400
     names = (MAX, BRIDGE, FORWARD, ESTABLISHED)
-    manifest = tracking(LISTED, {"etc/sysctl.d/%03d.conf" % number: "%s = %s\n" % (name, evil) for number, name in enumerate(names)},
+    manifest = tracking(LISTED, {"etc/sysctl.d/%03d.conf" % number: "%s = %s\n" % (name, evil)
+                                 for number, name in enumerate(names)},
                         {NF + "max": evil, BR + "iptables": "\0\xff", NF + "count": "-5\n"})
     section = look(manifest, tmp_path)
     assert section["max"] is None and section["count"] is None and len(json.dumps(section)) < 10 * 1024

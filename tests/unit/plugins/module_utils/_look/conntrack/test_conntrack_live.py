@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real table filled to its limit in a network namespace of its own, and what the section tells of it; the limit itself is not touched."""
+"""A real table filled to its limit in a network namespace of its own, and what the section tells of it; the limit
+itself is not touched."""
 
 import socket
 import subprocess
@@ -12,7 +13,8 @@ from node_processes import CLONE_NEWNET, _libc, in_child, needs_mounts, needs_ro
 from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.now import lost, read_counters, read_table
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.now import (lost, read_counters,
+                                                                                             read_table)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.top import consumers
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.window import watched
 
@@ -20,7 +22,8 @@ MAX = "/proc/sys/net/netfilter/nf_conntrack_max"
 # Filling a table of the default size takes some seconds.
 LIMIT = 262144
 FLOW = "-I -s 10.%d.%d.%d -d 10.255.0.1 -p udp --sport %d --dport 53 -t 600 -u %s\n"
-RULES = "add table ip t\nadd chain ip t c { type filter hook output priority 0; }\nadd rule ip t c ct state new accept\n"
+RULES = ("add table ip t\nadd chain ip t c { type filter hook output priority 0; }\nadd rule ip t c ct state new "
+         "accept\n")
 
 
 def limit():
@@ -83,17 +86,19 @@ def test_a_table_filled_to_the_brim(tmp_path):
         full = read_table(host)
         refused = send(2000)
         counters = read_counters(host)
-        return [before, full, refused, counters, lost(host, counters[1]), watched(host, 0.1, before[1]), consumers(host, True),
-                netlink.conntrack_counters()]
+        return [before, full, refused, counters, lost(host, counters[1]), watched(host, 0.1, before[1]),
+                consumers(host, True), netlink.conntrack_counters()]
 
     before, full, refused, counters, gone, window, kinds, by_netlink = in_own_network(work)
     assert before == ["ok", dict.fromkeys(counters[1], 0)]
     assert (full["status"], full["max"], full["count"]) == ("ok", limit(), limit())
     # What found a connection without an answer in its part of the table evicted it; what found none was refused.
     assert refused > 100 and gone["dropped"] >= refused and gone["evicted"] > 500
-    assert counters[0] == "ok" and counters[1]["drop"] == gone["dropped"] and counters[1]["early_drop"] == gone["evicted"]
+    assert (counters[0] == "ok" and counters[1]["drop"] == gone["dropped"]
+            and counters[1]["early_drop"] == gone["evicted"])
     assert window["per_second"]["drop"] > 0 and window["highest_count"] <= limit()
-    assert kinds[0] == "ok" and kinds[1][0]["protocol"] == "udp" and kinds[1][0]["state"] == "ASSURED" and kinds[1][0]["count"] == limit() // 8 * 7
+    assert (kinds[0] == "ok" and kinds[1][0]["protocol"] == "udp" and kinds[1][0]["state"] == "ASSURED"
+            and kinds[1][0]["count"] == limit() // 8 * 7)
     # The kernel tells the same over netlink.
     assert by_netlink[0] == "ok" and {name: by_netlink[1][name] for name in ("drop", "early_drop")} == {
         name: counters[1][name] for name in ("drop", "early_drop")}
@@ -127,4 +132,5 @@ def test_sysctls_that_nobody_may_write_are_read_all_the_same():
         return [writable, collect_sections(["conntrack"], "/", "live")["node_conntrack"]]
 
     writable, section = in_child(work)
-    assert (writable, section["max"], section["collected"]["table"], section["collected"]["counters"]) == (False, limit(), "ok", "ok")
+    assert (writable, section["max"], section["collected"]["table"],
+            section["collected"]["counters"]) == (False, limit(), "ok", "ok")

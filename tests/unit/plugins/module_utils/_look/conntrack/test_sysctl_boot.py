@@ -18,13 +18,16 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack
 
 MAX = "net/netfilter/nf_conntrack_max"
 ROUNDS = 60
-KEYS = (MAX, "net/netfilter/nf_conntrack_count", "net/netfilter/nf_conntrack_buckets", "net/bridge/bridge-nf-call-iptables", "net/ipv4/ip_forward",
-        "net/ipv4/conf/all/rp_filter", "net/ipv4/conf/default/rp_filter", "net/ipv4/conf/eth0.100/rp_filter", "net/ipv6/conf/all/forwarding")
+KEYS = (MAX, "net/netfilter/nf_conntrack_count", "net/netfilter/nf_conntrack_buckets",
+        "net/bridge/bridge-nf-call-iptables", "net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter",
+        "net/ipv4/conf/default/rp_filter", "net/ipv4/conf/eth0.100/rp_filter", "net/ipv6/conf/all/forwarding")
 NAMES = ("10-a.conf", "50-b.conf", "99-z.conf", "99-Z.conf", "zz.conf", ".hidden.conf", "b.conf.bak", "99-sysctl.conf")
 # How people write a key.
-SPELT = (lambda key: key, lambda key: key.replace(".", "\0").replace("/", ".").replace("\0", "/"), lambda key: "/" + key, lambda key: key.replace("/", "//", 1))
-PATTERNS = ("net.ipv4.conf.*.rp_filter", "net/ipv4/conf/*/rp_filter", "net.netfilter.nf_conntrack_*", "net.netfilter.nf_conntrack_[mb]*", "net.*.ip_forward",
-            "net.ipv4.conf.???.rp_filter", "net/*/conf/all/*", "net.netfilter.nf_conntrack_[!m]*", "net.netfilter.nf_conntrack_[^m]*")
+SPELT = (lambda key: key, lambda key: key.replace(".", "\0").replace("/", ".").replace("\0", "/"),
+         lambda key: "/" + key, lambda key: key.replace("/", "//", 1))
+PATTERNS = ("net.ipv4.conf.*.rp_filter", "net/ipv4/conf/*/rp_filter", "net.netfilter.nf_conntrack_*",
+            "net.netfilter.nf_conntrack_[mb]*", "net.*.ip_forward", "net.ipv4.conf.???.rp_filter", "net/*/conf/all/*",
+            "net.netfilter.nf_conntrack_[!m]*", "net.netfilter.nf_conntrack_[^m]*")
 LOOSE = ("# net.ipv4.ip_forward = 7", "; a", "", "   ", "net.ipv4.ip_forward", "=", "= 5", "net.nothing.there = 1")
 
 
@@ -37,52 +40,62 @@ def assigned(found, key=MAX):
     return answer and (answer.value, answer.where)
 
 
-@pytest.mark.parametrize("manifest, answer", [
-    ({}, None),
-    ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
-    # By base name, whatever the directory; the last one wins.
-    ({"usr/lib/sysctl.d/99.conf": "#\nnet.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/50.conf": "net.netfilter.nf_conntrack_max=1\n"},
-     ("2", "/usr/lib/sysctl.d/99.conf:2")),
-    # The higher directory hides a file of the same name, and a link to /dev/null masks it.
-    ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": "\n"}, None),
-    ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": node_tree.MASKED}, None),
-    ({"lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "run/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=3\n"},
-     ("3", "/run/sysctl.d/a.conf:1")),
-    # Debian's link to the old file.
-    ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n", "etc/sysctl.d/99-sysctl.conf": node_tree.link("../sysctl.conf")},
-     ("4", "/etc/sysctl.d/99-sysctl.conf:1")),
-    ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n"}, None),
-    # A later line that takes the key out leaves it unset; an earlier one is overwritten.
-    ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n-net.netfilter.nf_conntrack_max\n"}, None),
-    ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_max=1\n"}, ("1", "/etc/sysctl.d/a.conf:2")),
-    # Patterns count only where no line names the key.
-    ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n", "etc/sysctl.d/b.conf": "net.netfilter.nf_conntrack_*=2\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
-    ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_*=2\n"}, None),
-    ({"etc/sysctl.d/a.conf": "net.netfilter.*=2\nnet.netfilter.nf_conntrack_m*=3\n"}, ("3", "/etc/sysctl.d/a.conf:2")),
-])
+@pytest.mark.parametrize(
+    "manifest, answer", [
+        ({}, None),
+        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
+        # By base name, whatever the directory; the last one wins.
+        ({"usr/lib/sysctl.d/99.conf": "#\nnet.netfilter.nf_conntrack_max=2\n",
+          "etc/sysctl.d/50.conf": "net.netfilter.nf_conntrack_max=1\n"}, ("2", "/usr/lib/sysctl.d/99.conf:2")),
+        # The higher directory hides a file of the same name, and a link to /dev/null masks it.
+        ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": "\n"}, None),
+        ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": node_tree.MASKED},
+         None),
+        ({"lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n",
+          "run/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=3\n"}, ("3", "/run/sysctl.d/a.conf:1")),
+        # Debian's link to the old file.
+        ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n",
+          "etc/sysctl.d/99-sysctl.conf": node_tree.link("../sysctl.conf")}, ("4", "/etc/sysctl.d/99-sysctl.conf:1")),
+        ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n"}, None),
+        # A later line that takes the key out leaves it unset; an earlier one is overwritten.
+        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n-net.netfilter.nf_conntrack_max\n"}, None),
+        ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_max=1\n"},
+         ("1", "/etc/sysctl.d/a.conf:2")),
+        # Patterns count only where no line names the key.
+        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n",
+          "etc/sysctl.d/b.conf": "net.netfilter.nf_conntrack_*=2\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
+        ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_*=2\n"}, None),
+        ({"etc/sysctl.d/a.conf": "net.netfilter.*=2\nnet.netfilter.nf_conntrack_m*=3\n"},
+         ("3", "/etc/sysctl.d/a.conf:2")),
+    ])
 def test_who_wins(manifest, answer, tmp_path):
     assert assigned(boot(tmp_path, manifest)) == answer
 
 
 @pytest.mark.parametrize("loader, answer", [("systemd", "1"), ("openrc", "4"), ("sysvinit", "4"), ("unknown", "4")])
 def test_other_inits_read_the_old_file_last(loader, answer, tmp_path):
-    manifest = {"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n", "etc/sysctl.d/zz.conf": "net.netfilter.nf_conntrack_max=1\n"}
+    manifest = {"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n",
+                "etc/sysctl.d/zz.conf": "net.netfilter.nf_conntrack_max=1\n"}
     assert boot(tmp_path, manifest, loader).assignment(MAX).value == answer
 
 
 def test_a_masked_service(tmp_path):
-    masked = {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED, "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}
-    assert boot(tmp_path / "a", masked).masked and not boot(tmp_path / "b", masked, "openrc").masked and not boot(tmp_path / "c", {}).masked
+    masked = {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED,
+              "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}
+    assert boot(tmp_path / "a", masked).masked and not boot(tmp_path / "b", masked,
+                                                            "openrc").masked and not boot(tmp_path / "c", {}).masked
 
 
 @pytest.mark.parametrize("content, status", [(node_tree.FIFO, "unparsed"), (node_tree.sparse(5 << 20), "unparsed")])
 def test_what_cannot_be_read_is_told(content, status, tmp_path):
-    found = boot(tmp_path, {"etc/sysctl.d/b.conf": content, "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
+    found = boot(tmp_path,
+                 {"etc/sysctl.d/b.conf": content, "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
     assert found.status == status and assigned(found)[0] == "1"
 
 
 def test_a_link_that_leads_nowhere_hides_what_it_hides(tmp_path):
-    found = boot(tmp_path, {"etc/sysctl.d/a.conf": node_tree.link("/nowhere"), "usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
+    found = boot(tmp_path, {"etc/sysctl.d/a.conf": node_tree.link("/nowhere"),
+                            "usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
     assert (found.status, found.assignment(MAX)) == ("ok", None)
 
 
@@ -96,7 +109,8 @@ def random_tree(source):
         elif kind < 0.15:
             manifest[path] = ""
         else:
-            manifest[path] = "".join(random_line(source) + source.choice(("\n", "\n", "\r\n")) for _line in range(source.randint(0, 8)))
+            manifest[path] = "".join(random_line(source) + source.choice(("\n", "\n", "\r\n"))
+                                     for _line in range(source.randint(0, 8)))
     return manifest
 
 
@@ -126,7 +140,8 @@ def test_the_real_program_sets_the_same(tmp_path):
     assert compared > ROUNDS
 
 
-@pytest.mark.parametrize("limit, unread", [("FILES_LIMIT", "/etc/sysctl.d/3.conf"), ("CHARACTERS_LIMIT", "/etc/sysctl.d/2.conf")])
+@pytest.mark.parametrize("limit, unread",
+                         [("FILES_LIMIT", "/etc/sysctl.d/3.conf"), ("CHARACTERS_LIMIT", "/etc/sysctl.d/2.conf")])
 def test_what_lies_behind_a_limit_is_not_known(limit, unread, tmp_path, monkeypatch):
     monkeypatch.setattr(sysctl_boot, limit, {"FILES_LIMIT": 3, "CHARACTERS_LIMIT": 60}[limit])
     files = {"etc/sysctl.d/%d.conf" % each: "net.netfilter.nf_conntrack_max=%d\n" % each for each in range(6)}

@@ -11,7 +11,8 @@ import node_tree
 from hook_nodes import AZURE, CRON_DEBIAN, DEBIAN
 from node_tree import executable, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import HOOKS_ALONE_LIMIT, HOOKS_LIMIT, fitted
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import (HOOKS_ALONE_LIMIT, HOOKS_LIMIT,
+                                                                                      fitted)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.fit import ROWS_LIMIT, fitted_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
 from node_sections import collect_sections
@@ -25,7 +26,8 @@ def section(manifest, tmp_path):
 
 def crowd(number):
     """Scripts with long names and long commands, of cron (live) and of people."""
-    text = "#!/bin/sh\n" + "".join("iptables -t nat -F # %d %s\niptables -F; iptables -X\n" % (line, LONG) for line in range(5))
+    text = "#!/bin/sh\n" + "".join("iptables -t nat -F # %d %s\niptables -F; iptables -X\n" % (line, LONG)
+                                   for line in range(5))
     return merged(DEBIAN, {"etc/cron.daily/%s%d" % (LONG, index): executable(text) for index in range(number)},
                   {"usr/local/sbin/%s%d" % (LONG, index): executable(text) for index in range(number)})
 
@@ -46,7 +48,8 @@ def test_what_fits_is_not_cut(tmp_path):
 
 
 def test_all_sections_of_such_a_node(tmp_path):
-    sections = collect_sections(["host", "flush_hooks", "kernel_modules"], node_tree.unpack(crowd(40), tmp_path), "image")
+    sections = collect_sections(["host", "flush_hooks", "kernel_modules"], node_tree.unpack(crowd(40), tmp_path),
+                                "image")
     assert len(json.dumps(sections)) < 64 * 1024 and sections["node_flush_hooks"]["hooks"]
 
 

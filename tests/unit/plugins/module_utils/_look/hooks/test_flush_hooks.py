@@ -7,7 +7,7 @@ import pytest
 
 import hook_nodes
 import node_tree
-from hook_nodes import AZURE, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services, netfilter_persistent, service, ufw
+from hook_nodes import AZURE, DEBIAN, service
 from node_tree import executable, link, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
@@ -25,169 +25,41 @@ def rows(section, **fields):
 
 def offending(section):
     """What any check would find."""
-    return ([row["path"] for row in section["files"] if row["live"] is not False] + section["unordered"] + section["waiting"]
-            + [row["path"] for row in section["saved_rule_sets"] if row["kubernetes"] or row["saved_by"]])
-
-
-@pytest.mark.parametrize("manifest", [DEBIAN, UBUNTU, RHEL, hook_nodes.SYSTEMD], ids=["debian", "ubuntu", "rhel", "bare"])
-def test_a_healthy_node_has_nothing_to_be_found(manifest, tmp_path):
-    section = look(manifest, tmp_path)
-    assert offending(section) == []
-    assert not set(section["collected"].values()) & {"denied", "timeout", "unparsed"}
-
-
-def test_what_is_installed_and_off_is_told_and_not_live(tmp_path):
-    section = look(DEBIAN, tmp_path)
-    assert {(row["path"], row["sort"], row["live"]) for row in section["hooks"]} == {
-        ("/usr/lib/systemd/system/nftables.service", "ruleset", False), ("/etc/nftables.conf", "ruleset", False)}
-    assert {row["live_because"] for row in section["hooks"]} == {"nftables.service is disabled"}
-
-
-def test_azure_linux(tmp_path):
-    section = look(AZURE, tmp_path)
-    start, stop = "/etc/systemd/scripts/iptables", "/etc/systemd/scripts/iptables.stop"
-    assert {row["path"] for row in section["hooks"]} == {start, stop}
-    assert {(row["path"], tuple(row["triggers"]), row["live"], row["owner"], row["unit"]) for row in section["hooks"]} == {
-        (start, ("boot", "start", "restart", "package_upgrade"), True, "package", "iptables.service"),
-        (stop, ("stop", "restart", "package_upgrade"), True, "package", "iptables.service")}
-    assert all(row["through"] and row["through"][0].startswith("/usr/lib/systemd/system/iptables.service:") for row in section["hooks"])
-    assert [row["unit"] for row in section["unordered"]] == ["iptables.service"]
-    assert {(row["path"], row["automatic"]) for row in section["files"]} == {(start, True), (stop, True)}
-    assert rows(section, path=start, sort="restore")[0]["tables"] == ["filter"]
-    assert section["saved_rule_sets"][0]["replayed_by"] == ["iptables.service"]
-
-
-def test_a_script_that_is_not_executable_starts_nothing(tmp_path):
-    """ConditionFileIsExecutable= of the unit."""
-    script = AZURE["etc/systemd/scripts/iptables"]["content"]
-    section = look(merged(AZURE, {"etc/systemd/scripts/iptables": script}), tmp_path)
-    assert {row["live"] for row in section["hooks"]} == {False}
-    assert offending(section) == []
-
-
-def test_rhel_iptables_services(tmp_path):
-    section = look(merged(RHEL, firewalld(enabled=False), iptables_services()), tmp_path)
-    init = "/usr/libexec/iptables/iptables.init"
-    assert {(row["path"], row["sort"], tuple(row["tables"]), tuple(row["triggers"]), row["fix"]) for row in rows(section, live=True)} == {
-        (init, "restore", ("filter",), ("boot", "start", "restart", "reload"), "drop_in"),
-        (init, "flush", ("raw", "mangle", "filter", "nat"), ("stop", "restart"), "drop_in"),
-        (init, "delete", ("raw", "mangle", "filter", "nat"), ("stop", "restart"), "drop_in")}
-    assert section["unordered"] == [] and section["saved_rule_sets"][0]["replayed_by"] == ["iptables.service"]
-
-
-def test_rhel_with_a_script_that_cannot_be_read(tmp_path):
-    section = look(merged(RHEL, iptables_services(), {"usr/libexec/iptables/iptables.init": node_tree.executable()}), tmp_path)
-    assert [(row["sort"], row["kind"], row["tables"], row["triggers"]) for row in rows(section, live=True)] == [
-        ("restore", "unit", ["filter"], ["boot", "start", "restart"]), ("restore", "unit", ["filter"], ["reload"]),
-        ("flush", "unit", ["raw", "mangle", "filter", "nat"], ["stop", "restart"])]
-
-
-def test_rhel_without_a_file_starts_nothing(tmp_path):
-    """AssertPathExists= of the unit."""
-    section = look(merged(RHEL, iptables_services(), {"etc/sysconfig/iptables": None}), tmp_path)
-    assert {row["live"] for row in section["hooks"]} == {False}
-
-
-def test_rhel_saves_everything_at_its_stop(tmp_path):
-    section = look(merged(RHEL, iptables_services(config="# comment\nIPTABLES_SAVE_ON_STOP=\"yes\"\n")), tmp_path)
-    assert [row["saved_by"] for row in section["saved_rule_sets"]] == [["/etc/sysconfig/iptables-config:2"]]
-
-
-@pytest.mark.parametrize("settings, rules, sorts", [
-    ("FLUSH_ON_STOP=0\n", None, [("restore", "replaced")]), ("FLUSH_ON_STOP=1\n", None, [("flush", "no"), ("restore", "replaced")]),
-    ("IPTABLES_RESTORE_NOFLUSH=yes\n", None, []), ("IPTABLES_RESTORE_NOFLUSH=yes\n", "*nat\n-F\n-X mine\nCOMMIT\n", [("flush", "no")]),
-    ("", "", []),
-])
-def test_debian_netfilter_persistent(settings, rules, sorts, tmp_path):
-    fields = {"settings": settings} if rules is None else {"settings": settings, "rules": rules}
-    section = look(merged(DEBIAN, netfilter_persistent(**fields)), tmp_path)
-    assert sorted((row["sort"], row["comes_back"]) for row in rows(section, live=True)) == sorted(sorts)
-
-
-@pytest.mark.parametrize("settings, number", [("", 0), ("IPTABLES_RESTORE_NOFLUSH=no\n", 1)])
-def test_the_environment_of_a_unit_counts_less_than_the_file(settings, number, tmp_path):
-    drop_in = {"etc/systemd/system/netfilter-persistent.service.d/kube.conf": "[Service]\nEnvironment=IPTABLES_RESTORE_NOFLUSH=yes\n"}
-    assert len(rows(look(merged(DEBIAN, netfilter_persistent(settings), drop_in), tmp_path), live=True)) == number
-
-
-@pytest.mark.parametrize("noflush", ["", "IPTABLES_RESTORE_NOFLUSH=yes\n"])
-def test_a_snapshot_with_chains_of_kubernetes(noflush, tmp_path):
-    section = look(merged(DEBIAN, netfilter_persistent(settings=noflush, rules=SNAPSHOT)), tmp_path)
-    row = section["saved_rule_sets"][0]
-    assert (row["path"], row["owners"]["kube_proxy"], row["owners"]["calico"], row["at_boot"]) == ("/etc/iptables/rules.v4", 4, 2, True)
-    assert row["replayed_by"] == ["netfilter-persistent.service"] and row["kubernetes"] == 6
-
-
-def test_a_snapshot_that_nobody_loads(tmp_path):
-    section = look(merged(DEBIAN, {"etc/iptables.rules": SNAPSHOT}), tmp_path)
-    assert [(row["path"], row["replayed_by"], row["at_boot"]) for row in section["saved_rule_sets"]] == [("/etc/iptables.rules", [], False)]
-
-
-@pytest.mark.parametrize("options, found", [
-    ({}, []), ({"enabled": "yes"}, []), ({"manage_builtins": "yes"}, []),
-    ({"enabled": "yes", "manage_builtins": "yes"}, [("/etc/default/ufw", 3, "flush")]),
-    ({"enabled": "yes", "ipv6": "no"}, [("/etc/default/ufw", 1, "restore")]),
-    ({"enabled": "yes", "before_rules": "*nat\n:POSTROUTING ACCEPT [0:0]\n-F\n-F ufw-mine\nCOMMIT\n"}, [("/etc/ufw/before.rules", 3, "flush")]),
-])
-def test_ufw(options, found, tmp_path):
-    section = look(merged(UBUNTU, ufw(**options)), tmp_path)
-    assert sorted((row["path"], row["line"], row["sort"]) for row in rows(section, live=True)) == found
-    assert all((row["kind"], row["fix"], row["unit"]) == ("service_config", None, "ufw.service") for row in rows(section, live=True))
-
-
-@pytest.mark.parametrize("settings, direct, triggers", [
-    ("FirewallBackend=nftables\n", None, None), ("FirewallBackend=nftables\n", "<?xml version='1.0'?>\n<direct>\n</direct>\n", None),
-    ("FirewallBackend=nftables\n", "<direct>\n <rule ipv='ipv4' table='filter' chain='INPUT' priority='0'>-j ACCEPT</rule>\n</direct>\n",
-     ["boot", "start", "stop", "restart", "reload"]),
-    ("FirewallBackend=iptables\n", None, ["boot", "start", "stop", "restart", "reload"]),
-    ("FirewallBackend=iptables\nCleanupOnExit=no\n", None, ["boot", "start", "restart", "reload"]),
-])
-def test_firewalld(settings, direct, triggers, tmp_path):
-    section = look(merged(RHEL, firewalld(settings, direct=direct)), tmp_path)
-    assert [row["triggers"] for row in rows(section, live=True)] == ([triggers] if triggers else [])
-    assert section["firewalld"]["live"] is True
-
-
-def test_a_service_of_nft_by_what_its_file_says(tmp_path):
-    enabled = {hook_nodes.WANTS + "nftables.service": link("/usr/lib/systemd/system/nftables.service")}
-    section = look(merged(DEBIAN, enabled), tmp_path / "flushing")
-    assert {(row["path"], row["kind"]) for row in rows(section, live=True)} == {
-        ("/etc/nftables.conf", "nft_config"), ("/usr/lib/systemd/system/nftables.service", "unit")}
-    own = {"etc/nftables.conf": "destroy table inet site\ntable inet site {\n}\ninclude \"/etc/nftables.d/*.nft\"\n",
-           "etc/nftables.d/a.nft": "flush table ip nat\n", "etc/nftables.d/b.txt": "flush ruleset\n"}
-    section = look(merged(DEBIAN, enabled, own), tmp_path / "own")
-    assert [(row["path"], row["line"], row["tables"]) for row in rows(section, kind="nft_config")] == [("/etc/nftables.d/a.nft", 1, ["nat"])]
-    assert rows(section, kind="nft_config")[0]["through"] == [
-        "/etc/nftables.conf:4", "/usr/lib/systemd/system/nftables.service:11", "/usr/lib/systemd/system/nftables.service:12"]
+    return ([row["path"] for row in section["files"] if row["live"] is not False] + section["unordered"]
+            + section["waiting"] + [row["path"] for row in section["saved_rule_sets"] if row["kubernetes"]
+                                    or row["saved_by"]])
 
 
 FLUSH = "#!/bin/sh\niptables -F\n"
 SCRIPT = executable(FLUSH)
 
 
-@pytest.mark.parametrize("files, triggers, live", [
-    ({"etc/cron.d/fw": "*/5 * * * * root iptables -F\n"}, ["timer"], True),
-    ({"etc/cron.d/fw": "@reboot root iptables -F\n"}, ["boot"], True),
-    ({"etc/cron.d/fw.bak": "*/5 * * * * root iptables -F\n"}, ["timer"], False),
-    ({"etc/cron.daily/fw": SCRIPT}, ["timer"], True), ({"etc/cron.daily/fw.sh": SCRIPT}, ["timer"], False), ({"etc/cron.daily/fw": FLUSH}, ["timer"], False),
-    ({"var/spool/cron/crontabs/root": "0 4 * * * iptables -F\n"}, ["timer"], True),
-    ({"etc/rc.local": SCRIPT}, ["boot"], True), ({"etc/rc.local": FLUSH}, ["boot"], False),
-    ({"etc/network/if-up.d/fw": SCRIPT}, ["boot", "event"], True), ({"etc/network/if-up.d/fw.sh": SCRIPT}, ["boot", "event"], False),
-    ({"etc/network/interfaces": "auto eth0\niface eth0 inet dhcp\n  post-down iptables -F\n"}, ["event"], True),
-    ({"etc/NetworkManager/dispatcher.d/fw": SCRIPT}, ["event"], False),
-    ({"etc/udev/rules.d/9.rules": 'ACTION=="add", RUN+="/bin/sh -c \'iptables -F\'"\n'}, ["event"], True),
-    ({"etc/udev/rules.d/9.rules": node_tree.MASKED, "usr/lib/udev/rules.d/9.rules": 'RUN+="/usr/sbin/iptables -F"\n'}, ["event"], False),
-    ({"etc/logrotate.d/fw": "/var/log/x {\n postrotate\n  iptables -F\n endscript\n}\n"}, ["timer"], True),
-    ({"etc/apt/apt.conf.d/99fw": 'DPkg::Post-Invoke { "iptables -F"; };\n'}, ["package_upgrade"], True),
-    ({"etc/apt/apt.conf.d/99fw.save": 'DPkg::Post-Invoke { "iptables -F"; };\n'}, ["package_upgrade"], False),
-    ({"etc/kernel/postinst.d/fw": SCRIPT}, ["package_upgrade"], True),
-    ({"etc/init.d/fw": SCRIPT}, ["boot", "start", "stop"], False),
-    ({"etc/init.d/fw": SCRIPT, "etc/rc2.d/S01fw": link("../init.d/fw")}, ["boot", "start", "stop"], True),
-    ({"usr/bin/cloud-init": hook_nodes.ELF, "var/lib/cloud/scripts/per-boot/fw": SCRIPT}, ["boot"], True),
-    ({"var/lib/cloud/scripts/per-boot/fw": SCRIPT}, ["boot"], False),
-    ({"usr/bin/cloud-init": hook_nodes.ELF, "etc/cloud/cloud.cfg.d/9.cfg": "bootcmd:\n  - iptables -F\n"}, ["boot"], True),
-    ({"usr/local/sbin/fw": SCRIPT}, ["by_hand"], None),
-])
+@pytest.mark.parametrize(
+    "files, triggers, live", [
+        ({"etc/cron.d/fw": "*/5 * * * * root iptables -F\n"}, ["timer"], True),
+        ({"etc/cron.d/fw": "@reboot root iptables -F\n"}, ["boot"], True),
+        ({"etc/cron.d/fw.bak": "*/5 * * * * root iptables -F\n"}, ["timer"], False),
+        ({"etc/cron.daily/fw": SCRIPT}, ["timer"], True), ({"etc/cron.daily/fw.sh": SCRIPT}, ["timer"], False),
+        ({"etc/cron.daily/fw": FLUSH}, ["timer"], False), ({"var/spool/cron/crontabs/root": "0 4 * * * iptables -F\n"},
+                                                           ["timer"], True), ({"etc/rc.local": SCRIPT}, ["boot"], True),
+        ({"etc/rc.local": FLUSH}, ["boot"], False), ({"etc/network/if-up.d/fw": SCRIPT}, ["boot", "event"], True),
+        ({"etc/network/if-up.d/fw.sh": SCRIPT}, ["boot", "event"], False),
+        ({"etc/network/interfaces": "auto eth0\niface eth0 inet dhcp\n  post-down iptables -F\n"}, ["event"], True),
+        ({"etc/NetworkManager/dispatcher.d/fw": SCRIPT}, ["event"], False),
+        ({"etc/udev/rules.d/9.rules": 'ACTION=="add", RUN+="/bin/sh -c \'iptables -F\'"\n'}, ["event"], True),
+        ({"etc/udev/rules.d/9.rules": node_tree.MASKED,
+          "usr/lib/udev/rules.d/9.rules": 'RUN+="/usr/sbin/iptables -F"\n'}, ["event"], False),
+        ({"etc/logrotate.d/fw": "/var/log/x {\n postrotate\n  iptables -F\n endscript\n}\n"}, ["timer"], True),
+        ({"etc/apt/apt.conf.d/99fw": 'DPkg::Post-Invoke { "iptables -F"; };\n'}, ["package_upgrade"], True),
+        ({"etc/apt/apt.conf.d/99fw.save": 'DPkg::Post-Invoke { "iptables -F"; };\n'}, ["package_upgrade"], False),
+        ({"etc/kernel/postinst.d/fw": SCRIPT}, ["package_upgrade"], True),
+        ({"etc/init.d/fw": SCRIPT}, ["boot", "start", "stop"], False),
+        ({"etc/init.d/fw": SCRIPT, "etc/rc2.d/S01fw": link("../init.d/fw")}, ["boot", "start", "stop"], True),
+        ({"usr/bin/cloud-init": hook_nodes.ELF, "var/lib/cloud/scripts/per-boot/fw": SCRIPT}, ["boot"], True),
+        ({"var/lib/cloud/scripts/per-boot/fw": SCRIPT}, ["boot"], False),
+        ({"usr/bin/cloud-init": hook_nodes.ELF, "etc/cloud/cloud.cfg.d/9.cfg": "bootcmd:\n  - iptables -F\n"}, ["boot"],
+         True), ({"usr/local/sbin/fw": SCRIPT}, ["by_hand"], None),
+    ])
 def test_places(files, triggers, live, tmp_path):
     found = [row for row in look(merged(DEBIAN, files), tmp_path)["hooks"] if row["unit"] != "nftables.service"]
     assert [(row["triggers"], row["live"]) for row in found] == [(triggers, live)]
@@ -196,20 +68,25 @@ def test_places(files, triggers, live, tmp_path):
 
 @pytest.mark.parametrize("place, sem, live", [("image", False, True), ("live", True, False), ("live", False, None)])
 def test_what_runs_once_for_an_instance(place, sem, live, tmp_path):
-    files = {"usr/bin/cloud-init": hook_nodes.ELF, "var/lib/cloud/instance/user-data.txt": "#cloud-config\nruncmd:\n  - iptables -F\n"}
+    files = {"usr/bin/cloud-init": hook_nodes.ELF,
+             "var/lib/cloud/instance/user-data.txt": "#cloud-config\nruncmd:\n  - iptables -F\n"}
     if sem:
         files["var/lib/cloud/instance/sem/config_runcmd"] = ""
     found = rows(look(merged(hook_nodes.SYSTEMD, files), tmp_path, place), kind="cloud_init")
     assert [(row["triggers"], row["live"]) for row in found] == [(["boot"], live)]
 
 
-@pytest.mark.parametrize("path, text, reasons", [
-    ("etc/cloud/cloud.cfg.d/9.cfg", "a: 1\nbootcmd: !x [iptables -F]\n", ["cannot be read: line 2: a tag is not known"]),
-    ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nx: [\nruncmd: [a]\n", ["cannot be read: line 2: a bracket is not closed"]),
-    ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nruncmd: [iptables, -F]\n", []),
-    # Where no command can be, it does not matter; nor in what counts only with its mark.
-    ("etc/cloud/cloud.cfg.d/9.cfg", "a: !x [iptables -F]\n", []), ("var/lib/cloud/instance/user-data.txt", "runcmd: !x [iptables -F]\n", []),
-])
+@pytest.mark.parametrize("path, text, reasons",
+                         [
+                             ("etc/cloud/cloud.cfg.d/9.cfg", "a: 1\nbootcmd: !x [iptables -F]\n",
+                              ["cannot be read: line 2: a tag is not known"]),
+                             ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nx: [\nruncmd: [a]\n",
+                              ["cannot be read: line 2: a bracket is not closed"]),
+                             ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nruncmd: [iptables, -F]\n", []),
+                             # Where no command can be, it does not matter; nor in what counts only with its mark.
+                             ("etc/cloud/cloud.cfg.d/9.cfg", "a: !x [iptables -F]\n", []),
+                             ("var/lib/cloud/instance/user-data.txt", "runcmd: !x [iptables -F]\n", []),
+                         ])
 def test_a_configuration_of_cloud_init_that_cannot_be_read(path, text, reasons, tmp_path):
     section = look(merged(hook_nodes.SYSTEMD, {"usr/bin/cloud-init": hook_nodes.ELF, path: text}), tmp_path)
     found = section["scanned"]["skipped"]
@@ -235,34 +112,40 @@ def test_two_ways_to_one_command_are_one_row(tmp_path):
 
 
 def test_restarting_a_service_is_what_its_unit_does(tmp_path):
-    files = {"etc/cron.weekly/maintain": executable("#!/bin/sh\niptables-save > /root/rules\nsystemctl restart iptables\n")}
+    files = {"etc/cron.weekly/maintain": executable("#!/bin/sh\niptables-save > /root/rules\nsystemctl restart "
+                                                    "iptables\n")}
     found = rows(look(merged(AZURE, files, hook_nodes.CRON_DEBIAN), tmp_path), sort="service")
     assert [(row["path"], row["line"], row["service"], row["verb"], row["triggers"], row["live"]) for row in found] == [
         ("/etc/cron.weekly/maintain", 3, "iptables.service", "restart", ["timer"], True)]
     assert found[0]["tables"] == ["filter", "mangle", "nat"] and found[0]["families"] == ["ipv4", "ipv6"]
     found = rows(look(merged(DEBIAN, files), tmp_path / "without"), sort="service")
-    assert [(row["live"], row["live_because"], row["confidence"]) for row in found] == [(False, "there is no iptables.service here", "possible")]
+    assert [(row["live"], row["live_because"], row["confidence"])
+            for row in found] == [(False, "there is no iptables.service here", "possible")]
 
 
 def test_stopping_a_service_that_is_off_does_nothing(tmp_path):
     files = {"etc/cron.weekly/off": executable("#!/bin/sh\nsystemctl stop nftables\n"),
              "etc/cron.weekly/on": executable("#!/bin/sh\nsystemctl start nftables\n")}
     found = rows(look(merged(DEBIAN, files), tmp_path), sort="service")
-    assert {(row["path"], row["live"]) for row in found} == {("/etc/cron.weekly/off", False), ("/etc/cron.weekly/on", True)}
+    assert {(row["path"], row["live"]) for row in found} == {("/etc/cron.weekly/off", False),
+                                                             ("/etc/cron.weekly/on", True)}
 
 
 def test_a_timer_starts_a_unit(tmp_path):
-    files = merged(service("fw.service", "Type=oneshot", "ExecStart=/bin/sh -c 'iptables -F'", "ExecStopPost=/bin/sh -c 'iptables -X'"),
+    files = merged(service("fw.service", "Type=oneshot", "ExecStart=/bin/sh -c 'iptables -F'",
+                           "ExecStopPost=/bin/sh -c 'iptables -X'"),
                    hook_nodes.unit("fw.timer", "[Timer]", "OnCalendar=daily"),
                    {"etc/systemd/system/timers.target.wants/fw.timer": link("/usr/lib/systemd/system/fw.timer"),
-                    hook_nodes.UNITS + "timers.target": "[Unit]\n", hook_nodes.UNITS + "basic.target": "[Unit]\nWants=timers.target\n"})
+                    hook_nodes.UNITS + "timers.target": "[Unit]\n",
+                    hook_nodes.UNITS + "basic.target": "[Unit]\nWants=timers.target\n"})
     found = rows(look(merged(DEBIAN, files), tmp_path), unit="fw.service")
     assert {(row["sort"], tuple(row["triggers"]), row["live"]) for row in found} == {
         ("flush", ("start", "restart", "timer"), True), ("delete", ("start", "stop", "restart", "timer"), True)}
 
 
 def test_a_drop_in_takes_the_danger_away(tmp_path):
-    drop_in = {"etc/systemd/system/iptables.service.d/90-kube.conf": "[Service]\nExecStart=\nExecStart=/bin/true\nExecStop=\n"}
+    drop_in = {"etc/systemd/system/iptables.service.d/90-kube.conf": "[Service]\nExecStart=\nExecStart=/bin/true\n"
+                                                                     "ExecStop=\n"}
     assert look(merged(AZURE, drop_in), tmp_path)["hooks"] == []
 
 
@@ -270,7 +153,8 @@ def test_a_drop_in_brings_it(tmp_path):
     drop_in = {"etc/systemd/system/kubelet.service.d/fw.conf": "[Service]\nExecStartPre=/usr/sbin/iptables -t nat -F\n"}
     found = rows(look(merged(DEBIAN, drop_in), tmp_path), unit="kubelet.service")
     assert [(row["path"], row["line"], row["tables"], row["triggers"], row["owner"], row["fix"]) for row in found] == [
-        ("/etc/systemd/system/kubelet.service.d/fw.conf", 2, ["nat"], ["boot", "start", "restart"], "administrator", "drop_in")]
+        ("/etc/systemd/system/kubelet.service.d/fw.conf", 2, ["nat"], ["boot", "start", "restart"], "administrator",
+         "drop_in")]
 
 
 def test_masked_is_not_live(tmp_path):
@@ -279,14 +163,16 @@ def test_masked_is_not_live(tmp_path):
 
 
 def test_variables_of_a_unit(tmp_path):
-    files = service("fw.service", "Environment=TABLE=nat WHAT=-F", "ExecStart=/usr/sbin/iptables -t ${TABLE} $WHAT", enabled=True)
+    files = service("fw.service", "Environment=TABLE=nat WHAT=-F", "ExecStart=/usr/sbin/iptables -t ${TABLE} $WHAT",
+                    enabled=True)
     assert [row["tables"] for row in rows(look(merged(DEBIAN, files), tmp_path), unit="fw.service")] == [["nat"]]
 
 
 def test_the_same_file_is_told_once(tmp_path):
-    files = {"etc/cron.d/fw": "*/5 * * * * root iptables -F\n", "var/spool/cron": node_tree.DIRECTORY, "etc/rc.d/rc.local": SCRIPT,
-             "etc/rc.local": link("rc.d/rc.local")}
-    assert [row["path"] for row in rows(look(merged(DEBIAN, files), tmp_path), kind="rc_local")] == ["/etc/rc.d/rc.local"]
+    files = {"etc/cron.d/fw": "*/5 * * * * root iptables -F\n", "var/spool/cron": node_tree.DIRECTORY,
+             "etc/rc.d/rc.local": SCRIPT, "etc/rc.local": link("rc.d/rc.local")}
+    assert [row["path"]
+            for row in rows(look(merged(DEBIAN, files), tmp_path), kind="rc_local")] == ["/etc/rc.d/rc.local"]
 
 
 @pytest.mark.parametrize("folder", ["relative", "/", "/proc", "//", "/sys/"])
@@ -298,11 +184,13 @@ def test_directories_that_cannot_be_searched(folder, tmp_path):
 def test_what_ends_a_cluster_is_told_as_that_and_not_edited(tmp_path):
     killer = executable("#!/bin/sh\niptables-save | grep -v KUBE- | iptables-restore\niptables -F\n")
     found = look(merged(hook_nodes.SYSTEMD, {"usr/local/bin/k3s-killall.sh": killer}), tmp_path)["hooks"]
-    assert [(row["line"], row["sort"], row["purpose"], row["fix"]) for row in found] == [(2, "restore", "teardown", None), (3, "flush", "teardown", None)]
+    assert [(row["line"], row["sort"], row["purpose"], row["fix"])
+            for row in found] == [(2, "restore", "teardown", None), (3, "flush", "teardown", None)]
 
 
 def test_other_languages_are_named(tmp_path):
-    section = look(merged(DEBIAN, {"usr/local/sbin/fw": executable("#!/usr/bin/env php\n<?php system('iptables -F');\n")}), tmp_path)
+    section = look(merged(DEBIAN, {"usr/local/sbin/fw": executable("#!/usr/bin/env php\n<?php system('iptables "
+                                                                   "-F');\n")}), tmp_path)
     assert section["scanned"]["other_languages"] == ["/usr/local/sbin/fw"] and offending(section) == []
 
 
@@ -324,16 +212,19 @@ def test_a_unit_that_starts_a_unit_that_flushes(tmp_path):
 
 def test_a_script_that_only_a_disabled_unit_starts_is_still_there_to_be_run(tmp_path):
     files = merged(service("fw.service", "ExecStart=/usr/local/sbin/fw"), {"usr/local/sbin/fw": SCRIPT})
-    assert [(row["triggers"], row["live"]) for row in rows(look(merged(DEBIAN, files), tmp_path), path="/usr/local/sbin/fw")] == [
-        (["start", "restart", "by_hand"], None)]
+    assert [(row["triggers"], row["live"])
+            for row in rows(look(merged(DEBIAN, files), tmp_path), path="/usr/local/sbin/fw")] == [
+                (["start", "restart", "by_hand"], None)]
 
 
 EVALS = executable("#!/bin/sh\n" + "eval true\n" * 60000 + "iptables -F\n")
 
 
-@pytest.mark.parametrize("files, source", [
-    (service("fw.service", "ExecStart=/opt/fw", enabled=True), "systemd"), ({"etc/cron.d/fw": "* * * * * root /opt/fw\n"}, "cron"),
-    ({"usr/local/sbin/fw": link("/opt/fw")}, "directories")])
+@pytest.mark.parametrize("files, source",
+                         [
+                             (service("fw.service", "ExecStart=/opt/fw", enabled=True), "systemd"),
+                             ({"etc/cron.d/fw": "* * * * * root /opt/fw\n"}, "cron"),
+                             ({"usr/local/sbin/fw": link("/opt/fw")}, "directories")])
 def test_a_script_that_is_not_followed_to_its_end_is_not_known(files, source, tmp_path):
     section = look(merged(DEBIAN, files, {"opt/fw": EVALS}), tmp_path)
     assert section["scanned"]["skipped"] == [
@@ -343,6 +234,8 @@ def test_a_script_that_is_not_followed_to_its_end_is_not_known(files, source, tm
 
 def test_scripts_together_have_a_limit_too(tmp_path, monkeypatch):
     monkeypatch.setattr(trace, "ALL_STATEMENTS_LIMIT", 150)
-    scripts = {"usr/local/sbin/s%d" % number: executable("#!/bin/sh\n" + "true\n" * 60 + "iptables -F\n# %d\n" % number) for number in range(9)}
+    scripts = {"usr/local/sbin/s%d" % number: executable("#!/bin/sh\n" + "true\n" * 60 + "iptables -F\n# %d\n" % number)
+               for number in range(9)}
     section = look(merged(DEBIAN, scripts), tmp_path)
-    assert len([row for row in section["files"] if row["path"].startswith("/usr/local")]) == 2 and section["scanned"]["skipped_count"] == 7
+    assert len([row for row in section["files"]
+                if row["path"].startswith("/usr/local")]) == 2 and section["scanned"]["skipped_count"] == 7

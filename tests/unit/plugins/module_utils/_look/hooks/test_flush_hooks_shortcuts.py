@@ -19,11 +19,14 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flu
 
 FLUSH = executable("#!/bin/sh\niptables -F\n")
 # No word of the firewall in it, as an init script has it that leaves the work to another.
-INIT = "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: site\n### END INIT INFO\n. /lib/lsb/init-functions\n/opt/site/apply\n"
+INIT = ("#!/bin/sh\n### BEGIN INIT INFO\n# Provides: site\n### END INIT INFO\n. /lib/lsb/init-functions\n"
+        "/opt/site/apply\n")
 SITE = {"etc/init.d/site": executable(INIT), "etc/rc2.d/S01site": link("../init.d/site"), "opt/site/apply": FLUSH,
-        "usr/lib/lsb/init-functions": "for hook in $(run-parts --list /lib/lsb/init-functions.d 2>/dev/null); do . $hook; done\n",
+        "usr/lib/lsb/init-functions": "for hook in $(run-parts --list /lib/lsb/init-functions.d 2>/dev/null); do . "
+                                      "$hook; done\n",
         "usr/lib/lsb/init-functions.d/00-verbose": "log_begin_msg () {\n    echo \"$@\"\n}\n"}
-HEALTHY = merged(hook_nodes.SYSTEMD, hook_nodes.KUBEADM, hook_nodes.NETWORK, hook_nodes.NFTABLES_DEBIAN, hook_nodes.CRON_DEBIAN)
+HEALTHY = merged(hook_nodes.SYSTEMD, hook_nodes.KUBEADM, hook_nodes.NETWORK, hook_nodes.NFTABLES_DEBIAN,
+                 hook_nodes.CRON_DEBIAN)
 UNIT = service("site.service", "ExecStart=/bin/true", enabled=True)
 
 
@@ -39,19 +42,25 @@ def test_a_script_of_init_without_a_unit_runs(tmp_path):
     assert found(look(merged(DEBIAN, SITE), tmp_path), "/opt/site/apply") == [(True, ["boot", "start", "stop"])]
 
 
-@pytest.mark.parametrize("unit", [UNIT, {hook_nodes.UNITS + "site.service": node_tree.MASKED}, merged(
-    service("other.service", "ExecStart=/bin/true"), {hook_nodes.UNITS + "site.service": link("other.service")})], ids=["unit", "mask", "alias"])
+@pytest.mark.parametrize("unit",
+                         [UNIT, {hook_nodes.UNITS + "site.service": node_tree.MASKED}, merged(
+                             service("other.service", "ExecStart=/bin/true"),
+                             {hook_nodes.UNITS + "site.service": link("other.service")})],
+                         ids=["unit", "mask", "alias"])
 def test_a_script_of_init_that_systemd_passes_over(unit, tmp_path):
     section = look(merged(DEBIAN, SITE, unit), tmp_path)
     assert found(section, "/opt/site/apply") == []
 
 
-@pytest.mark.parametrize("caller, triggers", [
-    ({"etc/logrotate.d/site": "/var/log/site {\n postrotate\n  /etc/init.d/site restart\n endscript\n}\n"}, ["timer"]),
-    ({"etc/cron.d/site": "5 * * * * root /etc/init.d/site start\n"}, ["timer"]),
-    ({"etc/kernel/postinst.d/site": executable("#!/bin/sh\n/etc/init.d/site stop\n")}, ["package_upgrade"]),
-    (service("other.service", "ExecStartPre=/etc/init.d/site start", "ExecStart=/bin/true", enabled=True), ["boot", "start", "restart"]),
-])
+@pytest.mark.parametrize(
+    "caller, triggers", [
+        ({"etc/logrotate.d/site": "/var/log/site {\n postrotate\n  /etc/init.d/site restart\n endscript\n}\n"},
+         ["timer"]),
+        ({"etc/cron.d/site": "5 * * * * root /etc/init.d/site start\n"}, ["timer"]),
+        ({"etc/kernel/postinst.d/site": executable("#!/bin/sh\n/etc/init.d/site stop\n")}, ["package_upgrade"]),
+        (service("other.service", "ExecStartPre=/etc/init.d/site start", "ExecStart=/bin/true", enabled=True),
+         ["boot", "start", "restart"]),
+    ])
 def test_who_calls_such_a_script_by_its_path_is_found(caller, triggers, tmp_path):
     assert found(look(merged(DEBIAN, SITE, UNIT, caller), tmp_path), "/opt/site/apply") == [(True, triggers)]
 
@@ -68,11 +77,13 @@ def test_the_unit_of_a_script_is_called_without_its_ending(unit, live, tmp_path)
     assert found(section, "/etc/init.d/site.sh") == [(live, ["boot", "start", "stop"])]
 
 
-@pytest.mark.parametrize("starter", [
-    "run-parts /etc/site.d", "for each in $(run-parts --list /etc/site.d); do $each; done; run-parts --report /etc/site.d",
-    "folder=/etc/site.d\nrun-parts $folder"])
+@pytest.mark.parametrize(
+    "starter", [
+        "run-parts /etc/site.d", "for each in $(run-parts --list /etc/site.d); do $each; done; run-parts --report "
+                                 "/etc/site.d", "folder=/etc/site.d\nrun-parts $folder"])
 def test_programs_of_a_folder_are_found(starter, tmp_path):
-    files = {"etc/cron.daily/all": executable("#!/bin/sh\n%s\n" % starter), "etc/site.d/a": executable("#!/bin/sh\n/opt/b\n"), "opt/b": FLUSH}
+    files = {"etc/cron.daily/all": executable("#!/bin/sh\n%s\n" % starter),
+             "etc/site.d/a": executable("#!/bin/sh\n/opt/b\n"), "opt/b": FLUSH}
     assert found(look(merged(DEBIAN, files), tmp_path), "/opt/b") == [(True, ["timer"])]
 
 
@@ -83,9 +94,11 @@ def test_programs_of_a_folder_are_found(starter, tmp_path):
 def test_a_name_that_became_known_later_is_found_in_what_was_read_before(caller, tmp_path):
     """A unit names the script first, when nobody knows yet that site-reset flushes."""
     files = merged(service("early.service", "ExecStart=/bin/true /opt/tools/nightly"),
-                   {"opt/tools/nightly": executable("#!/bin/sh\nsite-reset\n"), "usr/local/sbin/site-reset": FLUSH}, caller)
+                   {"opt/tools/nightly": executable("#!/bin/sh\nsite-reset\n"), "usr/local/sbin/site-reset": FLUSH},
+                   caller)
     section = look(merged(DEBIAN, files), tmp_path)
-    assert (True, ["timer"]) in [(row["live"], row["triggers"]) for row in section["hooks"] if row["path"] == "/usr/local/sbin/site-reset"]
+    assert (True, ["timer"]) in [(row["live"], row["triggers"]) for row in section["hooks"]
+                                 if row["path"] == "/usr/local/sbin/site-reset"]
 
 
 LOADED = """
@@ -101,20 +114,28 @@ print(json.dumps([section["hook_count"], [name.rpartition("module_utils.")[2] fo
 def test_a_healthy_node_needs_no_grammar_of_a_shell(tmp_path):
     """Its sources would be compiled on each node and each run."""
     files = {"etc/init.d/site%d" % number: SITE["etc/init.d/site"] for number in range(5)}
-    root = node_tree.unpack(merged(HEALTHY, SITE, files, {"opt/site/apply": executable("#!/bin/sh\necho SCRIPT and executables\n")}), tmp_path)
+    root = node_tree.unpack(merged(HEALTHY, SITE, files, {"opt/site/apply": executable("#!/bin/sh\necho SCRIPT and "
+                                                                                       "executables\n")}), tmp_path)
     top = next(path for path in sys.path if path.endswith(".build"))
     done = subprocess.run([sys.executable, "-c", LOADED, top, root], stdout=subprocess.PIPE, check=True)
     hooks, loaded = json.loads(done.stdout.decode())
     assert hooks == 2
     assert "_look.hooks.flush_hooks" in loaded
-    assert not [name for name in loaded if name.startswith(("_parse.shell.grammar", "_parse.shell.words", "_script.tools"))]
-    assert not set(loaded) & {"_script." + name for name in ("walk", "commands", "launchers", "values", "findings", "foreign", "printed")}
+    assert not [name for name in loaded
+                if name.startswith(("_parse.shell.grammar", "_parse.shell.words", "_script.tools"))]
+    assert not set(loaded) & {"_script." + name
+                              for name in ("walk", "commands", "launchers", "values", "findings", "foreign", "printed")}
 
 
 def test_scripts_that_nobody_starts_cost_nearly_nothing(tmp_path):
-    text = INIT.replace("/opt/site/apply\n", "case \"$1\" in\nstart) start-stop-daemon --start --exec /usr/bin/site ;;\nesac\n" * 20)
-    few, many = (work.calls_of(look, merged(DEBIAN, *[merged(service("s%d.service" % each, "ExecStart=/bin/true"), {
-        "etc/init.d/s%d" % each: executable(text)}) for each in range(number)]), tmp_path / str(number)) for number in (2, 42))
-    plain = [work.calls_of(look, merged(DEBIAN, *[service("s%d.service" % each, "ExecStart=/bin/true") for each in range(number)]),
-                           tmp_path / ("plain%d" % number)) for number in (2, 42)]
+    text = INIT.replace("/opt/site/apply\n",
+                        "case \"$1\" in\nstart) start-stop-daemon --start --exec /usr/bin/site ;;\nesac\n" * 20)
+    few, many = (work.calls_of(look, merged(DEBIAN, *[merged(service("s%d.service" % each, "ExecStart=/bin/true"),
+                                                             {
+                                                                 "etc/init.d/s%d" % each: executable(text)})
+                                                      for each in range(number)]), tmp_path / str(number))
+                 for number in (2, 42))
+    plain = [work.calls_of(look, merged(DEBIAN, *[service("s%d.service" % each, "ExecStart=/bin/true")
+                                                  for each in range(number)]), tmp_path / ("plain%d" % number))
+             for number in (2, 42)]
     assert (many - few) - (plain[1] - plain[0]) < 40 * 150

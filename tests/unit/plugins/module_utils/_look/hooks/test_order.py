@@ -27,10 +27,12 @@ def look(manifest, tmp_path, states=None):
     return rows, units
 
 
-@pytest.mark.parametrize("lines, expected", [
-    ((), ["fw.service"]), (("Before=kubelet.service",), []), (("Before=network-pre.target", "Wants=network-pre.target"), []),
-    (("After=kubelet.service",), ["fw.service"]), (("Before=containerd.service",), ["fw.service"]),
-])
+@pytest.mark.parametrize(
+    "lines, expected", [
+        ((), ["fw.service"]), (("Before=kubelet.service",), []),
+        (("Before=network-pre.target", "Wants=network-pre.target"), []), (("After=kubelet.service",), ["fw.service"]),
+        (("Before=containerd.service",), ["fw.service"]),
+    ])
 def test_order(lines, expected, tmp_path):
     rows, units = look(merged(DEBIAN, service("fw.service", "Type=oneshot", FLUSH, enabled=True, unit=lines)), tmp_path)
     assert [(row["unit"], row["before"], row["path"]) for row in unordered(rows, units)] == [
@@ -49,24 +51,29 @@ def test_without_a_kubelet_there_is_nobody_to_wait(tmp_path):
 
 @pytest.mark.parametrize("kubelet", ["k3s.service", "rke2-server.service", "k0sworker.service"])
 def test_other_kubelets(kubelet, tmp_path):
-    tree = merged(SYSTEMD, NETWORK, service(kubelet, "ExecStart=/usr/bin/true", enabled=True), service("fw.service", FLUSH, enabled=True))
+    tree = merged(SYSTEMD, NETWORK, service(kubelet, "ExecStart=/usr/bin/true", enabled=True),
+                  service("fw.service", FLUSH, enabled=True))
     rows, units = look(tree, tmp_path)
     assert [row["before"] for row in unordered(rows, units)] == [kubelet]
 
 
-@pytest.mark.parametrize("states, expected", [
-    ({}, [("iptables.service", "enabled", "inactive")]), ({"iptables.service": "failed"}, [("iptables.service", "enabled", "failed")]),
-    ({"iptables.service": "active"}, []), ({"iptables.service": "activating"}, []),
-])
+@pytest.mark.parametrize("states, expected",
+                         [
+                             ({}, [("iptables.service", "enabled", "inactive")]),
+                             ({"iptables.service": "failed"}, [("iptables.service", "enabled", "failed")]),
+                             ({"iptables.service": "active"}, []), ({"iptables.service": "activating"}, []),
+                         ])
 def test_waiting(states, expected, tmp_path):
     rows, units = look(AZURE, tmp_path, states)
     assert [(row["unit"], row["state"], row["active"]) for row in waiting(rows, units)] == expected
 
 
-@pytest.mark.parametrize("change", [
-    {"etc/systemd/system/multi-user.target.wants/iptables.service": None}, {"etc/systemd/system/iptables.service": node_tree.MASKED},
-    {"etc/systemd/scripts/iptables": "#!/bin/sh\niptables -F\n"},
-])
+@pytest.mark.parametrize("change",
+                         [
+                             {"etc/systemd/system/multi-user.target.wants/iptables.service": None},
+                             {"etc/systemd/system/iptables.service": node_tree.MASKED},
+                             {"etc/systemd/scripts/iptables": "#!/bin/sh\niptables -F\n"},
+                         ])
 def test_who_does_not_start_does_not_wait(change, tmp_path):
     rows, units = look(merged(AZURE, change), tmp_path)
     assert waiting(rows, units) == []
@@ -89,10 +96,12 @@ def test_a_live_place_that_does_not_answer_tells_nothing(tmp_path):
 SCRIPT = executable("#!/bin/sh\niptables -F\niptables -t nat -F\nip6tables -X\n")
 
 
-@pytest.mark.parametrize("files, automatic, early", [
-    ({"etc/rc.local": SCRIPT}, True, False), ({"etc/cron.daily/fw": SCRIPT}, True, None),
-    ({"etc/network/if-up.d/fw": SCRIPT}, True, True), ({"etc/network/interfaces": "auto e\niface e inet dhcp\n pre-up iptables -F\n"}, False, True),
-])
+@pytest.mark.parametrize(
+    "files, automatic, early", [
+        ({"etc/rc.local": SCRIPT}, True, False), ({"etc/cron.daily/fw": SCRIPT}, True, None),
+        ({"etc/network/if-up.d/fw": SCRIPT}, True, True),
+        ({"etc/network/interfaces": "auto e\niface e inet dhcp\n pre-up iptables -F\n"}, False, True),
+    ])
 def test_what_runs_by_itself(files, automatic, early, tmp_path):
     rows, units = look(merged(DEBIAN, files), tmp_path)
     found = [row for row in by_file(rows, units) if row["unit"] != "nftables.service"]

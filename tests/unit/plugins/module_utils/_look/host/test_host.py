@@ -26,32 +26,39 @@ def test_a_live_node(tmp_path):
     section = look(LIVE, tmp_path)
     tools = section.pop("tools")
     assert section == {
-        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live", "place_reason": "given by the caller",
-        "as_root": os.geteuid() == 0, "root": str(tmp_path), "architecture": None, "kernel_release": "6.1.0-49-amd64",
-        "os": {"id": "debian", "id_like": [], "version_id": "12", "name": "Debian GNU/Linux 12 (bookworm)", "variant_id": None},
-        "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd", "container_runtimes": ["containerd"], "bundle": None,
-        "immutable": False, "immutable_by": None, "memory_bytes": 2048 * 1024, "cpu_count": 2, "ipv6": True,
+        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live",
+        "place_reason": "given by the caller", "as_root": os.geteuid() == 0, "root": str(tmp_path),
+        "architecture": None, "kernel_release": "6.1.0-49-amd64",
+        "os": {"id": "debian", "id_like": [], "version_id": "12", "name": "Debian GNU/Linux 12 (bookworm)",
+               "variant_id": None}, "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400,
+        "init": "systemd", "container_runtimes": ["containerd"], "bundle": None, "immutable": False,
+        "immutable_by": None, "memory_bytes": 2048 * 1024, "cpu_count": 2, "ipv6": True,
     }
     assert tools["iptables"] == "/usr/sbin/iptables" and tools["nft"] is None
 
 
 def test_an_image_has_no_running_kernel(tmp_path):
     section = look(LIVE, tmp_path, "image")
-    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "memory_bytes", "cpu_count", "ipv6")] == [None] * 7
+    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "memory_bytes", "cpu_count",
+                                     "ipv6")] == [None] * 7
     assert section["os"]["id"] == "debian" and section["collected"]["kernel_release"] == "absent"
 
 
-@pytest.mark.parametrize("extra, init", [
-    ({}, "systemd"), ({"run/systemd/system/.keep": None, "run/openrc/x": ""}, "openrc"),
-    ({"run/systemd/system/.keep": None, "proc/1/comm": "init\n"}, "sysvinit"),
-    ({"run/systemd/system/.keep": None, "proc/1/comm": "tini\n"}, "other"), ({"run/systemd/system/.keep": None, "proc/1/comm": None}, "other")])
+@pytest.mark.parametrize("extra, init",
+                         [
+                             ({}, "systemd"), ({"run/systemd/system/.keep": None, "run/openrc/x": ""}, "openrc"),
+                             ({"run/systemd/system/.keep": None, "proc/1/comm": "init\n"}, "sysvinit"),
+                             ({"run/systemd/system/.keep": None, "proc/1/comm": "tini\n"}, "other"),
+                             ({"run/systemd/system/.keep": None, "proc/1/comm": None}, "other")])
 def test_init(extra, init, tmp_path):
     assert look(merged(LIVE, extra), tmp_path)["init"] == init
 
 
-@pytest.mark.parametrize("extra, by", [
-    ({"run/ostree-booted": ""}, "ostree"), ({"etc/os-release": "ID=flatcar\n"}, "flatcar"),
-    ({"etc/os-release": "ID=fedora\nVARIANT_ID=coreos\n"}, "coreos"), ({"etc/os-release": "ID=fedora\nVARIANT_ID=server\n"}, None), ({}, None)])
+@pytest.mark.parametrize("extra, by",
+                         [
+                             ({"run/ostree-booted": ""}, "ostree"), ({"etc/os-release": "ID=flatcar\n"}, "flatcar"),
+                             ({"etc/os-release": "ID=fedora\nVARIANT_ID=coreos\n"}, "coreos"),
+                             ({"etc/os-release": "ID=fedora\nVARIANT_ID=server\n"}, None), ({}, None)])
 def test_immutable(extra, by, tmp_path):
     section = look(merged(LIVE, extra), tmp_path)
     assert (section["immutable"], section["immutable_by"]) == (by is not None, by)
@@ -65,15 +72,19 @@ def test_ipv6(extra, ipv6, tmp_path):
 
 
 def test_the_second_place_of_os_release(tmp_path):
-    section = look(merged(RHEL10, {"etc/os-release": None, "etc/hosts": "", "usr/lib/os-release": 'ID="rhel"\nID_LIKE="fedora centos"\n'}), tmp_path, "image")
-    assert (section["os"]["id"], section["os"]["id_like"], section["collected"]["os_release"]) == ("rhel", ["centos", "fedora"], "ok")
+    section = look(merged(RHEL10, {"etc/os-release": None, "etc/hosts": "",
+                                   "usr/lib/os-release": 'ID="rhel"\nID_LIKE="fedora centos"\n'}), tmp_path, "image")
+    assert (section["os"]["id"], section["os"]["id_like"],
+            section["collected"]["os_release"]) == ("rhel", ["centos", "fedora"], "ok")
 
 
 GARBAGE = b"\xff\xfe\x00\x01 = \n\n:::\n" * 5
 
 
-@pytest.mark.parametrize("path", [
-    "etc/os-release", "proc/uptime", "proc/meminfo", "proc/stat", "proc/1/comm", "proc/sys/kernel/osrelease", "proc/sys/kernel/random/boot_id"])
+@pytest.mark.parametrize("path",
+                         [
+                             "etc/os-release", "proc/uptime", "proc/meminfo", "proc/stat", "proc/1/comm",
+                             "proc/sys/kernel/osrelease", "proc/sys/kernel/random/boot_id"])
 @pytest.mark.parametrize("content", [GARBAGE, "", "MemTotal:\n", "MemTotal: much\n", "-\n", node_tree.FIFO, None])
 def test_garbage_is_no_traceback(path, content, tmp_path):
     assert look(merged(LIVE, {path: content}), tmp_path)["schema"] == 1
@@ -92,4 +103,5 @@ def test_fields_without_end(tmp_path):
 def test_nothing_but_a_folder(tmp_path):
     section = look({"etc": node_tree.DIRECTORY}, tmp_path)
     assert section["os"] == {"id": None, "id_like": [], "version_id": None, "name": None, "variant_id": None}
-    assert (section["kernel_release"], section["collected"]["os_release"], section["cpu_count"], section["memory_bytes"]) == (None, "absent", None, None)
+    assert (section["kernel_release"], section["collected"]["os_release"], section["cpu_count"],
+            section["memory_bytes"]) == (None, "absent", None, None)

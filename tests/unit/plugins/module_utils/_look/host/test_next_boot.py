@@ -14,7 +14,8 @@ BOTH = merged(DEBIAN, kernel(OLD, ["ip_vs"]), kernel(NEW, ["nf_conntrack"]))
 
 
 def look(manifest, tmp_path, place="image", **options):
-    return collect_sections(["kernel_modules"], node_tree.unpack(manifest, tmp_path), place, ["ip_vs"], **options)["node_kernel_modules"]
+    return collect_sections(["kernel_modules"], node_tree.unpack(manifest, tmp_path), place, ["ip_vs"],
+                            **options)["node_kernel_modules"]
 
 
 def grub(default, folder="boot/grub", environment=None):
@@ -43,7 +44,8 @@ submenu 'Advanced' $menuentry_id_option 'advanced' {
 
 
 def entries(*releases, **more):
-    files = {"boot/loader/entries/%s.conf" % name: "title x\nversion %s\nlinux /vmlinuz-%s\n" % (name, name) for name in releases}
+    files = {"boot/loader/entries/%s.conf" % name: "title x\nversion %s\nlinux /vmlinuz-%s\n" % (name, name)
+             for name in releases}
     files.update(more.get("files", {}))
     return files
 
@@ -63,14 +65,17 @@ CASES = {
     "grub, once is over": (grub("0", environment="next_entry=\nsaved_entry=1>1"), NEW, True),
     "grub, no such entry": (grub("7"), NEW, False),
     "grub, a file of garbage": ({"boot/grub/grub.cfg": b"\xff\x00{}\n" * 9}, NEW, False),
-    "bls behind grub, saved": (merged(entries(OLD, NEW), {"boot/grub2/grub.cfg": BLS, "boot/grub2/grubenv": "saved_entry=%s\n" % OLD}), OLD, True),
+    "bls behind grub, saved": (merged(entries(OLD, NEW), {"boot/grub2/grub.cfg": BLS,
+                                                          "boot/grub2/grubenv": "saved_entry=%s\n" % OLD}), OLD, True),
     "bls behind grub, once": (
-        merged(entries(OLD, NEW), {"boot/grub2/grub.cfg": BLS, "boot/grub2/grubenv": "saved_entry=%s\nnext_entry=%s\n" % (NEW, OLD)}), OLD, True),
+        merged(entries(OLD, NEW), {"boot/grub2/grub.cfg": BLS,
+                                   "boot/grub2/grubenv": "saved_entry=%s\nnext_entry=%s\n" % (NEW, OLD)}), OLD, True),
     "bls behind grub, nothing saved": (merged(entries(OLD, NEW), {"boot/grub2/grub.cfg": BLS}), NEW, False),
     "systemd-boot, default": (merged(entries(OLD, NEW), {LOADER: "timeout 3\ndefault %s.conf\n" % OLD}), OLD, True),
     "systemd-boot, a pattern": (merged(entries(OLD, NEW), {LOADER: "default 6.1.*\n"}), OLD, True),
     "systemd-boot, no default": (entries(OLD, NEW), NEW, False),
-    "systemd-boot, a default that matches nothing": (merged(entries(OLD, NEW), {LOADER: "default windows\n"}), NEW, False),
+    "systemd-boot, a default that matches nothing": (merged(entries(OLD, NEW), {LOADER: "default windows\n"}), NEW,
+                                                     False),
     "systemd-boot, image below a folder of the machine": (
         {"boot/loader/entries/a.conf": "version %s\nlinux /0123/%s/linux\n" % (OLD, OLD)}, OLD, False),
     "a link": ({"boot/vmlinuz": node_tree.link("vmlinuz-" + OLD)}, OLD, False),
@@ -100,14 +105,17 @@ def test_a_kernel_that_comes_from_outside(tmp_path):
 
 def test_no_kernel_at_all(tmp_path):
     found = look(DEBIAN, tmp_path)
-    assert (found["next_boot"]["release"], found["modules"][0]["at_boot"], found["modules"][0]["state_next_boot"]) == (None, "unknown", "unknown")
+    assert (found["next_boot"]["release"], found["modules"][0]["at_boot"],
+            found["modules"][0]["state_next_boot"]) == (None, "unknown", "unknown")
 
 
 def test_the_next_kernel_lacks_what_the_running_one_has(tmp_path):
-    found = look(merged(BOTH, running(OLD, ["ip_vs"]), grub("0"), {"etc/modules-load.d/a.conf": "ip_vs\n"}), tmp_path, "live")
+    found = look(merged(BOTH, running(OLD, ["ip_vs"]), grub("0"), {"etc/modules-load.d/a.conf": "ip_vs\n"}), tmp_path,
+                 "live")
     row = found["modules"][0]
     assert (found["running_release"], found["judged_release"], found["running_tree"]) == (OLD, OLD, "ok")
-    assert (row["state"], row["state_next_boot"], row["persisted"], row["at_boot"]) == ("loaded", "absent", True, "absent")
+    assert (row["state"], row["state_next_boot"], row["persisted"],
+            row["at_boot"]) == ("loaded", "absent", True, "absent")
     assert row["kernels"] == [{"releases": [NEW], "state": "absent", "cause": "not_in_index", "package": None,
                                "evidence": "neither in modules.dep nor in modules.builtin of " + NEW}]
     assert row["lacking_on"] == []
@@ -122,7 +130,8 @@ def test_a_kernel_that_neither_runs_nor_boots_next_lacks_it(tmp_path):
 
 def test_what_is_to_boot_is_not_installed(tmp_path):
     found = look(merged(DEBIAN, kernel(OLD, ["ip_vs"]), running(OLD, ["ip_vs"]), grub("0")), tmp_path, "live")
-    assert (found["next_boot"]["release"], found["modules"][0]["state_next_boot"], found["modules"][0]["at_boot"]) == (NEW, "unknown", "unknown")
+    assert (found["next_boot"]["release"], found["modules"][0]["state_next_boot"],
+            found["modules"][0]["at_boot"]) == (NEW, "unknown", "unknown")
 
 
 def test_another_kernel_can_be_asked_for(tmp_path):

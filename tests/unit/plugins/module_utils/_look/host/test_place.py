@@ -10,12 +10,14 @@ import sys
 import pytest
 
 import node_tree
-from node_processes import become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root, private_mounts, python_path
+from node_processes import (become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root,
+                            private_mounts, python_path)
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host import place as host_place
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.host import collect_host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.place import detect_place, system_tree_problem
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.place import (detect_place,
+                                                                                          system_tree_problem)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import find_processes
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_asked, open_to_look, open_tree
 
@@ -39,7 +41,8 @@ def test_another_root_is_an_image(tmp_path):
     assert (node["place"], node["place_reason"]) == ("image", "another root than / was asked for")
     assert host.commands is False
     section = collect_host(host, node)
-    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture", "memory_bytes", "cpu_count", "ipv6")] == [None] * 8
+    assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture",
+                                     "memory_bytes", "cpu_count", "ipv6")] == [None] * 8
 
 
 @pytest.mark.parametrize("place", ["live", "image", "container"])
@@ -50,7 +53,8 @@ def test_a_forced_place(place, tmp_path):
     assert host.commands is False
 
 
-@pytest.mark.skipif(not initial_namespace(), reason="these tests run in a container themselves: no live place is at hand")
+@pytest.mark.skipif(not initial_namespace(),
+                    reason="these tests run in a container themselves: no live place is at hand")
 def test_this_machine_is_live():
     place, reason = detected()
     assert (place, "kernel threads are visible" in reason) == ("live", True)
@@ -139,22 +143,27 @@ json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]
 def test_a_pid_namespace_without_kernel_threads():
     if not may_mount():
         pytest.skip("a private mount namespace needs root outside of a restricted container")
-    process = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE,
-                               env=dict(os.environ, PYTHONPATH=python_path()))
+    process = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT],
+                               stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
     said = process.communicate()[0].decode("utf-8")
-    assert said.startswith('["container", "a pid namespace without kernel threads') and said.endswith('false, "denied"]')
+    assert (said.startswith('["container", "a pid namespace without kernel threads')
+            and said.endswith('false, "denied"]'))
 
 
-@pytest.mark.parametrize("manifest, words", [
-    ({}, "holds neither /etc nor /proc"), ({"usr/lib/x": ""}, "holds neither /etc nor /proc"), ({"etc": "a file"}, "holds neither /etc nor /proc"),
-    ({"etc": node_tree.link("/nowhere")}, "holds neither /etc nor /proc")])
+@pytest.mark.parametrize("manifest, words",
+                         [
+                             ({}, "holds neither /etc nor /proc"), ({"usr/lib/x": ""}, "holds neither /etc nor /proc"),
+                             ({"etc": "a file"}, "holds neither /etc nor /proc"),
+                             ({"etc": node_tree.link("/nowhere")}, "holds neither /etc nor /proc")])
 def test_no_system_tree(manifest, words, tmp_path):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(node_tree.unpack(manifest, tmp_path))
 
 
-@pytest.mark.parametrize("root, words", [
-    ("/no/such/folder", "is not a directory"), ("/etc/passwd", "is not a directory"), ("relative", "not an absolute path"), ("", "not an absolute path")])
+@pytest.mark.parametrize("root, words",
+                         [
+                             ("/no/such/folder", "is not a directory"), ("/etc/passwd", "is not a directory"),
+                             ("relative", "not an absolute path"), ("", "not an absolute path")])
 def test_no_root(root, words):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(root)
@@ -165,12 +174,14 @@ def test_a_system_tree(manifest, tmp_path):
     assert system_tree_problem(Host(node_tree.unpack(manifest, tmp_path))) is None
 
 
-@pytest.mark.parametrize("manifest", [{"boot/config-6.1.0": ""}, {"lib/modules/6.1.0/modules.dep": ""}, {"usr/lib/modules/6.1.0/modules.dep": ""}])
+@pytest.mark.parametrize("manifest", [{"boot/config-6.1.0": ""}, {"lib/modules/6.1.0/modules.dep": ""},
+                                      {"usr/lib/modules/6.1.0/modules.dep": ""}])
 def test_kernels_alone_can_be_looked_at(manifest, tmp_path):
     assert system_tree_problem(Host(node_tree.unpack(manifest, tmp_path))) is None
 
 
-@pytest.mark.parametrize("programs, place", [({}, "bundle"), ({"usr/bin/sh": ""}, "image"), ({"usr/lib/systemd/systemd": ""}, "image")])
+@pytest.mark.parametrize("programs, place",
+                         [({}, "bundle"), ({"usr/bin/sh": ""}, "image"), ({"usr/lib/systemd/systemd": ""}, "image")])
 def test_a_tree_without_programs_is_a_part_of_a_node(programs, place, tmp_path):
     root = node_tree.unpack(dict(programs, **{"etc/os-release": "ID=debian\n"}), tmp_path)
     assert open_to_look({"root": root, "place": "auto"})[1]["place"] == place

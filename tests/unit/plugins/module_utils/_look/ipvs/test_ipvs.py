@@ -13,7 +13,8 @@ import node_tree
 from ip_vs import HEADING, four, mark, real, six
 from node_manifests import merged
 from node_processes import needs_root, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, OUTPUT_LIMIT, TIMEOUT, Completed, Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (ABSENT, OK, OUTPUT_LIMIT, TIMEOUT,
+                                                                                    Completed, Host)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
 
 DEVICES = """\
@@ -21,11 +22,12 @@ Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
     lo:  100       1    0    0    0     0          0         0      100       1    0    0    0     0       0          0
 """
-DUMMY = DEVICES + "kube-ipvs0:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n"
+DUMMY = (DEVICES + "kube-ipvs0:       0       0    0    0    0     0          0         0        0       0    0    "
+                   "0    0     0       0          0\n")
 SERVERS = HEADING + (
-    four("10.96.0.1", 443) + real("192.168.0.2", 6443) + four("10.96.0.10", 53, protocol="UDP") + real("10.244.0.7", 53) + real("10.244.1.7", 53)
-    + four("10.96.0.77", 80) + four("10.96.0.78", 80, "wlc") + real("10.244.0.9", 80, 0) + six("fd00:10:96::a", 53) + real("fd00:10:244::7", 53)
-    + four("192.168.0.2", 30080) + real("10.244.0.9", 80))
+    four("10.96.0.1", 443) + real("192.168.0.2", 6443) + four("10.96.0.10", 53, protocol="UDP") + real("10.244.0.7", 53)
+    + real("10.244.1.7", 53) + four("10.96.0.77", 80) + four("10.96.0.78", 80, "wlc") + real("10.244.0.9", 80, 0)
+    + six("fd00:10:96::a", 53) + real("fd00:10:244::7", 53) + four("192.168.0.2", 30080) + real("10.244.0.9", 80))
 FOURS = ("10.96.0.1", "10.96.0.10", "10.96.0.77", "10.96.0.78", "192.168.0.2", "127.0.0.1")
 SETS = """\
 Name: KUBE-CLUSTER-IP
@@ -59,7 +61,8 @@ def fib_trie(*addresses):
 
 TREE = {
     "proc/net/ip_vs": SERVERS, "proc/net/dev": DUMMY, "proc/net/fib_trie": fib_trie(*FOURS),
-    "proc/net/if_inet6": "fd00001000960000000000000000000a 1f 80 00 c0 kube-ipvs0\n", "sys/module/ip_set/parameters/max_sets": "256\n",
+    "proc/net/if_inet6": "fd00001000960000000000000000000a 1f 80 00 c0 kube-ipvs0\n",
+    "sys/module/ip_set/parameters/max_sets": "256\n",
 }
 
 
@@ -97,15 +100,16 @@ def said(text, rc=0):
 def test_a_node_in_ipvs_mode(tmp_path):
     section, host = look(tmp_path, {}, kube_proxy("ipvs", "rr"), {"ip": said(ADDRESSES), "ipset": said(SETS)})
     assert section == {
-        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "ok"}, "in_kernel": True, "virtual_servers": 6, "real_servers": 6,
-        "without_real_servers": [
+        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "ok"}, "in_kernel": True,
+        "virtual_servers": 6, "real_servers": 6, "without_real_servers": [
             {"family": "ipv4", "address": "10.96.0.77", "port": 80, "protocol": "tcp", "mark": None},
             {"family": "ipv4", "address": "10.96.0.78", "port": 80, "protocol": "tcp", "mark": None}],
-        "without_real_servers_count": 2,
-        "schedulers": [{"scheduler": "rr", "services": 5, "differs": False}, {"scheduler": "wlc", "services": 1, "differs": True}],
+        "without_real_servers_count": 2, "schedulers": [{"scheduler": "rr", "services": 5, "differs": False},
+                                                        {"scheduler": "wlc", "services": 1, "differs": True}],
         "configured_scheduler": "rr", "dummy_interface": {"present": True, "addresses": 3, "missing_addresses": 0},
-        "ipsets": [{"name": "KUBE-6-NODE-PORT-TCP", "entries": 0, "size_limit": 65536}, {"name": "KUBE-CLUSTER-IP", "entries": 4, "size_limit": 65536}],
-        "leftover": False, "leftover_because": "kube-proxy runs in ipvs mode",
+        "ipsets": [{"name": "KUBE-6-NODE-PORT-TCP", "entries": 0, "size_limit": 65536},
+                   {"name": "KUBE-CLUSTER-IP", "entries": 4, "size_limit": 65536}], "leftover": False,
+        "leftover_because": "kube-proxy runs in ipvs mode",
     }
     assert host.ran == [["ip", "-o", "addr", "show", "dev", "kube-ipvs0"], ["ipset", "list", "-t"]]
 
@@ -114,7 +118,8 @@ def test_a_node_without_ipvs(tmp_path):
     gone = {"proc/net/ip_vs": None, "proc/net/dev": DEVICES, "sys/module/ip_set/parameters/max_sets": None}
     section, host = look(tmp_path, gone, kube_proxy("iptables"))
     assert section["collected"] == {"ip_vs": "absent", "addresses": "ok", "ipsets": "absent"}
-    assert (section["in_kernel"], section["virtual_servers"], section["without_real_servers_count"], section["leftover"]) == (False, 0, 0, False)
+    assert (section["in_kernel"], section["virtual_servers"], section["without_real_servers_count"],
+            section["leftover"]) == (False, 0, 0, False)
     assert section["dummy_interface"] == {"present": False, "addresses": 0, "missing_addresses": 0}
     # Either program would load the module it asks.
     assert host.ran == []
@@ -124,17 +129,21 @@ def test_a_node_without_ipvs(tmp_path):
 def test_nothing_is_asked_outside_of_a_live_place(tmp_path, place):
     section, host = look(tmp_path, {}, kube_proxy(None), place=place)
     assert set(section["collected"].values()) == {"absent"} and host.ran == []
-    assert section["virtual_servers"] is section["in_kernel"] is section["leftover"] is section["dummy_interface"]["present"] is None
+    assert (section["virtual_servers"] is section["in_kernel"] is section["leftover"]
+            is section["dummy_interface"]["present"] is None)
 
 
-@pytest.mark.parametrize("changes, missing", [
-    ({"proc/net/fib_trie": fib_trie("10.96.0.1", "192.168.0.2")}, 3), ({"proc/net/if_inet6": ""}, 1), ({"proc/net/if_inet6": None}, 1),
-    ({"proc/net/fib_trie": "  |-- 10.96.0.0\n     /16 host LOCAL\n  |-- 192.168.0.2\n     /32 host LOCAL\n"}, 0),
-    ({"proc/net/fib_trie": fib_trie(*FOURS).replace("host LOCAL", "link BROADCAST")}, 5),
-    # Servers of a mark have no address.
-    ({"proc/net/ip_vs": HEADING + mark(1)}, 0),
-    ({"proc/net/fib_trie": None}, None), ({"proc/net/ip_vs": SERVERS + "TCP  broken\n"}, None), ({"proc/net/ip_vs": node_tree.FIFO}, None),
-])
+@pytest.mark.parametrize(
+    "changes, missing", [
+        ({"proc/net/fib_trie": fib_trie("10.96.0.1", "192.168.0.2")}, 3), ({"proc/net/if_inet6": ""}, 1),
+        ({"proc/net/if_inet6": None}, 1),
+        ({"proc/net/fib_trie": "  |-- 10.96.0.0\n     /16 host LOCAL\n  |-- 192.168.0.2\n     /32 host LOCAL\n"}, 0),
+        ({"proc/net/fib_trie": fib_trie(*FOURS).replace("host LOCAL", "link BROADCAST")}, 5),
+        # Servers of a mark have no address.
+        ({"proc/net/ip_vs": HEADING + mark(1)}, 0),
+        ({"proc/net/fib_trie": None}, None), ({"proc/net/ip_vs": SERVERS + "TCP  broken\n"}, None),
+        ({"proc/net/ip_vs": node_tree.FIFO}, None),
+    ])
 def test_addresses_that_are_on_no_interface(tmp_path, changes, missing):
     assert look(tmp_path, changes)[0]["dummy_interface"]["missing_addresses"] == missing
 
@@ -145,17 +154,21 @@ def test_a_list_that_cannot_be_read_is_not_empty(tmp_path):
     assert section["virtual_servers"] is section["without_real_servers_count"] is None
 
 
-@pytest.mark.parametrize("answers, status, sets", [
-    ({"ipset": said("", 1)}, "unparsed", []), ({"ipset": Completed(TIMEOUT)}, "timeout", []), ({}, "absent", []), ({"ipset": said("")}, "ok", []),
-])
+@pytest.mark.parametrize("answers, status, sets",
+                         [
+                             ({"ipset": said("", 1)}, "unparsed", []), ({"ipset": Completed(TIMEOUT)}, "timeout", []),
+                             ({}, "absent", []), ({"ipset": said("")}, "ok", []),
+                         ])
 def test_ipset_that_does_not_answer(tmp_path, answers, status, sets):
     section = look(tmp_path, {}, None, answers)[0]
     assert (section["collected"]["ipsets"], section["ipsets"]) == (status, sets)
 
 
-@pytest.mark.parametrize("proxy, configured", [
-    (kube_proxy("ipvs", "lc"), "lc"), (kube_proxy("iptables"), None), (None, None), (kube_proxy("ipvs", "rr", "embedded"), None),
-])
+@pytest.mark.parametrize("proxy, configured",
+                         [
+                             (kube_proxy("ipvs", "lc"), "lc"), (kube_proxy("iptables"), None), (None, None),
+                             (kube_proxy("ipvs", "rr", "embedded"), None),
+                         ])
 def test_the_configured_scheduler(tmp_path, proxy, configured):
     section = look(tmp_path, {}, proxy)[0]
     assert section["configured_scheduler"] == configured
@@ -189,11 +202,15 @@ def test_leftovers(tmp_path, case):
 def test_a_large_node_stays_small(tmp_path):
     count = 5000
     addresses = ["10.%d.%d.%d" % (96 + index // 65536, index // 256 % 256, index % 256) for index in range(count)]
-    text = HEADING + "".join(four(address, 80) + (real("10.244.0.9", 80) * 4 if index % 2 else "") for index, address in enumerate(addresses))
+    text = HEADING + "".join(four(address, 80) + (real("10.244.0.9", 80) * 4 if index % 2 else "")
+                             for index, address in enumerate(addresses))
     sets = "".join("Name: KUBE-CLUSTER-IP%d\nNumber of entries: 1\n\n" % index for index in range(500))
-    section = look(tmp_path, {"proc/net/ip_vs": text, "proc/net/fib_trie": fib_trie(*addresses[:-7])}, kube_proxy("ipvs", "rr"), {"ipset": said(sets)})[0]
-    assert (section["virtual_servers"], section["real_servers"], section["without_real_servers_count"]) == (count, count // 2 * 4, count // 2)
-    assert section["dummy_interface"]["missing_addresses"] == 7 and len(section["without_real_servers"]) == 5 and len(section["ipsets"]) == 40
+    section = look(tmp_path, {"proc/net/ip_vs": text, "proc/net/fib_trie": fib_trie(*addresses[:-7])},
+                   kube_proxy("ipvs", "rr"), {"ipset": said(sets)})[0]
+    assert (section["virtual_servers"], section["real_servers"],
+            section["without_real_servers_count"]) == (count, count // 2 * 4, count // 2)
+    assert (section["dummy_interface"]["missing_addresses"] == 7 and len(section["without_real_servers"]) == 5
+            and len(section["ipsets"]) == 40)
 
 
 SCRIPT = """\
@@ -207,9 +224,11 @@ print(json.dumps(collect_ipvs(_host.Host("/"), {"place": "live"}, {"mode": "ipta
 @needs_root
 def test_what_is_left_on_a_real_kernel():
     # A veth stands in for the dummy device, which not every kernel has; like that one it is down.
-    prepare = ("ip link add kube-ipvs0 type veth && ip addr add 10.96.0.1/32 dev kube-ipvs0 && ip addr add fd00:10:96::a/128 dev kube-ipvs0"
-               " && ipset create KUBE-CLUSTER-IP hash:ip,port && ipset create other hash:ip && exec \"$@\"")
-    process = subprocess.Popen(["unshare", "-n", "sh", "-c", prepare, "sh", sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    prepare = ("ip link add kube-ipvs0 type veth && ip addr add 10.96.0.1/32 dev kube-ipvs0 && ip addr add "
+               "fd00:10:96::a/128 dev kube-ipvs0 && ipset create KUBE-CLUSTER-IP hash:ip,port && ipset create other "
+               "hash:ip && exec \"$@\"")
+    process = subprocess.Popen(["unshare", "-n", "sh", "-c", prepare, "sh", sys.executable, "-c", SCRIPT],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env={"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
     out, err = process.communicate()
     assert process.returncode == 0, err.decode("utf-8")
@@ -221,7 +240,8 @@ def test_what_is_left_on_a_real_kernel():
 
 
 def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
-    text = "".join(SETS.replace("KUBE-SRC-2A3B4C5D6E7F8G9H", "cali40s:%d" % number) if not number else "Name: cali40s:%d\nType: hash:ip\n\n" % number
+    text = "".join(SETS.replace("KUBE-SRC-2A3B4C5D6E7F8G9H", "cali40s:%d" % number)
+                   if not number else "Name: cali40s:%d\nType: hash:ip\n\n" % number
                    for number in range(5000)) + SETS.replace("CLUSTER-IP", "EXTERNAL-IP").rstrip("\n")
     pieces = [text[start:start + 1000] for start in range(0, len(text), 1000)]
 
@@ -230,5 +250,7 @@ def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
             for piece in pieces:
                 consume(piece.encode("utf-8"))
             return Completed(OK, 0)
-    section = collect_ipvs(Streaming(node_tree.unpack(merged(TREE, {}), tmp_path), {"ip": said(ADDRESSES)}), {"place": "live"}, None)
-    assert [row["name"] for row in section["ipsets"]] == ["KUBE-6-NODE-PORT-TCP", "KUBE-6-NODE-PORT-TCP", "KUBE-CLUSTER-IP", "KUBE-EXTERNAL-IP"]
+    section = collect_ipvs(Streaming(node_tree.unpack(merged(TREE, {}), tmp_path), {"ip": said(ADDRESSES)}),
+                           {"place": "live"}, None)
+    assert [row["name"] for row in section["ipsets"]] == ["KUBE-6-NODE-PORT-TCP", "KUBE-6-NODE-PORT-TCP",
+                                                          "KUBE-CLUSTER-IP", "KUBE-EXTERNAL-IP"]

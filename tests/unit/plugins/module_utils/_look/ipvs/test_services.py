@@ -9,11 +9,13 @@ import pytest
 from fake_tools import LIVE, LOADED, script, tools, unpacked
 from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.services import ipvs_services
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
-SERVERS = (ip_vs.HEADING + ip_vs.four("10.96.0.10", 53, protocol="UDP") + ip_vs.real("10.244.1.2", 53) + ip_vs.real("10.244.1.3", 53, weight=0)
-           + ip_vs.four("192.0.2.11", 30080) + ip_vs.real("10.244.1.2", 8080) + ip_vs.mark(7) + ip_vs.six("fd00:10:96::1", 443))
+SERVERS = (ip_vs.HEADING + ip_vs.four("10.96.0.10", 53, protocol="UDP") + ip_vs.real("10.244.1.2", 53)
+           + ip_vs.real("10.244.1.3", 53, weight=0) + ip_vs.four("192.0.2.11", 30080) + ip_vs.real("10.244.1.2", 8080)
+           + ip_vs.mark(7) + ip_vs.six("fd00:10:96::1", 443))
 ADDRESSES = """echo '7: kube-ipvs0    inet 10.96.0.10/32 scope global kube-ipvs0\\       valid_lft forever preferred_lft forever'
 echo '7: kube-ipvs0    inet6 fd00:10:96::1/128 scope global \\       valid_lft forever preferred_lft forever'"""
 NODE = {"proc/net/ip_vs": SERVERS, "usr/sbin/ip": script(ADDRESSES)}
@@ -44,7 +46,8 @@ COMMIT
 
 @pytest.mark.parametrize("mode, drops", [("ipvs", 1), ("iptables", 0)])
 def test_a_firewall_that_keeps_packets_from_ipvs(mode, drops, tmp_path):
-    host = unpacked(tmp_path, LOADED, merged(tools('case $name in iptables*) cat "${0%/*}/dump";; esac'), {"usr/sbin/dump": DUMP}), NODE)
+    host = unpacked(tmp_path, LOADED,
+                    merged(tools('case $name in iptables*) cat "${0%/*}/dump";; esac'), {"usr/sbin/dump": DUMP}), NODE)
     section = collect_iptables_chains(host, LIVE, {"proxy_mode": mode}, {"mode": None, "version": None},
                                       {"running": False, "version": None, "version_source": None})
     assert section["observed"].get("unexpected_drop", 0) == drops

@@ -19,7 +19,8 @@ SERVER = "--service-cluster-ip-range=10.96.0.0/12"
 
 
 def look(tmp_path, *manifests):
-    return collect_sections(["cni"], node_tree.unpack(merged(DEBIAN, running("6.1.0"), *manifests), tmp_path), "live")["node_cni"]
+    return collect_sections(["cni"], node_tree.unpack(merged(DEBIAN, running("6.1.0"), *manifests), tmp_path),
+                            "live")["node_cni"]
 
 
 SCRIPT = """\
@@ -35,7 +36,8 @@ exec %s -c 'import json; from node_sections import collect_sections; print(json.
 
 @needs_root
 def test_only_what_is_behind_a_default_route():
-    printed = subprocess.check_output(["unshare", "-n", "sh", "-c", SCRIPT % sys.executable], env=dict(os.environ, PYTHONPATH=python_path()))
+    printed = subprocess.check_output(["unshare", "-n", "sh", "-c", SCRIPT % sys.executable],
+                                      env=dict(os.environ, PYTHONPATH=python_path()))
     section = json.loads(printed.decode("utf-8"))
     assert section["collected"]["routes"] == "ok"
     assert section["node_networks"] == [{"family": "ipv4", "network": "10.0.2.0/24", "interface": "eth0"},
@@ -43,28 +45,34 @@ def test_only_what_is_behind_a_default_route():
 
 
 def line(network, gateway="00000000", mask="00FFFFFF", interface="eth0"):
-    return "%s\t%s\t%s\t%s\t0\t0\t0\t%s\t0\t0\t0\n" % (interface, network, gateway, "0001" if gateway == "00000000" else "0003", mask)
+    return "%s\t%s\t%s\t%s\t0\t0\t0\t%s\t0\t0\t0\n" % (interface, network, gateway,
+                                                       "0001" if gateway == "00000000" else "0003", mask)
 
 
-@pytest.mark.parametrize("files, status, number", [
-    ({}, "absent", 0), ({"proc/net/route": ""}, "ok", 0), ({"proc/net/route": line("0002A8C0")}, "ok", 0),
-    ({"proc/net/route": line("00000000", "0102A8C0", "00000000")}, "ok", 0),
-    ({"proc/net/route": line("00000000", "0102A8C0", "00000000") + "".join(line("00%02XA8C0" % number) for number in range(50))}, "ok", 8),
-    ({"proc/net/route": node_tree.FIFO}, "unparsed", 0), ({"proc/net/route": node_tree.sparse(1 << 33)}, "unparsed", 0),
-])
+@pytest.mark.parametrize(
+    "files, status, number", [
+        ({}, "absent", 0), ({"proc/net/route": ""}, "ok", 0), ({"proc/net/route": line("0002A8C0")}, "ok", 0),
+        ({"proc/net/route": line("00000000", "0102A8C0", "00000000")}, "ok", 0),
+        ({"proc/net/route": line("00000000", "0102A8C0",
+                                 "00000000") + "".join(line("00%02XA8C0" % number) for number in range(50))}, "ok", 8),
+        ({"proc/net/route": node_tree.FIFO}, "unparsed", 0),
+        ({"proc/net/route": node_tree.sparse(1 << 33)}, "unparsed", 0),
+    ])
 def test_files_of_a_tree(files, status, number, tmp_path):
     section = look(tmp_path, files)
     assert (section["collected"]["routes"], len(section["node_networks"])) == (status, number)
 
 
 def test_routes_that_may_not_be_read():
-    folder = node_tree.unpack(merged(DEBIAN, running("6.1.0"), {"proc/net/route": node_tree.mode(0, "")}), node_tree.open_folder())
+    folder = node_tree.unpack(merged(DEBIAN, running("6.1.0"), {"proc/net/route": node_tree.mode(0, "")}),
+                              node_tree.open_folder())
     section = as_nobody(lambda: collect_sections(["cni"], folder, "live")["node_cni"])
     assert (section["collected"]["routes"], section["node_networks"]) == ("denied", [])
 
 
 def test_an_image_is_in_no_network(tmp_path):
-    tree = node_tree.unpack(merged(DEBIAN, {"proc/net/route": line("00000000", "0102A8C0", "00000000") + line("0002A8C0")},
+    tree = node_tree.unpack(merged(DEBIAN,
+                                   {"proc/net/route": line("00000000", "0102A8C0", "00000000") + line("0002A8C0")},
                                    process(7, "kube-apiserver", ["kube-apiserver", SERVER])), tmp_path)
     section = collect_sections(["cni"], tree, "image")["node_cni"]
     assert (section["collected"]["routes"], section["node_networks"], section["service_ranges"]) == ("absent", [], [])
@@ -74,25 +82,34 @@ K3S = "etc/rancher/k3s/config.yaml"
 MICROK8S = "var/snap/microk8s/current/args/kube-apiserver"
 
 
-@pytest.mark.parametrize("manifest, ranges, source", [
-    (process(7, "kube-apiserver", ["kube-apiserver", SERVER]), ["10.96.0.0/12"], "--service-cluster-ip-range of kube-apiserver"),
-    (process(7, "kube-apiserver", ["kube-apiserver", "--service-cluster-ip-range", "10.96.0.0/16,fd00:96::/112"]), ["10.96.0.0/16", "fd00:96::/112"],
-     "--service-cluster-ip-range of kube-apiserver"),
-    (process(7, "kube-apiserver", ["kube-apiserver"]), [], None),
-    (process(7, "kubelet", ["kubelet", SERVER]), [], None),
-    (process(7, "k3s-server", ["k3s", "server", "--service-cidr=10.43.0.0/16"]), ["10.43.0.0/16"], "--service-cidr of k3s-server"),
-    (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: 'token: secret\nservice-cidr: "10.45.0.0/16,fd00:45::/112" # both\ntls-san: x\n'}),
-     ["10.45.0.0/16", "fd00:45::/112"], "service-cidr in /" + K3S),
-    (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "{'service-cidr': [10.45.0.0/16,\n 'fd00:45::/112']}\n"}),
-     ["10.45.0.0/16", "fd00:45::/112"], "service-cidr in /" + K3S),
-    (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "service-cidr: 10.45.0.0/16\n", K3S + ".d/1.yaml": "service-cidr: &x 10.46.0.0/16\n"}),
-     ["10.46.0.0/16"], "service-cidr in /" + K3S),
-    (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "service-cidr: 10.45.0.0/16\nservice-cidr+: !x 10.46.0.0/16\n"}), [], None),
-    (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "token: secret\n# service-cidr: 10.45.0.0/16\n"}), [], None),
-    (merged(process(7, "kubelite", ["kubelite"]), {MICROK8S: "--secure-port=16443\n--service-cluster-ip-range=10.152.183.0/24\n"}),
-     ["10.152.183.0/24"], "service-cluster-ip-range in /" + MICROK8S),
-    ({MICROK8S: SERVER, K3S: "service-cidr: 10.45.0.0/16\n"}, [], None),
-])
+@pytest.mark.parametrize(
+    "manifest, ranges, source", [
+        (process(7, "kube-apiserver", ["kube-apiserver", SERVER]), ["10.96.0.0/12"],
+         "--service-cluster-ip-range of kube-apiserver"),
+        (process(7, "kube-apiserver", ["kube-apiserver", "--service-cluster-ip-range", "10.96.0.0/16,fd00:96::/112"]),
+         ["10.96.0.0/16", "fd00:96::/112"], "--service-cluster-ip-range of kube-apiserver"),
+        (process(7, "kube-apiserver", ["kube-apiserver"]), [], None),
+        (process(7, "kubelet", ["kubelet", SERVER]), [], None),
+        (process(7, "k3s-server", ["k3s", "server", "--service-cidr=10.43.0.0/16"]), ["10.43.0.0/16"],
+         "--service-cidr of k3s-server"),
+        (merged(process(7, "k3s-server", ["k3s", "server"]),
+                {K3S: 'token: secret\nservice-cidr: "10.45.0.0/16,fd00:45::/112" # both\ntls-san: x\n'}),
+         ["10.45.0.0/16", "fd00:45::/112"], "service-cidr in /" + K3S),
+        (merged(process(7, "k3s-server", ["k3s", "server"]),
+                {K3S: "{'service-cidr': [10.45.0.0/16,\n 'fd00:45::/112']}\n"}), ["10.45.0.0/16", "fd00:45::/112"],
+         "service-cidr in /" + K3S),
+        (merged(process(7, "k3s-server", ["k3s", "server"]),
+                {K3S: "service-cidr: 10.45.0.0/16\n", K3S + ".d/1.yaml": "service-cidr: &x 10.46.0.0/16\n"}),
+         ["10.46.0.0/16"], "service-cidr in /" + K3S),
+        (merged(process(7, "k3s-server", ["k3s", "server"]),
+                {K3S: "service-cidr: 10.45.0.0/16\nservice-cidr+: !x 10.46.0.0/16\n"}), [], None),
+        (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "token: secret\n# service-cidr: 10.45.0.0/16\n"}),
+         [], None),
+        (merged(process(7, "kubelite", ["kubelite"]),
+                {MICROK8S: "--secure-port=16443\n--service-cluster-ip-range=10.152.183.0/24\n"}), ["10.152.183.0/24"],
+         "service-cluster-ip-range in /" + MICROK8S),
+        ({MICROK8S: SERVER, K3S: "service-cidr: 10.45.0.0/16\n"}, [], None),
+    ])
 def test_the_range_of_services(manifest, ranges, source, tmp_path):
     section = look(tmp_path, manifest)
     assert (section["service_ranges"], section["service_ranges_source"]) == (ranges, source)

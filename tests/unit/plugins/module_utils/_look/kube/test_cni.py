@@ -21,25 +21,31 @@ def conf(*types):
     return json.dumps({"name": "x", "plugins": [{"type": each} for each in types]})
 
 
-@pytest.mark.parametrize("files, name, plugins", [
-    ({"10-flannel.conflist": conf("flannel", "portmap")}, "flannel", ["flannel", "portmap"]),
-    ({"10-calico.conflist": conf("calico", "bandwidth")}, "calico", ["calico", "bandwidth"]),
-    ({"05-cilium.conf": '{"type": "cilium-cni"}'}, "cilium", ["cilium-cni"]),
-    ({"10-kuberouter.conflist": conf("bridge")}, "kube-router", ["bridge"]),
-    ({"10-aws.conflist": conf("aws-cni", "egress-cni")}, "aws", ["aws-cni", "egress-cni"]),
-    ({"10-x.conf": conf("bridge")}, "other", ["bridge"]),
-    ({"20-calico.conf": conf("calico"), "10-flannel.conf": conf("flannel")}, "flannel", ["flannel"]),
-    ({"00-readme.txt": "", "10-flannel.conf.bak": conf("calico"), "20-weave.conf": conf("weave-net")}, "weave", ["weave-net"]),
-])
+@pytest.mark.parametrize(
+    "files, name, plugins", [
+        ({"10-flannel.conflist": conf("flannel", "portmap")}, "flannel", ["flannel", "portmap"]),
+        ({"10-calico.conflist": conf("calico", "bandwidth")}, "calico", ["calico", "bandwidth"]),
+        ({"05-cilium.conf": '{"type": "cilium-cni"}'}, "cilium", ["cilium-cni"]),
+        ({"10-kuberouter.conflist": conf("bridge")}, "kube-router", ["bridge"]),
+        ({"10-aws.conflist": conf("aws-cni", "egress-cni")}, "aws", ["aws-cni", "egress-cni"]),
+        ({"10-x.conf": conf("bridge")}, "other", ["bridge"]),
+        ({"20-calico.conf": conf("calico"), "10-flannel.conf": conf("flannel")}, "flannel", ["flannel"]),
+        ({"00-readme.txt": "", "10-flannel.conf.bak": conf("calico"), "20-weave.conf": conf("weave-net")}, "weave",
+         ["weave-net"]),
+    ])
 def test_networks(files, name, plugins, tmp_path):
-    section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/" + base: text for base, text in files.items()}), tmp_path))
-    assert (section["name"], section["plugins"], section["collected"]) == (name, plugins, {"net_d": "ok", "routes": "absent"})
+    section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/" + base: text for base, text in files.items()}),
+                                    tmp_path))
+    assert (section["name"], section["plugins"],
+            section["collected"]) == (name, plugins, {"net_d": "ok", "routes": "absent"})
 
 
-@pytest.mark.parametrize("content", ["garbage", b"\xff\x00", "{}", '{"plugins": []}', node_tree.FIFO, node_tree.sparse(1 << 33), "[" * 100000])
+@pytest.mark.parametrize("content", ["garbage", b"\xff\x00", "{}", '{"plugins": []}', node_tree.FIFO,
+                                     node_tree.sparse(1 << 33), "[" * 100000])
 def test_a_file_that_cannot_be_read(content, tmp_path):
     section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conf": content}), tmp_path))
-    assert (section["name"], section["plugins"], section["collected"]) == (None, [], {"net_d": "unparsed", "routes": "absent"})
+    assert (section["name"], section["plugins"],
+            section["collected"]) == (None, [], {"net_d": "unparsed", "routes": "absent"})
 
 
 def test_no_network(tmp_path):

@@ -18,8 +18,10 @@ from node_processes import needs_mounts, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 from node_sections import collect_sections
 
-TOOLS = {"usr/sbin/iptables": node_tree.executable(), "usr/sbin/conntrack": node_tree.executable(), "usr/sbin/nft": "not executable"}
-CONFIG = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: %s\nipvs:\n  scheduler: %s\n"
+TOOLS = {"usr/sbin/iptables": node_tree.executable(), "usr/sbin/conntrack": node_tree.executable(),
+         "usr/sbin/nft": "not executable"}
+CONFIG = ("apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: %s\nipvs:\n  scheduler: "
+          "%s\n")
 
 
 def look(manifest, tmp_path, place="live"):
@@ -31,56 +33,69 @@ def proxy(*arguments, **fields):
     return process(500, "kube-proxy", ("/usr/bin/kube-proxy",) + arguments, **fields)
 
 
-@pytest.mark.parametrize("arguments, mode, source, scheduler", [
-    ((), "iptables", "the default: no other value is configured", None),
-    (("--proxy-mode=nftables",), "nftables", "--proxy-mode", None),
-    (("--proxy-mode", "ipvs"), "ipvs", "--proxy-mode", "rr"),
-    (("--proxy-mode=ipvs", "--ipvs-scheduler=sh"), "ipvs", "--proxy-mode", "sh"),
-    (("--proxy-mode=userspace",), None, None, None),
-    (("--proxy-mode=\x1b[31m",), None, None, None),
-    (("--config=/var/lib/kube-proxy/config.conf",), "ipvs", "mode in /var/lib/kube-proxy/config.conf", "wrr"),
-    (("--config=/var/lib/kube-proxy/config.conf", "--proxy-mode=nftables"), "ipvs", "mode in /var/lib/kube-proxy/config.conf", "wrr"),
-    (("--config=/none",), None, None, None),
-])
+@pytest.mark.parametrize(
+    "arguments, mode, source, scheduler", [
+        ((), "iptables", "the default: no other value is configured", None),
+        (("--proxy-mode=nftables",), "nftables", "--proxy-mode", None),
+        (("--proxy-mode", "ipvs"), "ipvs", "--proxy-mode", "rr"),
+        (("--proxy-mode=ipvs", "--ipvs-scheduler=sh"), "ipvs", "--proxy-mode", "sh"),
+        (("--proxy-mode=userspace",), None, None, None),
+        (("--proxy-mode=\x1b[31m",), None, None, None),
+        (("--config=/var/lib/kube-proxy/config.conf",), "ipvs", "mode in /var/lib/kube-proxy/config.conf", "wrr"),
+        (("--config=/var/lib/kube-proxy/config.conf", "--proxy-mode=nftables"), "ipvs",
+         "mode in /var/lib/kube-proxy/config.conf", "wrr"),
+        (("--config=/none",), None, None, None),
+    ])
 def test_a_process_of_the_node(arguments, mode, source, scheduler, tmp_path):
     section = look(merged(proxy(*arguments), {"var/lib/kube-proxy/config.conf": CONFIG % ("ipvs", "wrr")}), tmp_path)
     assert (section["mode"], section["mode_source"], section["ipvs_scheduler"]) == (mode, source, scheduler)
     assert (section["running"], section["runs_in"], section["tools_root"]) == (True, "host", "/")
-    assert (section["tools"]["iptables"], section["tools"]["conntrack"], section["tools"]["nft"]) == ("present", "present", "absent")
+    assert (section["tools"]["iptables"], section["tools"]["conntrack"],
+            section["tools"]["nft"]) == ("present", "present", "absent")
 
 
-LOCAL = "kind: KubeProxyConfiguration\nclusterCIDR: 10.1.0.0/16,fd00:1::/56\ndetectLocalMode: %s\nmode: %s\n%s:\n  masqueradeAll: true\n"
+LOCAL = ("kind: KubeProxyConfiguration\nclusterCIDR: 10.1.0.0/16,fd00:1::/56\ndetectLocalMode: %s\nmode: %s\n%s:\n  "
+         "masqueradeAll: true\n")
 
 
-@pytest.mark.parametrize("arguments, content, cidr, local, everything", [
-    ((), None, [], None, False),
-    (("--cluster-cidr=10.244.0.0/16", "--detect-local-mode=NodeCIDR", "--masquerade-all"), None, ["10.244.0.0/16"], "NodeCIDR", True),
-    (("--masquerade-all", "--cluster-cidr=10.244.0.0/16", "--masquerade-all=false"), None, ["10.244.0.0/16"], None, False),
-    (("--config=/c", "--cluster-cidr=10.244.0.0/16"), LOCAL % ("ClusterCIDR", "iptables", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], "ClusterCIDR", True),
-    (("--config=/c",), LOCAL % ("''", "ipvs", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
-    (("--config=/c",), LOCAL % ("''", "nftables", "nftables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
-    (("--config=/c", "--masquerade-all"), LOCAL % ("''", "nftables", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], None, False),
-    (("--config=/c", "--masquerade-all"), "junk", None, None, None),
-])
+@pytest.mark.parametrize(
+    "arguments, content, cidr, local, everything", [
+        ((), None, [], None, False),
+        (("--cluster-cidr=10.244.0.0/16", "--detect-local-mode=NodeCIDR", "--masquerade-all"), None, ["10.244.0.0/16"],
+         "NodeCIDR", True),
+        (("--masquerade-all", "--cluster-cidr=10.244.0.0/16", "--masquerade-all=false"), None, ["10.244.0.0/16"], None,
+         False),
+        (("--config=/c", "--cluster-cidr=10.244.0.0/16"), LOCAL % ("ClusterCIDR", "iptables", "iptables"),
+         ["10.1.0.0/16", "fd00:1::/56"], "ClusterCIDR", True),
+        (("--config=/c",), LOCAL % ("''", "ipvs", "iptables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
+        (("--config=/c",), LOCAL % ("''", "nftables", "nftables"), ["10.1.0.0/16", "fd00:1::/56"], None, True),
+        (("--config=/c", "--masquerade-all"), LOCAL % ("''", "nftables", "iptables"), ["10.1.0.0/16", "fd00:1::/56"],
+         None, False),
+        (("--config=/c", "--masquerade-all"), "junk", None, None, None),
+    ])
 def test_whom_it_takes_for_a_pod_and_what_it_masquerades(arguments, content, cidr, local, everything, tmp_path):
     section = look(merged(proxy(*arguments), {"c": content}), tmp_path)
-    assert (section["cluster_cidr"], section["detect_local_mode"], section["masquerade_all"]) == (cidr, local, everything)
+    assert (section["cluster_cidr"], section["detect_local_mode"],
+            section["masquerade_all"]) == (cidr, local, everything)
 
 
-@pytest.mark.parametrize("content, status", [("no configuration", "unparsed"), (node_tree.FIFO, "unparsed"), (None, "unparsed"), (b"\xff\x00", "unparsed")])
+@pytest.mark.parametrize("content, status", [("no configuration", "unparsed"), (node_tree.FIFO, "unparsed"),
+                                             (None, "unparsed"), (b"\xff\x00", "unparsed")])
 def test_a_configuration_that_cannot_be_read(content, status, tmp_path):
     section = look(merged(proxy("--config=/c"), {"c": content}), tmp_path)
     assert (section["mode"], section["collected"]["config"]) == (None, status)
 
 
-@pytest.mark.parametrize("content, mode, conntrack, status", [
-    ("{kind: KubeProxyConfiguration, mode: ipvs, conntrack: {min: 7}}\n", "ipvs", {"min": 7}, "ok"),
-    ("kind: KubeProxyConfiguration\n'mode': \"nftables\"\nconntrack: {'maxPerCore': 0}\n", "nftables", {"maxPerCore": 0}, "ok"),
-    ("a: &mode ipvs\nkind: KubeProxyConfiguration\nmode: *mode\n", "ipvs", {}, "ok"),
-    ("a: &all\n  mode: ipvs\nkind: KubeProxyConfiguration\n<<: *all\n", "ipvs", {}, "ok"),
-    ("a: &all\n  mode: ipvs\nmode: ''\nkind: KubeProxyConfiguration\n<<: *all\n", None, None, "unparsed"),
-    ("kind: KubeProxyConfiguration\nconntrack: {min: '7'}\n", "iptables", None, "ok"),
-])
+@pytest.mark.parametrize(
+    "content, mode, conntrack, status", [
+        ("{kind: KubeProxyConfiguration, mode: ipvs, conntrack: {min: 7}}\n", "ipvs", {"min": 7}, "ok"),
+        ("kind: KubeProxyConfiguration\n'mode': \"nftables\"\nconntrack: {'maxPerCore': 0}\n", "nftables",
+         {"maxPerCore": 0}, "ok"),
+        ("a: &mode ipvs\nkind: KubeProxyConfiguration\nmode: *mode\n", "ipvs", {}, "ok"),
+        ("a: &all\n  mode: ipvs\nkind: KubeProxyConfiguration\n<<: *all\n", "ipvs", {}, "ok"),
+        ("a: &all\n  mode: ipvs\nmode: ''\nkind: KubeProxyConfiguration\n<<: *all\n", None, None, "unparsed"),
+        ("kind: KubeProxyConfiguration\nconntrack: {min: '7'}\n", "iptables", None, "ok"),
+    ])
 def test_a_configuration_in_other_styles(content, mode, conntrack, status, tmp_path):
     section = look(merged(proxy("--config=/c"), {"c": content}), tmp_path)
     assert (section["mode"], section["conntrack"], section["collected"]["config"]) == (mode, conntrack, status)
@@ -97,19 +112,21 @@ def test_a_container_of_a_tree_is_not_entered(tmp_path):
     assert (section["mode"], set(section["tools"].values())) == (None, {"unknown"})
 
 
-@pytest.mark.parametrize("comm, extra, mode", [
-    ("k3s-server", {}, "iptables"),
-    ("k3s-server", {"etc/rancher/k3s/config.yaml": 'kube-proxy-arg:\n  - "proxy-mode=ipvs"\n'}, "ipvs"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": b"\xff\x00"}, None),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "token: proxy-mode=ipvs\nkube-controller-manager-arg: [proxy-mode=nftables]\n"}, "iptables"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": '"kube-proxy-arg": {proxy-mode: ipvs}\n'}, None),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "'kube-proxy-arg': &x [\n proxy-mode=ipvs ]\n"}, "ipvs"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yaml": "kube-proxy-arg: proxy-mode=nftables\n",
-                   "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, "nftables"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yml": "kube-proxy-arg: !x proxy-mode=nftables\n",
-                   "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, None),
-    ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=nftables\n"}, "nftables"),
-])
+@pytest.mark.parametrize(
+    "comm, extra, mode", [
+        ("k3s-server", {}, "iptables"),
+        ("k3s-server", {"etc/rancher/k3s/config.yaml": 'kube-proxy-arg:\n  - "proxy-mode=ipvs"\n'}, "ipvs"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": b"\xff\x00"}, None),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": "token: proxy-mode=ipvs\nkube-controller-manager-arg: "
+                                                      "[proxy-mode=nftables]\n"}, "iptables"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": '"kube-proxy-arg": {proxy-mode: ipvs}\n'}, None),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": "'kube-proxy-arg': &x [\n proxy-mode=ipvs ]\n"}, "ipvs"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yaml": "kube-proxy-arg: proxy-mode=nftables\n",
+                       "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, "nftables"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml.d/9.yml": "kube-proxy-arg: !x proxy-mode=nftables\n",
+                       "etc/rancher/k3s/config.yaml": "kube-proxy-arg: [proxy-mode=ipvs]\n"}, None),
+        ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=nftables\n"}, "nftables"),
+    ])
 def test_inside_another_program(comm, extra, mode, tmp_path):
     section = look(merged(process(500, comm, [comm]), extra), tmp_path)
     assert (section["running"], section["runs_in"], section["mode"]) == (True, "embedded", mode)
@@ -138,7 +155,8 @@ def test_its_metrics_tell_its_version(bound, tmp_path):
         bound = bound % server.port
         assert version(tmp_path / "flag", "--metrics-bind-address=" + bound) == ("1.31.2", "ok")
         config = CONFIG % ("iptables", "") + 'metricsBindAddress: "%s"\n' % bound
-        assert version(tmp_path / "config", "--config=/c", "--metrics-bind-address=127.0.0.1:1", config=config) == ("1.31.2", "ok")
+        assert version(tmp_path / "config", "--config=/c", "--metrics-bind-address=127.0.0.1:1",
+                       config=config) == ("1.31.2", "ok")
 
 
 def test_nobody_tells_its_version(tmp_path):
@@ -179,9 +197,11 @@ def test_a_real_container(tmp_path):
     root = node_tree.unpack({
         "etc/config": CONFIG % ("ipvs", "lc"), "usr/sbin/conntrack": node_tree.executable("#!/bin/sh\ntouch /ran\n"),
         "usr/sbin/iptables": node_tree.FIFO}, tmp_path)
-    tool = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT, root, "--config=/etc/config"],
-                            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
+    tool = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT, root,
+                             "--config=/etc/config"], stdout=subprocess.PIPE,
+                            env=dict(os.environ, PYTHONPATH=python_path()))
     section = json.loads(tool.communicate()[0].decode("utf-8"))
     assert (section["runs_in"], section["mode"], section["ipvs_scheduler"]) == ("container", "ipvs", "lc")
-    assert (section["tools"]["conntrack"], section["tools"]["iptables"], section["tools"]["nft"]) == ("present", "unknown", "absent")
+    assert (section["tools"]["conntrack"], section["tools"]["iptables"],
+            section["tools"]["nft"]) == ("present", "unknown", "absent")
     assert section["tools_root"].startswith("/proc/") and not os.path.exists(root + "/ran")

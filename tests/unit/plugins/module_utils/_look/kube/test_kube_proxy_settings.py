@@ -16,17 +16,23 @@ def told(tmp_path, *manifests):
     return section["conntrack"], section["conntrack_by"]
 
 
-@pytest.mark.parametrize("arguments, conntrack", [
-    ((), {}), (("--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established", "2h"), {"maxPerCore": 0, "tcpEstablishedTimeout": 7200}),
-    (("--conntrack-tcp-be-liberal", "--conntrack-min=1"), {"tcpBeLiberal": 1, "min": 1}), (("--conntrack-tcp-be-liberal=false",), {"tcpBeLiberal": 0}),
-    (("--conntrack-udp-timeout=30s", "--conntrack-udp-timeout-stream=3m"), {"udpTimeout": 30, "udpStreamTimeout": 180}),
-    (("--conntrack-min=1", "--conntrack-min=2"), {"min": 2}), (("--conntrack-min=x",), None)])
+@pytest.mark.parametrize("arguments, conntrack",
+                         [
+                             ((), {}), (("--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established", "2h"),
+                                        {"maxPerCore": 0, "tcpEstablishedTimeout": 7200}),
+                             (("--conntrack-tcp-be-liberal", "--conntrack-min=1"), {"tcpBeLiberal": 1, "min": 1}),
+                             (("--conntrack-tcp-be-liberal=false",), {"tcpBeLiberal": 0}),
+                             (("--conntrack-udp-timeout=30s", "--conntrack-udp-timeout-stream=3m"),
+                              {"udpTimeout": 30, "udpStreamTimeout": 180}),
+                             (("--conntrack-min=1", "--conntrack-min=2"), {"min": 2}), (("--conntrack-min=x",), None)])
 def test_by_flags(arguments, conntrack, tmp_path):
     assert told(tmp_path, kube_proxy(*arguments)) == (conntrack, "kube-proxy")
 
 
-@pytest.mark.parametrize("text, conntrack", [
-    ("  maxPerCore: null\n  min: 262144\n  tcpCloseWaitTimeout: 1h0m0s\n", {"min": 262144, "tcpCloseWaitTimeout": 3600}), ("", {}), ("  min: [1]\n", None)])
+@pytest.mark.parametrize("text, conntrack",
+                         [
+                             ("  maxPerCore: null\n  min: 262144\n  tcpCloseWaitTimeout: 1h0m0s\n",
+                              {"min": 262144, "tcpCloseWaitTimeout": 3600}), ("", {}), ("  min: [1]\n", None)])
 def test_by_its_configuration_flags_do_not_count(text, conntrack, tmp_path):
     manifest = configured(text)
     manifest["proc/500/cmdline"] = "kube-proxy\0--config=/var/lib/kube-proxy/config.conf\0--conntrack-min=7\0"
@@ -38,14 +44,19 @@ def test_a_configuration_that_cannot_be_read(tmp_path):
     assert told(tmp_path / "b") == (None, None)
 
 
-@pytest.mark.parametrize("comm, more, conntrack, by", [
-    ("k3s-server", {}, {}, "k3s"),
-    ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=iptables\n--conntrack-min=5\n"}, {"min": 5}, "kube-proxy"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": 'token: x\n#  - "conntrack-min=9"\nkube-proxy-arg: ["conntrack-min=5", conntrack-max-per-core=0]\n'},
-     {"min": 5, "maxPerCore": 0}, "k3s"),
-    # What other components are told is nothing to kube-proxy.
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "kubelet-arg: conntrack-min=9\n'kube-proxy-arg': [conntrack-min=5]\n",
-                   "etc/rancher/k3s/config.yaml.d/a.yaml": "kube-proxy-arg+: [conntrack-tcp-be-liberal]\n"}, {"min": 5, "tcpBeLiberal": 1}, "k3s"),
-    ("k3s-agent", {"etc/rancher/k3s/config.yaml": "kube-proxy-arg: [conntrack-min=5]\n<<: 1\n"}, None, None)])
+@pytest.mark.parametrize(
+    "comm, more, conntrack, by", [
+        ("k3s-server", {}, {}, "k3s"),
+        ("kubelite", {"var/snap/microk8s/current/args/kube-proxy": "--proxy-mode=iptables\n--conntrack-min=5\n"},
+         {"min": 5}, "kube-proxy"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": 'token: x\n#  - "conntrack-min=9"\nkube-proxy-arg: '
+                                                      '["conntrack-min=5", conntrack-max-per-core=0]\n'},
+         {"min": 5, "maxPerCore": 0}, "k3s"),
+        # What other components are told is nothing to kube-proxy.
+        ("k3s-agent",
+         {"etc/rancher/k3s/config.yaml": "kubelet-arg: conntrack-min=9\n'kube-proxy-arg': [conntrack-min=5]\n",
+          "etc/rancher/k3s/config.yaml.d/a.yaml": "kube-proxy-arg+: [conntrack-tcp-be-liberal]\n"},
+         {"min": 5, "tcpBeLiberal": 1}, "k3s"),
+        ("k3s-agent", {"etc/rancher/k3s/config.yaml": "kube-proxy-arg: [conntrack-min=5]\n<<: 1\n"}, None, None)])
 def test_inside_another_program(comm, more, conntrack, by, tmp_path):
     assert told(tmp_path, process(500, comm, [comm]), more) == (conntrack, by)

@@ -9,7 +9,8 @@ import loopback
 from fake_tools import LIVE, LOADED, tools, unpacked
 from node_manifests import DEBIAN, merged, process
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
 
 # Of kube-proxy 1.30.5 whose API server was not there yet, 75 s after its start, and of 1.36.3 at work.
 NAME = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
@@ -23,7 +24,8 @@ AGE = 75
 
 
 def started(port, age=AGE, comm="kube-proxy"):
-    proxy = process(500, comm, ("kube-proxy", "--metrics-bind-address=127.0.0.1:%d" % port), start_time=str(100000 - age * 100))
+    proxy = process(500, comm, ("kube-proxy", "--metrics-bind-address=127.0.0.1:%d" % port),
+                    start_time=str(100000 - age * 100))
     return merged(proxy, {"proc/uptime": "1000.00 1.00\n"})
 
 
@@ -35,10 +37,12 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
     return proxy, collect_iptables_chains(host, LIVE, {}, proxy, {"running": False, "version": None})
 
 
-@pytest.mark.parametrize("metrics, why", [
-    (FRESH, "kube-proxy runs for 75 seconds only and has not written its rules yet"), (SYNCED, None),
-    (BOTH % "0", "kube-proxy runs for 75 seconds only and has not written its rules yet"), (BOTH % "1.795329629561939e+09", None),
-    ("# nothing\n", "kube-proxy runs for 75 seconds only, and its metrics do not tell whether it has written its rules")])
+@pytest.mark.parametrize(
+    "metrics, why", [
+        (FRESH, "kube-proxy runs for 75 seconds only and has not written its rules yet"), (SYNCED, None),
+        (BOTH % "0", "kube-proxy runs for 75 seconds only and has not written its rules yet"),
+        (BOTH % "1.795329629561939e+09", None), ("# nothing\n", "kube-proxy runs for 75 seconds only, and its metrics "
+                                                                "do not tell whether it has written its rules")])
 def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
     with loopback.serving("HTTP/1.0 200 OK\r\n\r\n", metrics) as server:
         proxy, chains = looked(tmp_path, server.port)
@@ -54,14 +58,17 @@ def test_it_does_not_listen_before_it_has_reached_the_api_server(tmp_path):
     # After two minutes it is not starting but failing.
     proxy, chains = looked(tmp_path / "b", port, age=120)
     assert (proxy["starting"], chains["starting"]) == (None, None) and chains["observed"]["anchor_missing"]
-    assert looked(tmp_path / "c", port, age=75, rules=CANARIES.replace(":KUBE-PROXY-CANARY - [0:0]\n", ""))[1]["observed"] == {}
+    assert looked(tmp_path / "c", port, age=75,
+                  rules=CANARIES.replace(":KUBE-PROXY-CANARY - [0:0]\n", ""))[1]["observed"] == {}
 
 
 def test_what_is_there_already_is_told(tmp_path):
     """The rules of the one before are there: what is wrong with them is, too."""
-    dropped = "*filter\n:FORWARD DROP [0:0]\n:KUBE-FORWARD - [0:0]\n:KUBE-PROXY-CANARY - [0:0]\n-A KUBE-FORWARD -j GONE\nCOMMIT\n"
+    dropped = ("*filter\n:FORWARD DROP [0:0]\n:KUBE-FORWARD - [0:0]\n:KUBE-PROXY-CANARY - [0:0]\n-A KUBE-FORWARD -j "
+               "GONE\nCOMMIT\n")
     chains = looked(tmp_path, loopback.free_port(), rules=dropped + CANARIES.partition("*filter")[0])[1]
-    assert chains["starting"] and chains["observed"] and not {"anchor_missing", "canary_missing"} & set(chains["observed"])
+    assert chains["starting"] and chains["observed"] and not {"anchor_missing",
+                                                              "canary_missing"} & set(chains["observed"])
 
 
 def test_a_program_that_contains_it(tmp_path):
@@ -70,6 +77,7 @@ def test_a_program_that_contains_it(tmp_path):
 
 
 def test_nobody_tells_since_when_it_runs(tmp_path):
-    host = unpacked(tmp_path, DEBIAN, process(500, "kube-proxy", ("kube-proxy",), start_time="?"), {"proc/uptime": "1000.00 1.00\n"})
+    host = unpacked(tmp_path, DEBIAN, process(500, "kube-proxy", ("kube-proxy",), start_time="?"),
+                    {"proc/uptime": "1000.00 1.00\n"})
     proxy = collect_kube_proxy(host, LIVE)
     assert (proxy["started_seconds_ago"], proxy["starting"]) == (None, None)

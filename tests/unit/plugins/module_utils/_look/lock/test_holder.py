@@ -16,11 +16,13 @@ Held = collections.namedtuple("Held", "pid")
 def time_of(comm, pids=(7,), waiters=(), started=900.0):
     """`pids`: who holds it at the first look, the second, ...; the last one goes on."""
     left = list(pids)
-    return hold_time({"pid": 7, "comm": comm, "started_seconds_ago": started}, [dict(zip(("comm", "age_seconds"), row)) for row in waiters],
+    return hold_time({"pid": 7, "comm": comm, "started_seconds_ago": started},
+                     [dict(zip(("comm", "age_seconds"), row)) for row in waiters],
                      lambda: Reading([Held(pid) for pid in [left.pop(0) if len(left) > 1 else left[0]] if pid]))
 
 
-@pytest.mark.parametrize("comm", ["iptables", "ip6tables", "iptables-restor", "ip6tables-legac", "xtables-legacy-", "flock"])
+@pytest.mark.parametrize("comm",
+                         ["iptables", "ip6tables", "iptables-restor", "ip6tables-legac", "xtables-legacy-", "flock"])
 def test_a_program_of_a_moment_tells_by_its_age(comm):
     assert time_of(comm, (None,)) == (900.0, "at_most")
 
@@ -46,11 +48,13 @@ def test_who_waits_tells_for_how_long_at_least():
     assert time_of("calico-node", waiters=waiters) == (61.5, "at_least")
 
 
-@pytest.mark.parametrize("fdinfo, has", [
-    ("pos:\t0\nflags:\t0100000\nmnt_id:\t25\nino:\t1467\nlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", True),
-    ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\nlock:\t2: FLOCK  ADVISORY  WRITE 0 00:13:1467 0 EOF\n", True),
-    ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False), ("lock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:146 0 EOF\n", False),
-    ("pos:\t0\n", False), ("", False), ("xlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False),
-])
+@pytest.mark.parametrize(
+    "fdinfo, has", [
+        ("pos:\t0\nflags:\t0100000\nmnt_id:\t25\nino:\t1467\nlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n",
+         True), ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\nlock:\t2: FLOCK  ADVISORY  WRITE 0 00:13:1467 "
+                 "0 EOF\n", True), ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False),
+        ("lock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:146 0 EOF\n", False), ("pos:\t0\n", False), ("", False),
+        ("xlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False),
+    ])
 def test_locks_of_a_descriptor(fdinfo, has):
     assert has_lock(fdinfo, 1467) is has

@@ -27,7 +27,8 @@ def sampled(pids, seconds, status="ok"):
 
 
 def test_always_free():
-    assert sampled([None], 1) == {"seconds": 1.0, "readings": 21, "held_percent": 0.0, "longest_hold_seconds": 0.0, "holders": []}
+    assert sampled([None], 1) == {"seconds": 1.0, "readings": 21, "held_percent": 0.0, "longest_hold_seconds": 0.0,
+                                  "holders": []}
 
 
 def test_always_held():

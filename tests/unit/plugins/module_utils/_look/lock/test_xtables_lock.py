@@ -42,7 +42,8 @@ def look(manifest, tmp_path, locks=None, device=None, mounted=True, **options):
 
 def opened(pid, name="/run/xtables.lock", lock=None):
     """A descriptor of a process; `lock` is the line of /proc/locks that its fdinfo repeats."""
-    return {"proc/%d/fd/3" % pid: node_tree.link(name), "proc/%d/fdinfo/3" % pid: "pos:\t0\nflags:\t02\n" + ("lock:\t%s\n" % lock if lock else "")}
+    return {"proc/%d/fd/3" % pid: node_tree.link(name),
+            "proc/%d/fdinfo/3" % pid: "pos:\t0\nflags:\t02\n" + ("lock:\t%s\n" % lock if lock else "")}
 
 
 def test_nothing_but_nulls_outside_of_a_live_place(tmp_path):
@@ -53,20 +54,25 @@ def test_nothing_but_nulls_outside_of_a_live_place(tmp_path):
         assert (section["kind"], section["matters"], section["holder"], section["agents"]) == (None, None, None, [])
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"path": "xtables.lock"}, "path 'xtables.lock' is not absolute"), ({"path": ""}, "path '' is not absolute"),
-    ({"sample_seconds": 61}, "sample_seconds is 61"), ({"sample_seconds": -1}, "sample_seconds is -1"), ({"hung_after_seconds": 0}, "hung_after_seconds is 0"),
-])
+@pytest.mark.parametrize(
+    "options, message", [
+        ({"path": "xtables.lock"}, "path 'xtables.lock' is not absolute"), ({"path": ""}, "path '' is not absolute"),
+        ({"sample_seconds": 61}, "sample_seconds is 61"), ({"sample_seconds": -1}, "sample_seconds is -1"),
+        ({"hung_after_seconds": 0}, "hung_after_seconds is 0"),
+    ])
 def test_bad_options(options, message, tmp_path):
     with pytest.raises(BadInput, match=message):
         look({}, tmp_path, **options)
 
 
-@pytest.mark.parametrize("manifest, kind, status", [
-    ({}, "file", "ok"), ({"run/xtables.lock": None, "run/x": ""}, "absent", "absent"), ({"run/xtables.lock": node_tree.DIRECTORY}, "directory", "ok"),
-    ({"run/xtables.lock": node_tree.FIFO}, "other", "ok"), ({"run/xtables.lock": node_tree.link("/nowhere")}, None, "denied"),
-    ({"run/xtables.lock": None, "var/x": ""}, "absent", "absent"),
-])
+@pytest.mark.parametrize("manifest, kind, status",
+                         [
+                             ({}, "file", "ok"), ({"run/xtables.lock": None, "run/x": ""}, "absent", "absent"),
+                             ({"run/xtables.lock": node_tree.DIRECTORY}, "directory", "ok"),
+                             ({"run/xtables.lock": node_tree.FIFO}, "other", "ok"),
+                             ({"run/xtables.lock": node_tree.link("/nowhere")}, None, "denied"),
+                             ({"run/xtables.lock": None, "var/x": ""}, "absent", "absent"),
+                         ])
 def test_kinds_of_the_lock_file(manifest, kind, status, tmp_path):
     section = look(manifest, tmp_path)
     assert (section["kind"], section["collected"]["lock_file"], section["holder"]) == (kind, status, None)
@@ -92,8 +98,10 @@ def test_the_same_inode_of_another_file_system(device, mounted, tmp_path):
     assert (section["holder"], section["doubt"]) == (None, None)
 
 
-@pytest.mark.parametrize("line", [
-    "1: POSIX  ADVISORY  WRITE 70 %s 0 EOF", "1: OFDLCK ADVISORY  WRITE -1 %s 0 EOF", "1: LEASE  ACTIVE    READ 70 %s 0 EOF"])
+@pytest.mark.parametrize("line",
+                         [
+                             "1: POSIX  ADVISORY  WRITE 70 %s 0 EOF", "1: OFDLCK ADVISORY  WRITE -1 %s 0 EOF",
+                             "1: LEASE  ACTIVE    READ 70 %s 0 EOF"])
 def test_locks_of_another_kind_do_not_stop_iptables(line, tmp_path):
     assert look({}, tmp_path, [line])["holder"] is None
 
@@ -101,14 +109,16 @@ def test_locks_of_another_kind_do_not_stop_iptables(line, tmp_path):
 def test_the_recorded_process_is_another_one_by_now(tmp_path):
     """Its pid was given to somebody who has nothing to do with the lock; a shell still has it open."""
     tree = tmp_path / "a"
-    section = look(merged(process(70, "sshd", ["sshd"]), process(71, "bash", ["bash", "fw.sh"]), {"proc/70/fd/0": node_tree.link("/dev/null")},
-                          opened(71)), tree, [LINE])
-    assert section["holder"]["who"] is None and section["holder"]["alive"] is False and section["holder"]["held_through_pid"] is None
+    section = look(merged(process(70, "sshd", ["sshd"]), process(71, "bash", ["bash", "fw.sh"]),
+                          {"proc/70/fd/0": node_tree.link("/dev/null")}, opened(71)), tree, [LINE])
+    assert (section["holder"]["who"] is None and section["holder"]["alive"] is False
+            and section["holder"]["held_through_pid"] is None)
     inode = str(section["inode"])
     with open(str(tree / "proc/71/fdinfo/3"), "a") as stream:
         stream.write("lock:\t1: FLOCK  ADVISORY  WRITE 70 00:00:%s 0 EOF\n" % inode)
     holder = collect_xtables_lock(Host(str(tree)), LIVE)["holder"]
-    assert (holder["pid"], holder["alive"], holder["held_through_pid"], holder["comm"], holder["command"]) == (70, False, 71, "bash", "bash fw.sh")
+    assert (holder["pid"], holder["alive"], holder["held_through_pid"], holder["comm"],
+            holder["command"]) == (70, False, 71, "bash", "bash fw.sh")
 
 
 def test_a_list_that_is_no_list_of_locks(tmp_path):
@@ -143,13 +153,15 @@ def test_waiters_are_counted_and_some_are_described(tmp_path):
     section = look(process(80, "iptables", ["/sbin/iptables", "-w", "-A", "X"], "999000"), tmp_path, lines)
     assert section["waiter_count"] == 8 and len(section["waiters"]) == 5
     first = section["waiters"][0]
-    assert (first["pid"], first["command"], first["age_seconds"], first["age_is"]) == (80, "iptables -w -A X", 10.0, "at_most")
+    assert (first["pid"], first["command"], first["age_seconds"],
+            first["age_is"]) == (80, "iptables -w -A X", 10.0, "at_most")
     assert section["waiters"][1]["comm"] is None
 
 
 def test_others_that_wait_tell_how_long_an_agent_holds_it(tmp_path):
     lines = [LINE, LINE.replace("FLOCK", "-> FLOCK").replace("70", "80")]
-    tree = merged(process(70, "calico-node", ["calico-node", "-felix"], "1000"), process(80, "iptables", ["iptables", "-w"], "995000"), opened(70))
+    tree = merged(process(70, "calico-node", ["calico-node", "-felix"], "1000"),
+                  process(80, "iptables", ["iptables", "-w"], "995000"), opened(70))
     section = look(tree, tmp_path, lines)
     with open(str(tmp_path / "proc/70/fdinfo/3"), "a") as stream:
         stream.write("lock:\t1: FLOCK  ADVISORY  WRITE 70 00:00:%d 0 EOF\n" % section["inode"])
@@ -172,7 +184,8 @@ def test_others_that_wait_tell_how_long_an_agent_holds_it(tmp_path):
     ("vim", ["vim", "/usr/sbin/iptables-restore"], 301, False),
 ])
 def test_what_hangs(comm, arguments, age, hung, tmp_path):
-    section = look(merged(process(41, comm, arguments, str((10000 - age) * 100)), {"proc/41/wchan": "pipe_read", "proc/41/cgroup": CGROUP}), tmp_path)
+    section = look(merged(process(41, comm, arguments, str((10000 - age) * 100)),
+                          {"proc/41/wchan": "pipe_read", "proc/41/cgroup": CGROUP}), tmp_path)
     assert [row["pid"] for row in section["hung"]] == ([41] if hung else [])
     if hung:
         row = section["hung"][0]
@@ -185,7 +198,8 @@ def test_what_hangs(comm, arguments, age, hung, tmp_path):
     (opened(41, lock="1: FLOCK  ADVISORY  WRITE 41 00:00:INODE 0 EOF"), False),
 ])
 def test_whether_it_waits_for_the_lock(extra, waits, tmp_path):
-    tree = node_tree.unpack(merged(NODE, process(41, "iptables-restor", ["iptables-restore"], "1"), {"proc/41/fd": node_tree.DIRECTORY}, extra), tmp_path)
+    tree = node_tree.unpack(merged(NODE, process(41, "iptables-restor", ["iptables-restore"], "1"),
+                                   {"proc/41/fd": node_tree.DIRECTORY}, extra), tmp_path)
     if "proc/41/fdinfo/3" in extra:
         place = tmp_path / "proc/41/fdinfo/3"
         place.write_text(place.read_text().replace("INODE", str(os.stat(tree + "/run/xtables.lock").st_ino)))
@@ -193,7 +207,8 @@ def test_whether_it_waits_for_the_lock(extra, waits, tmp_path):
 
 
 def test_many_hang(tmp_path):
-    manifest = merged(*[process(pid, "iptables-restor", ["iptables-restore"], str(100000 - 100 * pid)) for pid in range(100, 112)])
+    manifest = merged(*[process(pid, "iptables-restor", ["iptables-restore"], str(100000 - 100 * pid))
+                        for pid in range(100, 112)])
     section = look(manifest, tmp_path)
     assert section["hung_count"] == 12 and [row["pid"] for row in section["hung"]] == [111, 110, 109, 108, 107]
 
@@ -207,18 +222,23 @@ def test_no_clock_no_age(time, tmp_path):
 NFT, LEGACY = {"usr/sbin/xtables-nft-multi": ELF}, {"usr/sbin/xtables-legacy-multi": ELF}
 
 
-@pytest.mark.parametrize("manifest, matters, because", [
-    ({}, False, "no legacy table exists and the node has no iptables: nft writers take no lock"),
-    (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi")}), False, "iptables of the node is nft"),
-    (merged(LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-legacy-multi")}), True, "iptables of the node is legacy"),
-    (merged(NFT, LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "usr/sbin/ip6tables": node_tree.link("xtables-legacy-multi")}),
-     True, "iptables of the node is legacy"),
-    ({"usr/sbin/iptables": node_tree.executable("#!/bin/sh\n")}, None, "the file does not show which backend"),
-    (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": "nat\nfilter\n", "proc/net/ip6_tables_names": "nat\n"}),
-     True, "legacy tables exist (filter, nat)"),
-    (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": ""}), False, "nft writers take no lock"),
-    ({"proc/net/ip_tables_names": node_tree.FIFO}, None, "may not be read"),
-])
+@pytest.mark.parametrize(
+    "manifest, matters, because", [
+        ({}, False, "no legacy table exists and the node has no iptables: nft writers take no lock"),
+        (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi")}), False, "iptables of the node is nft"),
+        (merged(LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-legacy-multi")}), True,
+         "iptables of the node is legacy"),
+        (merged(NFT, LEGACY, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"),
+                              "usr/sbin/ip6tables": node_tree.link("xtables-legacy-multi")}), True,
+         "iptables of the node is legacy"),
+        ({"usr/sbin/iptables": node_tree.executable("#!/bin/sh\n")}, None, "the file does not show which backend"),
+        (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"),
+                      "proc/net/ip_tables_names": "nat\nfilter\n", "proc/net/ip6_tables_names": "nat\n"}), True,
+         "legacy tables exist (filter, nat)"),
+        (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": ""}), False,
+         "nft writers take no lock"),
+        ({"proc/net/ip_tables_names": node_tree.FIFO}, None, "may not be read"),
+    ])
 def test_whether_the_lock_matters(manifest, matters, because, tmp_path):
     section = look(manifest, tmp_path)
     assert section["matters"] is matters and because in section["matters_because"]
@@ -232,7 +252,8 @@ def agent(pid, comm, network="net:[4026531840]", environ=(), root="/"):
 
 
 def test_agents_are_those_in_the_network_of_the_node(tmp_path):
-    manifest = merged(agent(5, "kube-proxy"), agent(6, "kube-proxy", "net:[4026532333]"), agent(7, "kubelet", None), agent(8, "nginx"))
+    manifest = merged(agent(5, "kube-proxy"), agent(6, "kube-proxy", "net:[4026532333]"), agent(7, "kubelet", None),
+                      agent(8, "nginx"))
     section = look(manifest, tmp_path)
     assert [(row["pid"], row["lock"]) for row in section["agents"]] == [(5, "unknown"), (7, "unknown")]
     assert [row["reason"] for row in section["agents"]] == [
@@ -248,7 +269,8 @@ def test_agents_are_those_in_the_network_of_the_node(tmp_path):
     ((("XTABLES_LOCKFILE=/a", "XTABLES_LOCKFILE=/b"),) * 2, "/b", "XTABLES_LOCKFILE of kube-proxy, kubelet"),
 ])
 def test_the_path_in_force(environs, path, source, tmp_path):
-    section = look(merged(agent(5, "kube-proxy", environ=environs[0]), agent(6, "kubelet", environ=environs[1])), tmp_path)
+    section = look(merged(agent(5, "kube-proxy", environ=environs[0]), agent(6, "kubelet", environ=environs[1])),
+                   tmp_path)
     assert (section["path"], section["path_source"]) == (path, source)
     assert "TOKEN" not in str(section)
 

@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_xtables_lock on this machine: real holders, real waiters, real namespaces, a lock file of the test's own."""
+"""The section node_xtables_lock on this machine: real holders, waiters and namespaces, a lock file of the test."""
 
 import fcntl
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -16,7 +17,8 @@ import time
 import pytest
 
 import node_tree
-from node_processes import Sleeper, as_nobody, dead_file_system, enter, needs_mounts, needs_root, private_mounts, python_path
+from node_processes import (
+    Sleeper, as_nobody, dead_file_system, enter, needs_mounts, needs_root, private_mounts, python_path)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import agents, hung_restores
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
@@ -71,7 +73,8 @@ def agent_of(section, process):
 
 def test_nobody_holds_it(lock):
     section = look(lock)
-    assert section["collected"]["lock_file"] == "ok" and (section["kind"], section["inode"]) == ("file", os.stat(lock).st_ino)
+    assert section["collected"]["lock_file"] == "ok"
+    assert (section["kind"], section["inode"]) == ("file", os.stat(lock).st_ino)
     assert (section["holder"], section["waiters"], section["waiter_count"]) == (None, [], 0)
 
 
@@ -82,8 +85,9 @@ def test_a_holder_and_a_queue(lock):
             waiters.append(subprocess.Popen(["flock", lock, "true"]))
             until(lambda: look(lock)["waiter_count"] == len(waiters))
         section = look(lock)
-        assert section["collected"]["locks"] == "ok"
-        assert (section["holder"]["pid"], section["holder"]["alive"], section["holder"]["held_through_pid"]) == (holder.pid, True, holder.pid)
+        found = section["holder"]
+        assert (section["collected"]["locks"], found["alive"]) == ("ok", True)
+        assert found["pid"] == found["held_through_pid"] == holder.pid
         assert sorted(row["pid"] for row in section["waiters"]) == sorted(process.pid for process in waiters)
         assert all(row["command"] == "flock %s true" % lock and row["age_seconds"] >= 0 for row in section["waiters"])
         # Looking took nothing: the next one still has to wait, and gets the lock when the holder ends.
@@ -135,8 +139,7 @@ def test_a_parent_that_died_while_its_child_holds_on(lock):
 
 
 def test_another_user_sees_the_lock_and_does_not_say_who_has_it_open(tmp_path):
-    folder = node_tree.open_folder()
-    path = os.path.join(folder, "lock")
+    path = os.path.join(node_tree.open_folder(), "lock")
     with open(path, "w"):
         os.chmod(path, 0o644)
     with Sleeper(lambda: held(path)) as process:
@@ -150,7 +153,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host import ho
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import hung_restores as _hung_restores
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import agents as _lock_agents
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
-json.dump(collect_xtables_lock(_host.Host("/"), {"place": "live"}, sys.argv[1] or None, **json.loads(sys.argv[2])), sys.stdout)
+found = collect_xtables_lock(_host.Host("/"), {"place": "live"}, sys.argv[1] or None, **json.loads(sys.argv[2]))
+json.dump(found, sys.stdout)
 """
 
 
@@ -175,7 +179,8 @@ def test_in_a_pid_namespace_its_own_holder_is_seen(lock):
 
 @needs_mounts
 def test_a_holder_in_a_pid_namespace_of_its_own(lock):
-    with subprocess.Popen(["unshare", "-pf", "--mount-proc", "flock", lock, "sleep", "60"], start_new_session=True) as process:
+    with subprocess.Popen(["unshare", "-pf", "--mount-proc", "flock", lock, "sleep", "60"],
+                          start_new_session=True) as process:
         holder = until(lambda: look(lock)["holder"])
         os.killpg(process.pid, signal.SIGKILL)
     assert holder["comm"] == "flock" and holder["pid"] == holder["held_through_pid"] > 2
@@ -190,7 +195,8 @@ def hung(lock):
 @needs_legacy
 def test_a_restore_of_iptables_that_waits(lock):
     with Sleeper(lambda: held(lock)) as holder:
-        restore = subprocess.Popen(["unshare", "-n", LEGACY, "-w", "60"], stdin=subprocess.PIPE, env={"XTABLES_LOCKFILE": lock})
+        restore = subprocess.Popen(["unshare", "-n", LEGACY, "-w", "60"], stdin=subprocess.PIPE,
+                                   env={"XTABLES_LOCKFILE": lock})
         try:
             restore.stdin.write(RULES.encode("ascii"))
             restore.stdin.flush()
@@ -275,7 +281,8 @@ def test_an_agent_whose_run_never_answers(tmp_path):
 @needs_mounts
 def test_an_agent_in_a_network_of_its_own_is_nobodys_business(lock):
     with Sleeper(lambda: named("flanneld")) as ours:
-        theirs = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo flanneld >/proc/self/comm; echo flanneld >/proc/$$/comm; echo; read x"],
+        theirs = subprocess.Popen(["unshare", "-n", "sh", "-c",
+                                   "echo flanneld >/proc/self/comm; echo flanneld >/proc/$$/comm; echo; read x"],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         theirs.stdout.readline()
         pids = [row["pid"] for row in look(lock)["agents"]]
@@ -287,8 +294,10 @@ def test_an_agent_in_a_network_of_its_own_is_nobodys_business(lock):
 def test_the_environment_of_the_agents_names_the_file(lock):
     """In a pid namespace of its own, where no other agent runs."""
     agent = "echo kube-proxy >/proc/self/comm; echo kube-proxy >/proc/$$/comm; \"$@\""
-    section = look_from(["unshare", "-pf", "--mount-proc", "sh", "-c", agent, "sh"], None, dict(os.environ, XTABLES_LOCKFILE=lock))
-    assert (section["path"], section["path_source"], section["inode"]) == (lock, "XTABLES_LOCKFILE of kube-proxy", os.stat(lock).st_ino)
+    section = look_from(["unshare", "-pf", "--mount-proc", "sh", "-c", agent, "sh"], None,
+                        dict(os.environ, XTABLES_LOCKFILE=lock))
+    assert (section["path"], section["path_source"],
+            section["inode"]) == (lock, "XTABLES_LOCKFILE of kube-proxy", os.stat(lock).st_ino)
     assert [(row["comm"], row["lock"]) for row in section["agents"]] == [("kube-proxy", "shared")]
 
 
@@ -321,23 +330,21 @@ def test_looking_takes_no_lock_and_opens_no_lock_file(lock, tmp_path):
         enter(root)
     with Sleeper(lambda: held(lock)), Sleeper(prepare) as inside:
         before = os.stat(lock)
-        wrapper = [STRACE, "-f", "-qq", "-s", "300", "-e", "trace=flock,fcntl,fcntl64,open,openat,openat2,creat,execve", "-o", trace]
-        section = look_from(wrapper, lock, sample_seconds=1)
+        watched = "trace=flock,fcntl,fcntl64,open,openat,openat2,creat,execve"
+        section = look_from([STRACE, "-f", "-qq", "-s", "300", "-e", watched, "-o", trace], lock, sample_seconds=1)
         assert section["holder"] and agent_of(section, inside)["lock"] == "private"
-    with open(trace, errors="replace") as stream:
-        calls = stream.read().splitlines()
+    calls = pathlib.Path(trace).read_text(errors="replace").splitlines()
     assert [call for call in calls if re.search(r"\bflock\(|F_(OFD_)?SETLKW?\b|F_SETLEASE", call)] == []
     opened = [call for call in calls if os.path.basename(lock) in call and "execve(" not in call]
     # O_PATH opens nothing: it names the file for fstat(), in the root of the agent.
     assert opened and all("O_PATH" in call for call in opened)
     assert len([call for call in calls if "execve(" in call and " = 0" in call]) == 1
     after = os.stat(lock)
-    assert [getattr(after, field) for field in ("st_ino", "st_size", "st_mode", "st_mtime_ns", "st_ctime_ns", "st_atime_ns")] == [
-        getattr(before, field) for field in ("st_ino", "st_size", "st_mode", "st_mtime_ns", "st_ctime_ns", "st_atime_ns")]
+    for field in ("st_ino", "st_size", "st_mode", "st_mtime_ns", "st_ctime_ns", "st_atime_ns"):
+        assert getattr(after, field) == getattr(before, field)
 
 
 def test_a_lock_file_that_is_not_there_is_not_made(tmp_path):
-    path = str(tmp_path / "none")
-    section = look(path)
+    section = look(str(tmp_path / "none"))
     assert (section["kind"], section["collected"]["lock_file"], section["holder"]) == ("absent", "absent", None)
-    assert not os.path.exists(path)
+    assert os.listdir(str(tmp_path)) == []

@@ -15,8 +15,9 @@ RELEASE = "6.1.0-49-amd64"
 ALL = ["load", "autoload", "boot"]
 BY_REQUEST = ["autoload", "boot"]
 MODULES = {
-    "nf_conntrack": ["nf_defrag_ipv4"], "nf_defrag_ipv4": [], "ip_vs": ["nf_conntrack", "nf_defrag_ipv4"], "xt_comment": ["x_tables"],
-    "x_tables": [], "br_netfilter": ["bridge"], "bridge": [], "nft_chain_nat": [], "other": [],
+    "nf_conntrack": ["nf_defrag_ipv4"], "nf_defrag_ipv4": [], "ip_vs": ["nf_conntrack", "nf_defrag_ipv4"],
+    "xt_comment": ["x_tables"], "x_tables": [], "br_netfilter": ["bridge"], "bridge": [], "nft_chain_nat": [],
+    "other": [],
 }
 
 
@@ -87,22 +88,25 @@ def test_a_module_that_is_asked_for_by_its_own_name_is_off_altogether(tmp_path):
     assert row(conf("alias other off\n"), tmp_path, "other")["blocked_for"] == ALL
 
 
-@pytest.mark.parametrize("line, name", [
-    ("alias ipt_comment off", "xt_comment"), ("alias ip6t_comment off", "xt_comment"), ("alias nft-chain-2-nat off", "nft_chain_nat"),
-    ("alias nf_conntrack-10 off", "nf_conntrack")])
+@pytest.mark.parametrize(
+    "line, name", [
+        ("alias ipt_comment off", "xt_comment"), ("alias ip6t_comment off", "xt_comment"),
+        ("alias nft-chain-2-nat off", "nft_chain_nat"), ("alias nf_conntrack-10 off", "nf_conntrack")])
 def test_aliases_the_kernel_asks_by(line, name, tmp_path):
     assert row(conf(line + "\n"), tmp_path, name)["blocked_for"] == ["autoload"]
 
 
 def test_a_module_with_a_soft_dependency_of_its_own(tmp_path):
-    extra = merged(conf("install ip_vs /bin/true\n"), {"lib/modules/%s/modules.softdep" % RELEASE: "softdep ip_vs post: other\n"})
+    extra = merged(conf("install ip_vs /bin/true\n"),
+                   {"lib/modules/%s/modules.softdep" % RELEASE: "softdep ip_vs post: other\n"})
     assert row(extra, tmp_path)["blocked_for"] == []
 
 
 def test_where_a_block_stands(tmp_path):
-    assert row(conf("# one\n\ninstall nf-conntrack \\\n  /bin/true\n"), tmp_path)["blocks"] == [{
-        "for": ALL, "by": "install", "effect": "blocks", "module": "nf_conntrack", "file": "/etc/modprobe.d/a.conf", "line": 3,
-        "text": "install nf-conntrack   /bin/true"}]
+    assert row(conf("# one\n\ninstall nf-conntrack \\\n  /bin/true\n"), tmp_path)["blocks"] == [
+        {
+            "for": ALL, "by": "install", "effect": "blocks", "module": "nf_conntrack", "file": "/etc/modprobe.d/a.conf",
+            "line": 3, "text": "install nf-conntrack   /bin/true"}]
 
 
 def test_a_dependency_that_is_there_is_not_loaded_again(tmp_path):
@@ -133,12 +137,14 @@ def test_the_command_line(cmdline, ways, by, tmp_path):
     assert [block["by"] for block in found["blocks"]] == ([by] if by else [])
 
 
-@pytest.mark.parametrize("extra, cmdline, load, autoload, ways, by", [
-    ({"proc/sys/kernel/modules_disabled": "1\n"}, "", "forbidden", "forbidden", ["load", "autoload"], ["modules_disabled"]),
-    ({"proc/sys/kernel/modprobe": "\n"}, "", "allowed", "forbidden", ["autoload"], ["kernel_modprobe"]),
-    ({}, "nomodule\n", "forbidden", "forbidden", ALL, ["nomodule"]),
-    ({}, "-- nomodule\n", "allowed", "allowed", [], []),
-])
+@pytest.mark.parametrize(
+    "extra, cmdline, load, autoload, ways, by", [
+        ({"proc/sys/kernel/modules_disabled": "1\n"}, "", "forbidden", "forbidden", ["load", "autoload"],
+         ["modules_disabled"]),
+        ({"proc/sys/kernel/modprobe": "\n"}, "", "allowed", "forbidden", ["autoload"], ["kernel_modprobe"]),
+        ({}, "nomodule\n", "forbidden", "forbidden", ALL, ["nomodule"]),
+        ({}, "-- nomodule\n", "allowed", "allowed", [], []),
+    ])
 def test_switches_for_all_modules(extra, cmdline, load, autoload, ways, by, tmp_path):
     manifest = merged(DEBIAN, kernel(RELEASE, MODULES), running(RELEASE, [], cmdline), extra)
     found = section(node_tree.unpack(manifest, tmp_path))
@@ -150,9 +156,11 @@ def test_switches_for_all_modules(extra, cmdline, load, autoload, ways, by, tmp_
 SIGNED = b"\x7fELF code~Module signature appended~\n"
 
 
-@pytest.mark.parametrize("switch", [
-    {"sys/module/module/parameters/sig_enforce": "Y\n"}, {"sys/kernel/security/lockdown": "none [integrity] confidentiality\n"},
-    {"sys/kernel/security/lockdown": "none integrity [confidentiality]\n"}])
+@pytest.mark.parametrize("switch",
+                         [
+                             {"sys/module/module/parameters/sig_enforce": "Y\n"},
+                             {"sys/kernel/security/lockdown": "none [integrity] confidentiality\n"},
+                             {"sys/kernel/security/lockdown": "none integrity [confidentiality]\n"}])
 @pytest.mark.parametrize("suffix, content, ways, unclear", [
     (".ko", SIGNED, [], []), (".ko", b"\x7fELF code", ALL, []), (".ko.zst", b"\x28\xb5\x2f\xfd", [], ALL)])
 def test_enforced_signatures(switch, suffix, content, ways, unclear, tmp_path):
@@ -161,8 +169,10 @@ def test_enforced_signatures(switch, suffix, content, ways, unclear, tmp_path):
     assert (found["blocked_for"], found["blocked_unclear"]) == (ways, unclear)
 
 
-@pytest.mark.parametrize("switch", [
-    {"sys/module/module/parameters/sig_enforce": "N\n"}, {"sys/kernel/security/lockdown": "[none] integrity confidentiality\n"}])
+@pytest.mark.parametrize("switch",
+                         [
+                             {"sys/module/module/parameters/sig_enforce": "N\n"},
+                             {"sys/kernel/security/lockdown": "[none] integrity confidentiality\n"}])
 def test_signatures_that_are_not_enforced(switch, tmp_path):
     assert row(switch, tmp_path, "other")["blocked_for"] == []
 
@@ -177,10 +187,13 @@ def test_every_directory_counts(folder, tmp_path):
 
 
 @pytest.mark.parametrize("higher, lower", list(zip(DIRECTORIES, DIRECTORIES[1:])))
-@pytest.mark.parametrize("mask", [
-    "", "# lifted\n", node_tree.MASKED, node_tree.link("../../../../dev/null"), node_tree.link("to-null"), node_tree.link("nowhere.conf")])
+@pytest.mark.parametrize("mask",
+                         [
+                             "", "# lifted\n", node_tree.MASKED, node_tree.link("../../../../dev/null"),
+                             node_tree.link("to-null"), node_tree.link("nowhere.conf")])
 def test_the_same_base_name_higher_up_hides(higher, lower, mask, tmp_path):
-    extra = {lower + "/modprobe.d/x.conf": STOP, higher + "/modprobe.d/x.conf": mask, higher + "/modprobe.d/to-null": node_tree.MASKED}
+    extra = {lower + "/modprobe.d/x.conf": STOP, higher + "/modprobe.d/x.conf": mask,
+             higher + "/modprobe.d/to-null": node_tree.MASKED}
     found = row(extra, tmp_path)
     assert (found["blocked_for"], found["blocked_unclear"]) == ([], [])
 
@@ -201,7 +214,8 @@ def test_files_are_read_by_base_name(tmp_path):
 
 
 def test_one_tree_under_two_names_is_read_once(tmp_path):
-    found = row({"lib64": "", "usr/lib/modprobe.d/x.conf": STOP, "etc/modprobe.d": node_tree.link("/usr/lib/modprobe.d")}, tmp_path)
+    found = row({"lib64": "", "usr/lib/modprobe.d/x.conf": STOP,
+                 "etc/modprobe.d": node_tree.link("/usr/lib/modprobe.d")}, tmp_path)
     assert [block["file"] for block in found["blocks"]] == ["/etc/modprobe.d/x.conf"]
 
 
@@ -233,14 +247,18 @@ def test_what_may_not_be_read_may_say_anything(closed):
     assert found["modules"][0]["blocked_unclear"] == ALL
 
 
-@pytest.mark.parametrize("command, effect", [
-    ("/bin/true", "blocks"), ("true", "blocks"), ("/usr/bin/false", "blocks"), ("exec /bin/true", "blocks"), ("exit 0", "blocks"),
-    ("echo denied", "blocks"), ("'/bin/true'", "blocks"), ("/dev/null", "blocks"),
-    ("/sbin/modprobe --ignore-install ip_vs", None), ("modprobe nf_conntrack; modprobe -i ip_vs $CMDLINE_OPTS", None),
-    ("/sbin/modprobe -i ip-vs && { modprobe other; :; }", None), ("insmod /x/ip-vs.ko.xz", None),
-    ("/sbin/modprobe ip_vs", "unclear"), ("/bin/true; modprobe -i other", "unclear"), ("/bin/true || modprobe -i ip_vs", "unclear"),
-    ("/bin/true # modprobe -i ip_vs", "blocks"), ("modprobe -n -i ip_vs", "unclear"), ("echo $(modprobe -i ip_vs)", "unclear"),
-    ("echo `modprobe -i ip_vs`", "unclear"), ("/opt/true-ish", "unclear"), ("/bin/truex", "unclear"), ("", "unclear"),
-])
+@pytest.mark.parametrize(
+    "command, effect", [
+        ("/bin/true", "blocks"), ("true", "blocks"), ("/usr/bin/false", "blocks"), ("exec /bin/true", "blocks"),
+        ("exit 0", "blocks"), ("echo denied", "blocks"), ("'/bin/true'", "blocks"), ("/dev/null", "blocks"),
+        ("/sbin/modprobe --ignore-install ip_vs", None),
+        ("modprobe nf_conntrack; modprobe -i ip_vs $CMDLINE_OPTS", None),
+        ("/sbin/modprobe -i ip-vs && { modprobe other; :; }", None), ("insmod /x/ip-vs.ko.xz", None),
+        ("/sbin/modprobe ip_vs", "unclear"), ("/bin/true; modprobe -i other", "unclear"),
+        ("/bin/true || modprobe -i ip_vs", "unclear"), ("/bin/true # modprobe -i ip_vs", "blocks"),
+        ("modprobe -n -i ip_vs", "unclear"), ("echo $(modprobe -i ip_vs)", "unclear"),
+        ("echo `modprobe -i ip_vs`", "unclear"), ("/opt/true-ish", "unclear"), ("/bin/truex", "unclear"),
+        ("", "unclear"),
+    ])
 def test_what_an_install_command_does(command, effect):
     assert install_effect("ip_vs", command) == effect

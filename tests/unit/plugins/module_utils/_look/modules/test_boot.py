@@ -13,8 +13,10 @@ from node_sections import collect_sections
 RELEASE = "6.1.0-49-amd64"
 MODULES = {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "other": []}
 UNIT = "systemd-modules-load.service"
-SYSVINIT = {"usr/lib/systemd/systemd": None, "run/systemd/system/.keep": None, "proc/1/comm": "init\n", "etc/init.d/kmod": "#!/bin/sh\n"}
-OPENRC = {"usr/lib/systemd/systemd": None, "run/systemd/system/.keep": None, "run/openrc/.keep": "", "sbin/openrc": node_tree.executable()}
+SYSVINIT = {"usr/lib/systemd/systemd": None, "run/systemd/system/.keep": None, "proc/1/comm": "init\n",
+            "etc/init.d/kmod": "#!/bin/sh\n"}
+OPENRC = {"usr/lib/systemd/systemd": None, "run/systemd/system/.keep": None, "run/openrc/.keep": "",
+          "sbin/openrc": node_tree.executable()}
 
 
 def section(tree, name="ip_vs", place="live"):
@@ -31,35 +33,40 @@ def listed(text="ip_vs\n", path="etc/modules-load.d/k8s.conf"):
     return {path: text}
 
 
-@pytest.mark.parametrize("extra, persisted, at_boot", [
-    ({}, False, "on_demand"),
-    (listed(), True, "loaded"),
-    (listed("# x\n\n ip-vs \n"), True, "loaded"),
-    (listed("ip_vs conn_tab_bits=12\n"), False, "on_demand"),
-    (listed("# ip_vs\n; ip_vs\n"), False, "on_demand"),
-    (listed(path="etc/modules-load.d/k8s.list"), False, "on_demand"),
-    (listed(path="run/modules-load.d/k8s.conf"), True, "loaded"),
-    (listed(path="usr/local/lib/modules-load.d/k8s.conf"), True, "loaded"),
-    (listed(path="usr/lib/modules-load.d/k8s.conf"), True, "loaded"),
-    (listed(path="lib/modules-load.d/k8s.conf"), True, "loaded"),
-    (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"etc/modules-load.d/k8s.conf": ""}), False, "on_demand"),
-    (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"etc/modules-load.d/k8s.conf": node_tree.MASKED}), False, "on_demand"),
-    (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"run/modules-load.d/k8s.conf": "other\n"}), False, "on_demand"),
-    (merged(listed(), {"run/modules-load.d/k8s.conf": "other\n"}), True, "loaded"),
-    (listed(path="etc/modules"), False, "on_demand"),
-    (merged(listed(path="etc/modules"), {"etc/modules-load.d/modules.conf": node_tree.link("../modules")}), True, "loaded"),
-    (merged(listed(), {"etc/systemd/system/" + UNIT: node_tree.MASKED}), True, "on_demand"),
-    (merged(listed(), {"run/systemd/system/" + UNIT: node_tree.MASKED}), True, "on_demand"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}), True, "blocked"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n"}), True, "blocked"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "install nf_conntrack /bin/false\n"}), True, "blocked"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "alias ip_vs off\n"}), True, "blocked"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "blacklist nf_conntrack\n"}), True, "loaded"),
-    (merged(listed(), {"etc/modprobe.d/a.conf": "install ip_vs /usr/local/sbin/decide\n"}), True, "unknown"),
-    (merged(listed(), {"proc/sys/kernel/modules_disabled": "1\n"}), True, "loaded"),
-    ({"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}, False, "blocked"),
-    (merged(listed("balance\n"), {"etc/modprobe.d/a.conf": "alias balance ip_vs\n"}), False, "on_demand"),
-])
+@pytest.mark.parametrize(
+    "extra, persisted, at_boot", [
+        ({}, False, "on_demand"),
+        (listed(), True, "loaded"),
+        (listed("# x\n\n ip-vs \n"), True, "loaded"),
+        (listed("ip_vs conn_tab_bits=12\n"), False, "on_demand"),
+        (listed("# ip_vs\n; ip_vs\n"), False, "on_demand"),
+        (listed(path="etc/modules-load.d/k8s.list"), False, "on_demand"),
+        (listed(path="run/modules-load.d/k8s.conf"), True, "loaded"),
+        (listed(path="usr/local/lib/modules-load.d/k8s.conf"), True, "loaded"),
+        (listed(path="usr/lib/modules-load.d/k8s.conf"), True, "loaded"),
+        (listed(path="lib/modules-load.d/k8s.conf"), True, "loaded"),
+        (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"etc/modules-load.d/k8s.conf": ""}), False,
+         "on_demand"),
+        (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"etc/modules-load.d/k8s.conf": node_tree.MASKED}),
+         False, "on_demand"),
+        (merged(listed(path="usr/lib/modules-load.d/k8s.conf"), {"run/modules-load.d/k8s.conf": "other\n"}), False,
+         "on_demand"),
+        (merged(listed(), {"run/modules-load.d/k8s.conf": "other\n"}), True, "loaded"),
+        (listed(path="etc/modules"), False, "on_demand"),
+        (merged(listed(path="etc/modules"), {"etc/modules-load.d/modules.conf": node_tree.link("../modules")}), True,
+         "loaded"),
+        (merged(listed(), {"etc/systemd/system/" + UNIT: node_tree.MASKED}), True, "on_demand"),
+        (merged(listed(), {"run/systemd/system/" + UNIT: node_tree.MASKED}), True, "on_demand"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}), True, "blocked"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n"}), True, "blocked"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "install nf_conntrack /bin/false\n"}), True, "blocked"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "alias ip_vs off\n"}), True, "blocked"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "blacklist nf_conntrack\n"}), True, "loaded"),
+        (merged(listed(), {"etc/modprobe.d/a.conf": "install ip_vs /usr/local/sbin/decide\n"}), True, "unknown"),
+        (merged(listed(), {"proc/sys/kernel/modules_disabled": "1\n"}), True, "loaded"),
+        ({"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}, False, "blocked"),
+        (merged(listed("balance\n"), {"etc/modprobe.d/a.conf": "alias balance ip_vs\n"}), False, "on_demand"),
+    ])
 def test_systemd(extra, persisted, at_boot, tmp_path):
     found, row = look(extra, tmp_path)
     assert (row["persisted"], row["at_boot"]) == (persisted, at_boot), row["at_boot_cause"]
@@ -67,11 +74,13 @@ def test_systemd(extra, persisted, at_boot, tmp_path):
     assert found["boot_service"] == ("masked" if any(UNIT in path for path in extra) else "enabled")
 
 
-@pytest.mark.parametrize("cmdline, persisted, at_boot", [
-    ("modules_load=a,ip-vs", True, "loaded"), ("modules-load=ip_vs", True, "loaded"), ("modules_load=,,", False, "on_demand"),
-    ("modules_load=ip_vs module_blacklist=ip_vs", True, "blocked"), ("modules_load=ip_vs modprobe.blacklist=ip_vs", True, "blocked"),
-    ("modules_load=ip_vs nomodule", True, "blocked"),
-])
+@pytest.mark.parametrize(
+    "cmdline, persisted, at_boot", [
+        ("modules_load=a,ip-vs", True, "loaded"), ("modules-load=ip_vs", True, "loaded"),
+        ("modules_load=,,", False, "on_demand"), ("modules_load=ip_vs module_blacklist=ip_vs", True, "blocked"),
+        ("modules_load=ip_vs modprobe.blacklist=ip_vs", True, "blocked"),
+        ("modules_load=ip_vs nomodule", True, "blocked"),
+    ])
 def test_the_command_line(cmdline, persisted, at_boot, tmp_path):
     row = look({}, tmp_path, cmdline=cmdline + "\n")[1]
     assert (row["persisted"], row["at_boot"]) == (persisted, at_boot)
@@ -79,12 +88,15 @@ def test_the_command_line(cmdline, persisted, at_boot, tmp_path):
 
 
 @pytest.mark.parametrize("loader, init", [("sysvinit", SYSVINIT), ("openrc", OPENRC)])
-@pytest.mark.parametrize("extra, persisted", [
-    (listed(path="etc/modules"), True), (listed("ip_vs conn_tab_bits=12\n", "etc/modules"), True), (listed("ip_vs x=1\n"), True), ({}, False)])
+@pytest.mark.parametrize("extra, persisted",
+                         [
+                             (listed(path="etc/modules"), True), (listed("ip_vs conn_tab_bits=12\n", "etc/modules"),
+                                                                  True), (listed("ip_vs x=1\n"), True), ({}, False)])
 def test_the_older_inits(loader, init, extra, persisted, tmp_path):
     for place in ("live", "image"):
         found, row = look(merged(init, extra), tmp_path / place, place=place)
-        assert (found["boot_loader"], row["persisted"], row["at_boot"]) == (loader, persisted, "loaded" if persisted else "on_demand")
+        assert (found["boot_loader"], row["persisted"],
+                row["at_boot"]) == (loader, persisted, "loaded" if persisted else "on_demand")
 
 
 def test_nothing_reads_the_lists(tmp_path):
@@ -122,7 +134,8 @@ def test_what_is_built_in_needs_no_list(tmp_path):
 
 def test_at_most_three_places(tmp_path):
     extra = {"etc/modules-load.d/%d.conf" % number: "ip_vs\n" for number in range(9)}
-    assert [place["file"] for place in look(extra, tmp_path)[1]["persisted_by"]] == ["/etc/modules-load.d/%d.conf" % number for number in range(3)]
+    assert [place["file"] for place in look(extra, tmp_path)[1]["persisted_by"]] == ["/etc/modules-load.d/%d.conf"
+                                                                                     % number for number in range(3)]
 
 
 def test_garbage_in_the_lists(tmp_path):
@@ -139,6 +152,8 @@ def test_a_list_that_cannot_be_read(content, tmp_path):
 
 def test_a_list_that_may_not_be_read():
     folder = node_tree.open_folder()
-    node_tree.unpack(merged(DEBIAN, kernel(RELEASE, MODULES), running(RELEASE), {"etc/modules-load.d/a.conf": node_tree.mode(0, "ip_vs\n")}), folder)
+    node_tree.unpack(merged(DEBIAN, kernel(RELEASE, MODULES), running(RELEASE),
+                            {"etc/modules-load.d/a.conf": node_tree.mode(0, "ip_vs\n")}), folder)
     found = as_nobody(lambda: section(folder))
-    assert (found["collected"]["modules_load"], found["modules"][0]["persisted"], found["modules"][0]["at_boot"]) == ("denied", None, "unknown")
+    assert (found["collected"]["modules_load"], found["modules"][0]["persisted"],
+            found["modules"][0]["at_boot"]) == ("denied", None, "unknown")

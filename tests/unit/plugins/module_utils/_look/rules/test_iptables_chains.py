@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_chains: what is passed on from what was read and asked, bounded, and the same for the same rules."""
+"""The section node_iptables_chains: what is passed on from what was read and asked, bounded, and the same for the same
+rules."""
 
 import gc
 import json
-import os
-import subprocess
-import sys
 
 import chain_texts as texts
 import pytest
@@ -15,22 +13,20 @@ import pytest
 import kube_audit
 import kube_cluster
 import kube_dumps
-import kube_nft
 import node_tree
 from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
 from node_manifests import merged
-from node_processes import needs_root, python_path
+from node_processes import needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import DEFAULTS, collect_iptables_chains
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import NAME_LIMIT, cut
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    DEFAULTS, collect_iptables_chains)
 
 VERSION = (1, 30)
 # What node_dump gives for a cluster with every kind of Service, beside Calico's rules.
 SERVICES, ENDPOINTS, EMPTY_CHAINS = 53, 75, 29
-NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2", "version_source": "kubelet --version"}
+NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2",
+                                                           "version_source": "kubelet --version"}
 
 
 def saved(backend="nft"):
@@ -42,7 +38,8 @@ IPVS = "*nat\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n"
 
 def judge(tmp_path, dumps, **options):
     """The section of files {name: content}."""
-    return collect_iptables_chains(unpacked(tmp_path, dumps), LIVE, dict(options, src=["/" + name for name in sorted(dumps)]))
+    return collect_iptables_chains(unpacked(tmp_path, dumps), LIVE,
+                                   dict(options, src=["/" + name for name in sorted(dumps)]))
 
 
 def live(tmp_path, *manifests, **options):
@@ -57,15 +54,18 @@ def prints(text):
 def test_a_healthy_dump(tmp_path):
     section = judge(tmp_path, {"v4.gz": node_tree.compressed(saved())})
     assert (section["source"], section["collected"], section["unread"]) == ("files", {"v4.gz": "ok"}, [])
-    assert (section["mode"], section["kubernetes"], section["observations"], section["observed"]) == ("iptables", None, [], {})
+    assert (section["mode"], section["kubernetes"], section["observations"],
+            section["observed"]) == ("iptables", None, [], {})
     row = section["rule_sets"][0]
     assert (row["family"], row["backend"], row["source"], row["version"]) == ("ipv4", "nft", "v4.gz", "1.8.9")
-    nat = sum(line.startswith("-A KUBE-") for line in saved().partition("*nat\n")[2].partition("COMMIT")[0].splitlines())
+    nat = sum(line.startswith("-A KUBE-")
+              for line in saved().partition("*nat\n")[2].partition("COMMIT")[0].splitlines())
     assert row["kube_rules_by_table"]["nat"] == nat and section["rules"] == row["rules"] > nat
     assert (section["services"], section["rules_per_service"]) == (SERVICES, 6.2)
     assert len(section["service_rows"]) == 20 and section["service_rows_left_out"] == SERVICES - 20
     rows = {row["address"]: row for row in section["service_rows"]}
-    assert (rows["10.96.0.1"]["name"], rows["10.96.0.1"]["endpoints"], rows["10.96.0.1"]["port"]) == ("default/kubernetes:https", 1, 443)
+    assert (rows["10.96.0.1"]["name"], rows["10.96.0.1"]["endpoints"],
+            rows["10.96.0.1"]["port"]) == ("default/kubernetes:https", 1, 443)
     assert section["digest"]["endpoint_count"] == ENDPOINTS and section["digest"]["read_at"] == section["read_at"]
     assert section["counters"] is None and section["footprint"]["own_peak_bytes"] > 0 and section["schema"] == 1
     assert [row["owner"] for row in section["owners"]] == ["calico", "cni", "kube_proxy", "kubelet", "other", "portmap"]
@@ -76,8 +76,10 @@ def test_the_same_rules_live_and_in_a_file_mean_the_same(tmp_path):
     file, node = judge(tmp_path / "a", {"v4": saved("legacy")}), live(tmp_path, prints(saved()))
     same = ("services", "service_rows", "rules", "rules_per_service", "observed", "mode")
     assert [file[key] for key in same] == [node[key] for key in same]
-    assert {key: file["digest"][key] for key in ("services", "endpoints")} == {key: node["digest"][key] for key in ("services", "endpoints")}
-    assert node["collected"] == {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent", "nftables": "absent"}
+    assert {key: file["digest"][key]
+            for key in ("services", "endpoints")} == {key: node["digest"][key] for key in ("services", "endpoints")}
+    assert node["collected"] == {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent",
+                                 "nftables": "absent"}
     assert (node["source"], node["kubernetes"], node["kubernetes_source"]) == ("live", "1.30", "kubelet --version")
 
 
@@ -112,22 +114,26 @@ def test_modes_are_told_apart_or_not_told(tmp_path):
 def test_dumps_of_several_modes_are_not_called_healthy(tmp_path):
     section = judge(tmp_path, {"a": saved(), "b": IPVS})
     assert section["mode"] is None and "judge them with proxy_mode" in section["unread"][-1]["evidence"]
-    assert not any(row["source"] == "files" for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
+    assert not any(row["source"] == "files"
+                   for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
 
 
 @needs_root
 @pytest.mark.parametrize("kubelet, observed", [("1.28.0", {}), ("1.30.2", {"anchor_missing": 2})])
 def test_a_kube_proxy_older_than_kubelet_lacks_nothing(kubelet, observed, tmp_path):
-    # Up to 1.26 the jumps to KUBE-FIREWALL are kubelet's alone, and kube-proxy may be three minor versions older than kubelet.
+    # Up to 1.26 the jumps to KUBE-FIREWALL are kubelet's alone, and kube-proxy may be three minor versions older than
+    # kubelet.
     text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
     text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
-    section = collect_iptables_chains(unpacked(tmp_path, LOADED, prints(text)), LIVE, {}, NO_KUBE_PROXY, dict(KUBELET, version=kubelet))
+    section = collect_iptables_chains(unpacked(tmp_path, LOADED, prints(text)), LIVE, {}, NO_KUBE_PROXY,
+                                      dict(KUBELET, version=kubelet))
     assert section["observed"] == observed
 
 
 def test_the_running_kube_proxy_tells_its_mode(tmp_path):
     host = unpacked(tmp_path, LOADED, prints(saved()))
-    section = collect_iptables_chains(host, LIVE, {}, {"mode": "ipvs", "mode_source": "--proxy-mode", "version": "1.31.0"}, KUBELET)
+    section = collect_iptables_chains(host, LIVE, {},
+                                      {"mode": "ipvs", "mode_source": "--proxy-mode", "version": "1.31.0"}, KUBELET)
     assert (section["mode"], section["mode_source"], section["kubernetes"]) == ("ipvs", "--proxy-mode", "1.31")
 
 
@@ -145,11 +151,13 @@ def test_what_could_not_be_read_is_missing_nowhere(tmp_path):
 
 def test_nothing_at_all_where_kube_proxy_runs_is_told(tmp_path):
     proxy = {"mode": "iptables", "mode_source": "--proxy-mode", "version": None}
-    bare = unpacked(tmp_path, {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
-                               "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""})
+    bare = unpacked(
+        tmp_path, {"proc/modules": "", "proc/sys/kernel/modprobe": "x", "lib/modules/6.1.0-49-amd64/modules.dep": "",
+                   "lib/modules/6.1.0-49-amd64/modules.dep.bin": "x", "lib/modules/6.1.0-49-amd64/modules.builtin": ""})
     section = collect_iptables_chains(bare, LIVE, {}, proxy, KUBELET)
     assert set(section["collected"].values()) == {"absent"} and section["observed"]["chains_missing"] == 1
-    silent = collect_iptables_chains(unpacked(tmp_path, {"proc/modules": "nf_tables 1 0 - Live 0x0\n"}), LIVE, {}, proxy, KUBELET)
+    silent = collect_iptables_chains(unpacked(tmp_path, {"proc/modules": "nf_tables 1 0 - Live 0x0\n"}), LIVE, {},
+                                     proxy, KUBELET)
     assert silent["observed"] == {} and silent["collected"]["nft_ipv4"] == "unparsed" and silent["unread"]
 
 
@@ -163,12 +171,15 @@ def test_an_image_is_not_judged(tmp_path):
 NFT = {"usr/sbin/nft": script('echo "Error: No such file or directory" >&2; exit 1')}
 
 
-@pytest.mark.parametrize("mode, nft, status, ran", [
-    ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
-    # Two of them for host ports.
-    ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3), ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
-    ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4), ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3),
-])
+@pytest.mark.parametrize("mode, nft, status, ran",
+                         [
+                             ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
+                             # Two of them for host ports.
+                             ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3),
+                             ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
+                             ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4),
+                             ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3),
+                         ])
 def test_how_much_is_asked_of_nft(mode, nft, status, ran, tmp_path):
     host = unpacked(tmp_path, LOADED, tools(NO_RULES), nft)
     section = collect_iptables_chains(host, LIVE, {"proxy_mode": mode}, NO_KUBE_PROXY, KUBELET)
@@ -177,9 +188,11 @@ def test_how_much_is_asked_of_nft(mode, nft, status, ran, tmp_path):
     assert bool([row for row in section["unread"] if row["source"] == "nftables"]) is (status == "unparsed")
 
 
-HOSTILE = "*filter\n" + "".join(":%s%d DROP [0:0]\n:KUBE-%d%s - [0:0]\n" % ("P" * 500, n, n, "K" * 500) for n in range(300)) + "".join(
-    '-A KUBE-%d -m comment --comment "\x1b[31m<script>%s\n" -j NOWHERE-%d\n-A FORWARD -j DROP\n-A KUBE-SVC-%d -j DROP\n%s\n' % (
-        n, "\u202e" * 5000, n, n, "junk" * 500) for n in range(300)) + "COMMIT\n"
+HOSTILE = "*filter\n" + "".join(":%s%d DROP [0:0]\n:KUBE-%d%s - [0:0]\n" % ("P" * 500, n, n, "K" * 500)
+                                for n in range(300)) + "".join(
+                                    '-A KUBE-%d -m comment --comment "\x1b[31m<script>%s\n" -j NOWHERE-%d\n-A FORWARD '
+                                    '-j DROP\n-A KUBE-SVC-%d -j DROP\n%s\n' % (
+                                        n, "\u202e" * 5000, n, n, "junk" * 500) for n in range(300)) + "COMMIT\n"
 
 
 @pytest.mark.parametrize("number", [1, 20])
@@ -194,17 +207,20 @@ def test_the_section_stays_small_whatever_the_files_hold(number, tmp_path):
 
 
 def test_a_megabyte_of_comment_is_a_notice(tmp_path):
-    section = judge(tmp_path, {"v4": saved().replace("*nat\n", '*nat\n-A PREROUTING -m comment --comment "%s" -j ACCEPT\n' % ("x" * 1000000))})
+    section = judge(tmp_path, {"v4": saved().replace("*nat\n", '*nat\n-A PREROUTING -m comment --comment "%s" -j '
+                                                               'ACCEPT\n' % ("x" * 1000000))})
     assert len(json.dumps(section)) < SIZE_LIMIT and section["notices"] and "anchor_shadowed" not in section["observed"]
 
 
-@pytest.mark.parametrize("options, why", [
-    ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"), ({"src": ["/none"]}, "does not exist"),
-    ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"), ({"sample_seconds": 301}, "from 0 to 300"),
-    ({"max_offenders": 0}, "max_offenders 0"), ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
-    ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
-    ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not change"),
-])
+@pytest.mark.parametrize(
+    "options, why", [
+        ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"),
+        ({"src": ["/none"]}, "does not exist"), ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"),
+        ({"sample_seconds": 301}, "from 0 to 300"), ({"max_offenders": 0}, "max_offenders 0"),
+        ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
+        ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
+        ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not change"),
+    ])
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):
         collect_iptables_chains(unpacked(tmp_path), LIVE, options, NO_KUBE_PROXY, KUBELET)
@@ -238,107 +254,18 @@ def test_counters_that_cannot_be_read(tmp_path):
     assert section["collected"]["nft_ipv4"] == "ok" and section["counters"] is None
 
 
-LOOK = """\
-import json, os, subprocess, sys
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables as nft_kube_tables
-nft_kube_tables.WHOLE_BALANCING = int(sys.argv[3])
-subprocess.check_call(["nft", "-f", sys.argv[1]])
-node = {"place": "live", "kernel_release": os.uname()[2]}
-options = json.loads(sys.argv[2])
-json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=deep)) for deep in (False, True)], sys.stdout)
-"""
-
-
-def looks(tmp_path, text, balancing=kube_tables.WHOLE_BALANCING, **options):
-    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; `balancing`: of a table with more
-    chains that balance only parts are read without deep."""
-    (tmp_path / "rules").write_text(text, encoding="utf-8")
-    arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]
-    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments, stdout=subprocess.PIPE,
-                           env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
-    return json.loads(out.decode("utf-8"))
-
-
-@needs_root
-@pytest.mark.parametrize("services, balancing, whole", [(30, 7000, True), (3100, 7000, True), (300, 200, False)])
-def test_nftables_mode_means_the_same_as_iptables_mode(services, balancing, whole, tmp_path):
-    cluster = kube_cluster.plain_cluster("ipv4", services, 3)
-    quick, deep = looks(tmp_path, kube_nft.table(cluster).text() + kube_nft.table(kube_cluster.cluster("ipv6", [])).text(), balancing)
-    observed = {} if whole else {"unjudged_table": 1}
-    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"], quick["services"]) == ("nftables", "ok", observed, services)
-    iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
-    assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
-    assert (quick["digest"]["endpoints"], deep["digest"]["endpoints"]) == (iptables["endpoints"] if whole else None, iptables["endpoints"])
-    assert (quick["service_rows"][0]["endpoints"], deep["service_rows"][0]["endpoints"]) == (3 if whole else None, 3)
-
-
-@needs_root
-def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
-    text = kube_nft.table(kube_cluster.every_kind("ipv4")).text() + "insert rule ip kube-proxy filter-forward counter drop\n"
-    quick, deep = looks(tmp_path, text)
-    assert [(row["kind"], row["chain"]) for row in quick["observations"]] == [(row["kind"], row["chain"]) for row in deep["observations"]]
-    assert ("unexpected_drop", "filter-forward") in [(row["kind"], row["chain"]) for row in quick["observations"]]
-
-
-def kinds(section):
-    return [(row["kind"], row["family"], row["chain"]) for row in section["observations"]]
-
-
-@needs_root
-@pytest.mark.parametrize("command, gone", [
-    ("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]), ("flush ruleset", ["ipv4", "ipv6"])])
-def test_a_table_that_somebody_deleted(command, gone, tmp_path):
-    text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
-    section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]
-    assert kinds(section) == [("anchor_missing", family, "") for family in gone]
-    assert looks(tmp_path, text)[0]["observations"] == []
-
-
-@needs_root
-@pytest.mark.parametrize("layout", ["1.30", "1.36"])
-def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
-    """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's own chains alone."""
-    cluster = kube_cluster.plain_cluster("ipv6", 300, 1)
-    text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
-    damage = "insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain ip6 kube-proxy masquerading\n"
-    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy filter-input ct state new accept\n" + damage, 200)
-    assert ("unexpected_drop", "ipv6", "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
-    assert ("anchor_missing", "ipv6", "nat-output") in kinds(quick) and set(kinds(quick)) - {("unjudged_table", "ipv6", "")} <= set(kinds(deep))
-    assert looks(tmp_path, text, 200)[0]["observed"] == {"unjudged_table": 1}
-
-
-@needs_root
-@pytest.mark.parametrize("layout", ["1.30", "1.36"])
-def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
-    """More than 3000 chains in each, asked for beside each other: what is inside the chains of Services is known without deep."""
-    made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout) for family in kube_dumps.FAMILIES]
-    text = "".join(table.text() for table in made)
-    healthy = looks(tmp_path, text)[0]
-    assert (healthy["observed"], healthy["unread"], healthy["notices"]) == ({}, [], [])
-    damaged = [next(name for name in reversed(table.chains) if name.startswith("service-")) for table in made]
-    flushes = "".join("flush chain %s kube-proxy %s\n" % (table.family, name) for table, name in zip(made, damaged))
-    found = looks(tmp_path, text + flushes)[0]["observations"]
-    assert [(row["family"], row["chain"]) for row in found if row["kind"] == "empty_service_chain"] == [
-        (family, cut(name, NAME_LIMIT)) for family, name in zip(kube_dumps.FAMILIES, damaged)]
-
-
-def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(save_lines, "LINES_LIMIT", 40)
-    section = judge(tmp_path, {"v4": texts.healthy()})
-    assert any("is too large: " in row["evidence"] and " lines of this dump were not read" in row["evidence"] for row in section["unread"])
-
-
 def test_what_is_not_named_is_counted_wherever_it_was_cut(tmp_path):
-    lines = ["-A MINE -s 192.0.2.%d/32 -p tcp -m comment --comment %s -j NOWHERE%d" % (number, "x" * 200, number) for number in range(40)]
+    lines = ["-A MINE -s 192.0.2.%d/32 -p tcp -m comment --comment %s -j NOWHERE%d" % (number, "x" * 200, number)
+             for number in range(40)]
     damaged = texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *lines)
     for shown in (1, 5, 50):
         section = judge(tmp_path / str(shown), {"v4": damaged}, max_offenders=shown)
         named = sum(row["kind"] == "dangling_jump" for row in section["observations"])
         assert named <= shown and named + section["left_out"].get("dangling_jump", 0) == 40
-    jumps = [line for line in texts.healthy().split("\n") if line.startswith(("-A INPUT", "-A FORWARD", "-A OUTPUT", "-A PREROUTING", "-A POSTROUTING"))]
+    jumps = [line for line in texts.healthy().split("\n")
+             if line.startswith(("-A INPUT", "-A FORWARD", "-A OUTPUT", "-A PREROUTING", "-A POSTROUTING"))]
     section = judge(tmp_path / "anchors", {"v4": texts.without(texts.healthy(), *jumps)}, kubernetes_version="1.30")
     told = [(row["table"], row["text"]) for row in section["observations"] if row["kind"] == "anchor_missing"]
-    assert told[:3] == [("nat", "-A OUTPUT -j KUBE-SERVICES"), ("nat", "-A PREROUTING -j KUBE-SERVICES"), ("nat", "-A POSTROUTING -j KUBE-POSTROUTING")]
+    assert told[:3] == [("nat", "-A OUTPUT -j KUBE-SERVICES"), ("nat", "-A PREROUTING -j KUBE-SERVICES"),
+                        ("nat", "-A POSTROUTING -j KUBE-POSTROUTING")]
     assert section["left_out"]["anchor_missing"] == len(jumps) - len(told)

@@ -38,25 +38,30 @@ SET = "nft add set ip filter bad '{ type ipv4_addr; }'; nft insert rule ip filte
 
 
 def look(nft, *commands, **changes):
-    """[how many of the row and the same of the legacy backend stay, what is unread] after these commands in a namespace of its own."""
-    said = subprocess.run(["unshare", "--net", sys.executable, "-c", LOOK, json.dumps(changes), nft] + list(commands), stdout=subprocess.PIPE, check=True,
+    """[how many of the row and the same of the legacy backend stay, what is unread] after these commands in a namespace
+    of its own."""
+    said = subprocess.run(["unshare", "--net", sys.executable, "-c", LOOK, json.dumps(changes), nft] + list(commands),
+                          stdout=subprocess.PIPE, check=True,
                           env={"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}).stdout.decode()
     return json.loads(said.splitlines()[-1])
 
 
 @needs_root
-@pytest.mark.parametrize("commands, kept", [
-    ([JUMP, "iptables-nft -I INPUT -j DROP"], 2), ([JUMP, "iptables-nft -I INPUT -m comment --comment 'a b' -j DROP"], 2),
-    ([JUMP, "nft insert rule ip filter INPUT drop"], 2), ([JUMP, SET], 1),
-    ([JUMP, "iptables-nft -A INPUT -m mark --mark 0x8000/0x8000 -j DROP"], 1),
-    ([JUMP, "iptables-nft -A INPUT -p tcp --dport 80 -j DROP"], 1),
-])
+@pytest.mark.parametrize("commands, kept",
+                         [
+                             ([JUMP, "iptables-nft -I INPUT -j DROP"], 2),
+                             ([JUMP, "iptables-nft -I INPUT -m comment --comment 'a b' -j DROP"], 2),
+                             ([JUMP, "nft insert rule ip filter INPUT drop"], 2), ([JUMP, SET], 1),
+                             ([JUMP, "iptables-nft -A INPUT -m mark --mark 0x8000/0x8000 -j DROP"], 1),
+                             ([JUMP, "iptables-nft -A INPUT -p tcp --dport 80 -j DROP"], 1),
+                         ])
 def test_only_what_nft_shows_without_a_match_stays(commands, kept):
     assert look("with", *commands) == [kept, []]
 
 
 @needs_root
-@pytest.mark.parametrize("rule", ["-A INPUT -s 198.51.100.0/24 -j DROP", "-A INPUT -d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j DROP"])
+@pytest.mark.parametrize("rule", ["-A INPUT -s 198.51.100.0/24 -j DROP",
+                                  "-A INPUT -d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j DROP"])
 def test_a_rule_that_refuses_by_its_match_needs_no_confirmation(rule):
     """Nobody has to ask: nft prints that match too."""
     for nft in ("with", "without"):
@@ -84,5 +89,5 @@ def test_what_nobody_can_confirm_is_not_known():
 @pytest.mark.parametrize("there, kept", [(" -m tcp --dport 30023", 1), ("", 2)])
 def test_a_node_port_that_was_lost_in_print_only(there, kept):
     rule = "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL%s -j DROP"
-    assert look("with", "iptables-nft -N KUBE-EXTERNAL-SERVICES; iptables-nft " + rule % there, kind="lost_match", chain="KUBE-EXTERNAL-SERVICES",
-                text=rule % "", detail=lost_match.NO_PORT) == [kept, []]
+    assert look("with", "iptables-nft -N KUBE-EXTERNAL-SERVICES; iptables-nft " + rule % there, kind="lost_match",
+                chain="KUBE-EXTERNAL-SERVICES", text=rule % "", detail=lost_match.NO_PORT) == [kept, []]

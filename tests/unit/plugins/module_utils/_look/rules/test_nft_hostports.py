@@ -42,7 +42,8 @@ def look(text):
 
 @needs_root
 def test_what_nft_lists():
-    rules = "".join('tcp dport %d dnat to 10.244.1.9:80 comment "a\\tb"; ' % port for port in (80, 10250, 10251)) + "udp dport 6443 dnat to 10.244.1.9:53; "
+    rules = "".join('tcp dport %d dnat to 10.244.1.9:80 comment "a\\tb"; ' % port
+                    for port in (80, 10250, 10251)) + "udp dport 6443 dnat to 10.244.1.9:53; "
     six = TABLE.replace("ip daddr 192.0.2.77", "ip6 daddr 2001:db8::7").replace("10.244.1.9:80", "[fd00::9]:80") % (
         "ip6", "tcp dport 6443 dnat to [fd00::9]:80;")
     assert look(TABLE % ("ip", rules) + six) == [[
@@ -55,16 +56,19 @@ def nft(tmp_path, text, status="ok", ports=True):
     rules = rule_sets.Rules("live")
     rules.nf_tables = status
     host = unpacked(tmp_path, {"usr/sbin/nft": script(text)})
-    return len(nft_hostports.nft_hostports(host, rules, {("tcp", 10250): "kubelet"} if ports else {})), len(rules.unread), len(host.ran)
+    return len(nft_hostports.nft_hostports(host, rules, {("tcp", 10250): "kubelet"}
+                                           if ports else {})), len(rules.unread), len(host.ran)
 
 
-@pytest.mark.parametrize("text, status, told", [
-    ("echo 'Error: No such file or directory' >&2; exit 1", "ok", (0, 0, 2)), ("exit 1", "ok", (0, 2, 2)), ("exit 0", "absent", (0, 0, 0)),
-    ("printf '\\t\\ttcp dport 10250 dnat ip to 10.244.1.9:80\\n'", "ok", (2, 0, 2)),
-    ("printf '\\t\\ttcp dport 80 dnat to 10.244.1.9:80 comment \"\\t\\ttcp dport 10250 dnat to 10.244.1.9:80\"\\n'", "ok", (0, 0, 2)),
-    ("printf '\\t\\tip saddr 192.0.2.1 tcp dport 10250 dnat to 10.244.1.9:80\\n'", "ok", (0, 0, 2)),
-    ("head -c 9000000 /dev/zero", "ok", (0, 2, 2)),
-])
+@pytest.mark.parametrize(
+    "text, status, told", [
+        ("echo 'Error: No such file or directory' >&2; exit 1", "ok", (0, 0, 2)), ("exit 1", "ok", (0, 2, 2)),
+        ("exit 0", "absent", (0, 0, 0)),
+        ("printf '\\t\\ttcp dport 10250 dnat ip to 10.244.1.9:80\\n'", "ok", (2, 0, 2)),
+        ("printf '\\t\\ttcp dport 80 dnat to 10.244.1.9:80 comment \"\\t\\ttcp dport 10250 dnat to 10.244.1.9:80\"\\n'",
+         "ok", (0, 0, 2)), ("printf '\\t\\tip saddr 192.0.2.1 tcp dport 10250 dnat to 10.244.1.9:80\\n'", "ok",
+                            (0, 0, 2)), ("head -c 9000000 /dev/zero", "ok", (0, 2, 2)),
+    ])
 def test_what_nft_may_say(text, status, told, tmp_path):
     assert nft(tmp_path, text, status) == told
 

@@ -20,20 +20,23 @@ LEGACY = {"proc/net/ip_tables_names": "filter\n", "proc/net/ip6_tables_names": "
 HEALTHY = texts.healthy()
 TORN = {
     "rules twice": HEALTHY.replace(texts.SNAT, "%s\n%s" % (texts.SNAT, texts.SNAT)),
-    "incompatible base-chains": HEALTHY + "# Table `nat' contains incompatible base-chains, use 'nft' tool to list them.\n",
+    "incompatible base-chains": HEALTHY
+    + "# Table `nat' contains incompatible base-chains, use 'nft' tool to list them.\n",
     "an incompatible table": HEALTHY[:HEALTHY.rindex("*nat")] + "# Table `nat' is incompatible, use 'nft' tool.\n",
-    "no rules of a Service": "\n".join(line for line in HEALTHY.split("\n") if not line.startswith("-A %s " % texts.SVC)),
+    "no rules of a Service": "\n".join(line for line in HEALTHY.split("\n")
+                                       if not line.startswith("-A %s " % texts.SVC)),
     "no jumps": "\n".join(line for line in HEALTHY.split("\n") if not line.startswith(("-A PREROUTING", "-A OUTPUT"))),
     "no table nat": HEALTHY[:HEALTHY.rindex("# Generated")],
 }
 # What each run prints is in files 1, 2, 3 and so on; the last one stays.
-IN_TURN = ('case $name in iptables*) cd "${0%/*}"; n=$(($(cat n) + 1)); echo $n > n; while [ ! -e dump$n ]; do n=$((n - 1)); done; cat dump$n;; esac')
+IN_TURN = ('case $name in iptables*) cd "${0%/*}"; n=$(($(cat n) + 1)); echo $n > n; while [ ! -e dump$n ]; do n=$((n '
+           '- 1)); done; cat dump$n;; esac')
 
 
 def read_of(rules):
     """What was read: rules of each table, what is odd, what could not be read."""
-    return [(found.family, found.notices, found.unreadable, {name: table.rule_counts() for name, table in found.tables.items()})
-            for found in rules.rule_sets]
+    return [(found.family, found.notices, found.unreadable,
+             {name: table.rule_counts() for name, table in found.tables.items()}) for found in rules.rule_sets]
 
 
 def in_turn(tmp_path, *dumps):
@@ -64,7 +67,8 @@ def test_under_constant_change_nothing_is_believed(tmp_path):
     rules = read_live(host, LIVE)
     assert (rules.collected["nft_ipv4"], len(host.ran)) == ("unparsed", rule_sets.READINGS + 1)
     assert [row["evidence"] for row in rules.unread] == [
-        "the rules change while iptables-nft-save reads them: no reading is sound or like the one before; look again later"]
+        "the rules change while iptables-nft-save reads them: no reading is sound or like the one before; look again "
+        "later"]
     assert [found.family for found in rules.rule_sets] == ["ipv6"]
 
 
@@ -72,7 +76,8 @@ def test_a_sound_save_and_the_legacy_backend_are_read_once(tmp_path):
     damaged = tools(NO_RULES, 'case $name in iptables*) cat "${0%/*}/dump";; esac')
     host = unpacked(tmp_path, LOADED, LEGACY, damaged, {"usr/sbin/dump": TORN["rules twice"]})
     read_live(host, LIVE)
-    assert [name.rsplit("/", 1)[-1] for name in host.ran] == ["iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save"]
+    assert [name.rsplit("/", 1)[-1] for name in host.ran] == ["iptables-nft-save", "ip6tables-nft-save",
+                                                              "iptables-legacy-save"]
     once = in_turn(tmp_path / "once", HEALTHY)
     read_live(once, LIVE)
     assert len(once.ran) == 2
@@ -105,8 +110,10 @@ print(json.dumps(said))
 def test_beside_a_real_program_that_replaces_the_rules_all_the_time(tmp_path):
     """Each reading is of whole rules, or unknown; the writer never pauses, and each of its transactions is healthy."""
     (tmp_path / "dump").write_text(HEALTHY)
-    done = subprocess.run(["unshare", "-n", "sh", "-c", WRITER, "sh", sys.executable, READER], cwd=str(tmp_path), timeout=240, check=True,
-                          env=dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(tmp_path / "lock")), stdout=subprocess.DEVNULL)
+    done = subprocess.run(["unshare", "-n", "sh", "-c", WRITER, "sh", sys.executable, READER], cwd=str(tmp_path),
+                          timeout=240, check=True,
+                          env=dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(tmp_path / "lock")),
+                          stdout=subprocess.DEVNULL)
     readings = json.loads((tmp_path / "readings").read_text())
     assert done.returncode == 0 and len(readings) == 30
     for status, chains, kinds in readings:

@@ -17,7 +17,8 @@ from node_manifests import merged, process
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.proxy_backend import proxy_backend
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
 
 DN = "CNI-DN-4b4398da9cebdf54f85fe"
 UNHINTED = texts.without(texts.healthy(), ":KUBE-IPTABLES-HINT - [0:0]")
@@ -26,35 +27,43 @@ UNHINTED = texts.without(texts.healthy(), ":KUBE-IPTABLES-HINT - [0:0]")
 def taking(port):
     """A dump in which a pod's hostPort takes a port of the node."""
     return texts.adding(
-        texts.healthy(), "nat", ":CNI-HOSTPORT-DNAT - [0:0]", ":%s - [0:0]" % DN, "-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT",
+        texts.healthy(), "nat", ":CNI-HOSTPORT-DNAT - [0:0]", ":%s - [0:0]" % DN,
+        "-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT",
         "-A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports %d -j %s" % (port, DN),
         "-A %s -p tcp -m tcp --dport %d -j DNAT --to-destination 10.244.1.9:80" % (DN, port))
 
 
 def audit(tmp_path, ipv4, *manifests, **options):
-    return collect_iptables_chains(unpacked(tmp_path, merged(rules(ipv4, texts.healthy("ipv6")), *manifests)), LIVE, options)
+    return collect_iptables_chains(unpacked(tmp_path, merged(rules(ipv4, texts.healthy("ipv6")), *manifests)), LIVE,
+                                   options)
 
 
 def captured(section):
-    return [row["detail"].partition(" on every")[0] for row in section["observations"] if row["kind"] == "hostport_capture"]
+    return [row["detail"].partition(" on every")[0] for row in section["observations"]
+            if row["kind"] == "hostport_capture"]
 
 
-@pytest.mark.parametrize("port, arguments, config, found", [
-    (10250, (), "", ["takes port 10250/tcp of kubelet"]), (10260, ("--config=/c",), "port: 10260\n", ["takes port 10260/tcp of kubelet"]),
-    (10250, ("--config=/c",), "port: 10260\n", []), (10255, ("--config=/c",), "", []),
-    (10255, ("--config=/c",), "readOnlyPort: 10255\n", ["takes port 10255/tcp of kubelet (its read-only port)"]),
-    # Its health is offered on the loopback interface alone.
-    (10248, ("--config=/c",), "", []), (10250, ("--config=/none",), "", ["takes port 10250/tcp of kubelet"]),
-])
+@pytest.mark.parametrize(
+    "port, arguments, config, found", [
+        (10250, (), "", ["takes port 10250/tcp of kubelet"]),
+        (10260, ("--config=/c",), "port: 10260\n", ["takes port 10260/tcp of kubelet"]),
+        (10250, ("--config=/c",), "port: 10260\n", []), (10255, ("--config=/c",), "", []),
+        (10255, ("--config=/c",), "readOnlyPort: 10255\n", ["takes port 10255/tcp of kubelet (its read-only port)"]),
+        # Its health is offered on the loopback interface alone.
+        (10248, ("--config=/c",), "", []), (10250, ("--config=/none",), "", ["takes port 10250/tcp of kubelet"]),
+    ])
 def test_host_ports_are_judged_by_the_ports_that_kubelet_has(port, arguments, config, found, tmp_path):
     assert captured(audit(tmp_path, taking(port), runs(arguments=arguments), {"c": CONFIG + config})) == found
 
 
-@pytest.mark.parametrize("comm, arguments, port, found", [
-    ("kube-apiserver", ("--secure-port=7443",), 7443, ["takes port 7443/tcp of the API server"]), ("kube-apiserver", ("--secure-port=7443",), 6443, []),
-    ("k3s-server", (), 6443, ["takes port 6443/tcp of the API server"]), ("kubelite", (), 16443, ["takes port 16443/tcp of the API server"]),
-    ("k3s-server", (), 10250, ["takes port 10250/tcp of kubelet"]), ("kube-scheduler", (), 6443, []),
-])
+@pytest.mark.parametrize(
+    "comm, arguments, port, found", [
+        ("kube-apiserver", ("--secure-port=7443",), 7443, ["takes port 7443/tcp of the API server"]),
+        ("kube-apiserver", ("--secure-port=7443",), 6443, []),
+        ("k3s-server", (), 6443, ["takes port 6443/tcp of the API server"]),
+        ("kubelite", (), 16443, ["takes port 16443/tcp of the API server"]),
+        ("k3s-server", (), 10250, ["takes port 10250/tcp of kubelet"]), ("kube-scheduler", (), 6443, []),
+    ])
 def test_and_by_those_of_the_api_server(comm, arguments, port, found, tmp_path):
     assert captured(audit(tmp_path, taking(port), runs(comm, comm + ".service", arguments))) == found
 
@@ -63,15 +72,19 @@ def test_no_kubelet_has_no_port(tmp_path):
     assert captured(audit(tmp_path, taking(10250))) == []
 
 
-@pytest.mark.parametrize("known, missing", [
-    ({}, 1), ({"age": 20}, 0), ({"arguments": ("--make-iptables-util-chains=false",)}, 0), ({"version": "1.23.1"}, 0), ({"arguments": ("--config=/none",)}, 1)])
+@pytest.mark.parametrize("known, missing",
+                         [
+                             ({}, 1), ({"age": 20}, 0), ({"arguments": ("--make-iptables-util-chains=false",)}, 0),
+                             ({"version": "1.23.1"}, 0), ({"arguments": ("--config=/none",)}, 1)])
 def test_the_hint_of_a_kubelet_that_makes_it(known, missing, tmp_path):
     assert audit(tmp_path, UNHINTED, runs(**known))["observed"].get("hint_missing", 0) == missing
 
 
 @pytest.mark.parametrize("kubelet, proxy, kubernetes, missing", [
-    # Up to 1.26 kube-proxy has no jump to KUBE-FIREWALL of its own; without its version an older one may run beside kubelet 1.28.
-    ("1.28.4", "1.26.9", "1.26", 0), ("1.28.4", "1.28.4", "1.28", 2), ("1.28.4", None, "1.28", 0), ("1.30.2", None, "1.30", 2)])
+    # Up to 1.26 kube-proxy has no jump to KUBE-FIREWALL of its own; without its version an older one may run beside
+    # kubelet 1.28.
+    ("1.28.4", "1.26.9", "1.26", 0), ("1.28.4", "1.28.4", "1.28", 2), ("1.28.4", None, "1.28", 0),
+    ("1.30.2", None, "1.30", 2)])
 def test_the_version_of_kube_proxy_counts_for_its_jumps(kubelet, proxy, kubernetes, missing, tmp_path):
     text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
     text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
@@ -99,7 +112,8 @@ def test_the_hint_is_a_matter_of_kubelets_own_version(tmp_path):
 @pytest.mark.parametrize("addresses, missing", [({"proc/net/if_inet6": ""}, 1), ({}, 0)])
 def test_nft_rules_that_are_gone_are_missed_where_the_kernel_has_ipv6(addresses, missing, tmp_path):
     tree = unpacked(tmp_path, merged(rules(texts.healthy(), "# nothing\n"), addresses))
-    lost = [row for row in collect_iptables_chains(tree, LIVE)["observations"] if row["kind"] == "anchor_missing" and row["family"] == "ipv6"]
+    lost = [row for row in collect_iptables_chains(tree, LIVE)["observations"]
+            if row["kind"] == "anchor_missing" and row["family"] == "ipv6"]
     assert len(lost) == missing
 
 
@@ -113,23 +127,30 @@ def of_dump(tmp_path, text):
 
 
 def test_sets_in_kube_services_prove_ipvs_mode(tmp_path):
-    ipvs = texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-POSTROUTING KUBE-SERVICES", [texts.TO_SERVICES, SETS])
+    ipvs = texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-POSTROUTING KUBE-SERVICES",
+                       [texts.TO_SERVICES, SETS])
     assert of_dump(tmp_path, ipvs)["mode"] == "ipvs"
     section = of_dump(tmp_path, texts.adding(ipvs, "nat", *LEFT_OF_IPTABLES))
-    assert (section["mode"], section["observed"].get("other_mode"), "empty_service_chain" in section["observed"]) == ("ipvs", 3, False)
+    assert (section["mode"], section["observed"].get("other_mode"),
+            "empty_service_chain" in section["observed"]) == ("ipvs", 3, False)
     # A set of somebody else's proves nothing.
-    assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat", SETS.replace("KUBE-CLUSTER-IP", "blocked").replace("ACCEPT", "RETURN")))["mode"] == "iptables"
+    assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat",
+                                          SETS.replace("KUBE-CLUSTER-IP",
+                                                       "blocked").replace("ACCEPT", "RETURN")))["mode"] == "iptables"
 
 
 def test_a_canary_alone_proves_no_mode(tmp_path):
-    section = of_dump(tmp_path, texts.small("mangle", "KUBE-PROXY-CANARY", []) + texts.small("nat", "KUBE-PROXY-CANARY KUBE-MARK-MASQ", []))
+    section = of_dump(tmp_path, texts.small("mangle", "KUBE-PROXY-CANARY",
+                                            []) + texts.small("nat", "KUBE-PROXY-CANARY KUBE-MARK-MASQ", []))
     assert (section["mode"], section["observed"]) == (None, {})
     # Without a single Service iptables mode has chains of its own besides.
-    assert of_dump(tmp_path, texts.small("nat", "KUBE-NODEPORTS KUBE-PROXY-CANARY KUBE-SERVICES", []))["mode"] == "iptables"
+    assert of_dump(tmp_path,
+                   texts.small("nat", "KUBE-NODEPORTS KUBE-PROXY-CANARY KUBE-SERVICES", []))["mode"] == "iptables"
 
 
-@pytest.mark.parametrize("program, hinted, left", [("nft", "nft", "legacy"), ("legacy", "nft", "nft"), ("legacy", "", "nft"), (None, "legacy", "nft"),
-                                                   (None, "", "nft and legacy")])
+@pytest.mark.parametrize("program, hinted, left",
+                         [("nft", "nft", "legacy"), ("legacy", "nft", "nft"), ("legacy", "", "nft"),
+                          (None, "legacy", "nft"), (None, "", "nft and legacy")])
 def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hinted, left, tmp_path):
     """Full rules in both, as after another start with the other backend; a wrapper that was not run tells nothing."""
     print_dump = 'case $name in iptables-*) cat "${0%/*}/$name.txt";; esac'
@@ -138,7 +159,8 @@ def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hi
         text = texts.healthy("ipv4", backend)
         kubelet = [":KUBE-IPTABLES-HINT - [0:0]"] + [":KUBE-KUBELET-CANARY - [0:0]"] * 3
         saves["usr/sbin/iptables-%s-save.txt" % backend] = text if backend == hinted else texts.without(text, *kubelet)
-    saves["usr/sbin/iptables-restore"] = node_tree.link("xtables-%s-multi" % program) if program else node_tree.executable("#!/bin/sh\ntouch /ran\n")
+    saves["usr/sbin/iptables-restore"] = (node_tree.link("xtables-%s-multi" % program)
+                                          if program else node_tree.executable("#!/bin/sh\ntouch /ran\n"))
     manifest = merged(LOADED, tools(print_dump, print_dump), saves, process(900, "kube-proxy", ["kube-proxy"]))
     section = collect_iptables_chains(unpacked(tmp_path, manifest), LIVE)
     assert {row["backend"] for row in section["observations"] if row["kind"] == "other_backend"} == {left}
@@ -148,7 +170,8 @@ def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hi
 @node_processes.needs_root
 @pytest.mark.parametrize("build", ["nft", "legacy"])
 def test_the_iptables_in_the_container_of_kube_proxy(build, tmp_path):
-    root = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(iptables_programs.program(build, "1.8.9"))}, tmp_path)
+    root = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(iptables_programs.program(build, "1.8.9"))},
+                            tmp_path)
     with node_processes.Sleeper(lambda: named("kube-proxy", root)) as process_of_it:
         pid = process_of_it.pid
         assert proxy_backend(Host("/"), {"runs_in": "container", "tools_root": "/proc/%d/root" % pid}) == build

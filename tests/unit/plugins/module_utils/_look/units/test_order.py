@@ -33,17 +33,20 @@ def units(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("manifest, expected", [
-    ({}, False),
-    (ENABLED, True),
-    ({ETC + "multi-user.target.d/x.conf": "[Unit]\nWants=iptables.service\n"}, True),
-    ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequires=other.service\n", VENDOR + "other.service": "[Unit]\nBindsTo=iptables.service\n"}, True),
-    ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequisite=iptables.service\nAfter=iptables.service\n"}, False),
-    ({ETC + "rescue.target.wants/iptables.service": node_tree.link("../iptables.service")}, False),
-    (dict(ENABLED, **{ETC + "iptables.service": node_tree.MASKED}), False),
-    ({ETC + "multi-user.target.wants/iptables.service": node_tree.MASKED}, False),
-    (dict(ENABLED, **{ETC + "default.target": node_tree.link("/usr/lib/systemd/system/basic.target")}), False),
-], ids=["nobody", "link", "drop-in", "through others", "requisite", "another target", "masked", "masked link", "another default"])
+@pytest.mark.parametrize(
+    "manifest, expected", [
+        ({}, False),
+        (ENABLED, True),
+        ({ETC + "multi-user.target.d/x.conf": "[Unit]\nWants=iptables.service\n"}, True),
+        ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequires=other.service\n",
+          VENDOR + "other.service": "[Unit]\nBindsTo=iptables.service\n"}, True),
+        ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequisite=iptables.service\nAfter=iptables.service\n"}, False),
+        ({ETC + "rescue.target.wants/iptables.service": node_tree.link("../iptables.service")}, False),
+        (dict(ENABLED, **{ETC + "iptables.service": node_tree.MASKED}), False),
+        ({ETC + "multi-user.target.wants/iptables.service": node_tree.MASKED}, False),
+        (dict(ENABLED, **{ETC + "default.target": node_tree.link("/usr/lib/systemd/system/basic.target")}), False),
+    ], ids=["nobody", "link", "drop-in", "through others", "requisite", "another target", "masked", "masked link",
+            "another default"])
 def test_what_a_boot_starts(units, manifest, expected):
     found = units(WANTED, {VENDOR + "iptables.service": IPTABLES}, manifest)
     assert found.starts_at_boot("iptables.service") is expected
@@ -63,8 +66,8 @@ def test_what_starts_a_unit_later(units):
         ETC + "timers.target.wants/t@x.timer": node_tree.link("../t@.timer"),
         ETC + "m.timer": node_tree.MASKED, ETC + "gone.timer": node_tree.link("/gone")})
     assert [tuple(each) for each in found.activated_by("a.service")] == [
-        ("p.path", "path", ("PathChanged=/x",)), ("a.timer", "timer", ("OnCalendar=daily", "OnBootSec=5")), ("b.timer", "timer", ()),
-        ("t@x.timer", "timer", ())]
+        ("p.path", "path", ("PathChanged=/x",)), ("a.timer", "timer", ("OnCalendar=daily", "OnBootSec=5")),
+        ("b.timer", "timer", ()), ("t@x.timer", "timer", ())]
     assert [each.name for each in found.activated_by("s@.service")] == ["s.socket"]
     assert found.activated_by("s.service") == found.activated_by("m.service") == found.activated_by("c.service") == []
 
@@ -82,7 +85,8 @@ def test_what_starts_a_unit_later(units):
     ("WantedBy=multi-user.target\n", False),
 ])
 def test_who_waits_for_whom(units, said, expected):
-    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES + said, VENDOR + "eta.target": "[Unit]\nBefore=kubelet.service\n"})
+    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES + said,
+                                    VENDOR + "eta.target": "[Unit]\nBefore=kubelet.service\n"})
     assert order.ordered_before(found, "iptables.service", "kubelet.service") is expected
     assert order.ordered_before(found, "kubelet.service", "iptables.service") is (said == "After=kubelet.service\n")
 
@@ -98,7 +102,8 @@ def test_units_that_a_boot_does_not_start_are_ordered_as_if_it_did(units):
 
 
 def test_a_target_comes_after_what_it_wants(units):
-    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES, VENDOR + "late.service": IPTABLES + "After=multi-user.target\n",
+    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES,
+                                    VENDOR + "late.service": IPTABLES + "After=multi-user.target\n",
                                     ETC + "multi-user.target.wants/late.service": node_tree.link("../late.service")})
     assert order.ordered_before(found, "iptables.service", "late.service")
     assert not order.ordered_before(found, "late.service", "multi-user.target")
@@ -108,7 +113,8 @@ def test_a_drop_in_is_tried_out(units):
     found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES, VENDOR + "t@.service": IPTABLES,
                                     VENDOR + "u.service": IPTABLES})
     no_stop = "[Service]\nExecStop=\n"
-    tried = found.with_drop_ins({"iptables.service": no_stop + "[Unit]\nBefore=kubelet.service\n", "t@.service": no_stop})
+    tried = found.with_drop_ins({"iptables.service": no_stop + "[Unit]\nBefore=kubelet.service\n",
+                                 "t@.service": no_stop})
     assert [line.key for line in tried.unit("iptables.service").exec_lines()] == ["ExecStart"]
     assert [line.key for line in tried.unit("t@x.service").exec_lines()] == ["ExecStart"]
     assert tried.unit("u.service").values("Service", "ExecStop")
@@ -117,14 +123,17 @@ def test_a_drop_in_is_tried_out(units):
     assert not order.ordered_before(found, "iptables.service", "kubelet.service")
 
 
-@pytest.mark.parametrize("drop_ins, expected", [
-    ({}, []),
-    ({"iptables.service": "[Unit]\nBefore=kubelet.service\n"}, []),
-    ({"iptables.service": "[Unit]\nBefore=kubelet.service\nAfter=kubelet.service\n"}, ["iptables.service", "kubelet.service", "iptables.service"]),
-    ({"iptables.service": "[Unit]\nBefore=sysinit.target\n"}, ["basic.target", "iptables.service", "sysinit.target", "basic.target"]),
-    ({"iptables.service": "[Unit]\nBefore=iptables.service\n"}, []),
-    ({"t@.service": "[Unit]\nBefore=sysinit.target\n"}, []),
-])
+@pytest.mark.parametrize("drop_ins, expected",
+                         [
+                             ({}, []),
+                             ({"iptables.service": "[Unit]\nBefore=kubelet.service\n"}, []),
+                             ({"iptables.service": "[Unit]\nBefore=kubelet.service\nAfter=kubelet.service\n"},
+                              ["iptables.service", "kubelet.service", "iptables.service"]),
+                             ({"iptables.service": "[Unit]\nBefore=sysinit.target\n"},
+                              ["basic.target", "iptables.service", "sysinit.target", "basic.target"]),
+                             ({"iptables.service": "[Unit]\nBefore=iptables.service\n"}, []),
+                             ({"t@.service": "[Unit]\nBefore=sysinit.target\n"}, []),
+                         ])
 def test_cycles(units, drop_ins, expected):
     found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES, VENDOR + "t@.service": IPTABLES})
     cycle = order.cycle_with(found, drop_ins)

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units of random trees against the real systemd, which reads the same files: what counts, what it says, what starts and in which order."""
+"""Units of random trees against the real systemd, which reads the same files: what counts, what it says, what starts
+and in which order."""
 
 import os
 import random
@@ -16,7 +17,8 @@ import node_tree
 import real_systemd
 import unit_trees
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import boot as units_boot, order as units_order, paths
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import (boot as units_boot,
+                                                                                     order as units_order, paths)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.unit import EXEC_KEYS
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
@@ -64,7 +66,8 @@ def test_the_same_files_count(trees):
 def test_the_same_commands_are_run(trees):
     compared = 0
     for what, root, units in trees(ROUNDS):
-        names = [name for name in LOADABLE if name.endswith(".service") and units.unit(name) and not units.unit(name).aliases]
+        names = [name for name in LOADABLE
+                 if name.endswith(".service") and units.unit(name) and not units.unit(name).aliases]
         for name, theirs in real_systemd.load(root, names)[0].items():
             if not isinstance(theirs, str):
                 expected = _printed(theirs)
@@ -97,10 +100,12 @@ def test_the_same_dependencies_count(trees):
         for name, theirs in real_systemd.load(root, LOADABLE)[0].items():
             ours = units.unit(name)
             # Of a unit with two names it depends on the other names which one fills in a template.
-            if isinstance(theirs, str) or any(units.unit(other).aliases for other in [name] + _neighbours(theirs) if units.unit(other)):
+            if isinstance(theirs, str) or any(units.unit(other).aliases for other in [name] + _neighbours(theirs)
+                                              if units.unit(other)):
                 continue
             for kind in ("Wants", "Requires", "BindsTo"):
-                expected = {units.paths.canonical(other) for other in theirs.dependencies.get(kind, ()) if not _ASIDE.match(other)}
+                expected = {units.paths.canonical(other) for other in theirs.dependencies.get(kind, ())
+                            if not _ASIDE.match(other)}
                 found = set(map(units.paths.canonical, units_boot.dependencies(units, ours, kind)))
                 found.update(units_boot.implied(ours) if kind == "Requires" else ())
                 assert found - {name} == expected, (what, name, kind)
@@ -127,7 +132,8 @@ def test_the_same_order_holds(trees):
 
 
 def _pulls_in(units, name, other):
-    names = [each for kind in ("Wants", "Requires", "Requisite", "BindsTo") for each in units_boot.dependencies(units, units.unit(name), kind)]
+    names = [each for kind in ("Wants", "Requires", "Requisite", "BindsTo")
+             for each in units_boot.dependencies(units, units.unit(name), kind)]
     return name.endswith(".target") and other in map(units.paths.canonical, names)
 
 
@@ -140,7 +146,8 @@ def test_a_boot_starts_the_same_units(trees):
     for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
         theirs, nothing_missing = real_systemd.started(root, "default.target")
         theirs = {name for name in theirs if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
-        ours = {name for name in units_boot.started_units(units) if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
+        ours = {name for name in units_boot.started_units(units)
+                if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
         assert theirs <= ours, what
         # What requires a missing unit is not started; told here all the same.
         assert ours == theirs or not nothing_missing, what
@@ -150,7 +157,8 @@ def test_a_boot_starts_the_same_units(trees):
 
 
 def _is_named_after_a_unit(name):
-    """Whether it may be a template that a unit without an instance wants; of a unit with two names it is chance which one fills it in."""
+    """Whether it may be a template that a unit without an instance wants; of a unit with two names it is chance which
+    one fills it in."""
     stems = [other.partition(".")[0] for other in unit_trees.PLAIN]
     return name.partition("@")[2].rpartition(".")[0] in stems
 
@@ -180,12 +188,14 @@ def test_a_cycle_is_seen(tmp_path):
     node_tree.unpack({unit_trees.ETC + "/three.service.d/a.conf": drop_in}, root)
     assert "ordering cycle" in real_systemd.load(root, ["default.target"])[1]
     assert cycle[0] == cycle[-1] and len(cycle) == 4
-    assert all(units_order.ordered_before(units, earlier, later) for earlier, later in zip(cycle, cycle[1:]) if later != "three.service")
+    assert all(units_order.ordered_before(units, earlier, later) for earlier, later in zip(cycle, cycle[1:])
+               if later != "three.service")
 
 
 def test_the_directories_are_systemd_s():
     """A systemd for merged trees has no /lib, one for others may have it; the rest is the same in the same order."""
-    told = subprocess.run(["systemd-analyze", "unit-paths"], stdout=subprocess.PIPE, env=dict(os.environ, SYSTEMD_LOG_LEVEL="err"), check=True)
+    told = subprocess.run(["systemd-analyze", "unit-paths"], stdout=subprocess.PIPE,
+                          env=dict(os.environ, SYSTEMD_LOG_LEVEL="err"), check=True)
     theirs = [path for path in told.stdout.decode().split() if path != "/lib/systemd/system"]
     assert [path for path in paths.DIRECTORIES if path != "/lib/systemd/system"] == theirs
 
@@ -200,6 +210,7 @@ def test_the_units_of_this_machine_are_read_alike():
         elif not ours.aliases:
             assert _commands(ours) == _printed(theirs), name
     started, whole = real_systemd.started("/", "default.target")
-    assert whole is False or {name for name in started if not _ASIDE.match(name)} <= set(units_boot.started_units(units))
+    assert whole is False or {name for name in started
+                              if not _ASIDE.match(name)} <= set(units_boot.started_units(units))
     states = real_systemd.states("/", names)
     assert [(name, units.state(name), state) for name, state in states.items() if state != units.state(name)] == []

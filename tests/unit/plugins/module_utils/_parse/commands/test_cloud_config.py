@@ -18,7 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "fixtures")
 
 import node_tree
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import parse_cloud_config, written_files
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import (
+    parse_cloud_config, written_files)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import line_in_file
 
 CONFIG = """\
@@ -54,14 +55,14 @@ FILES = [(23, "/opt/fw.sh", "#!/bin/sh\niptables -F\n", True)]
 
 def lines(found):
     """{line of the file: text there}, for each command."""
-    return [(each.when, {line_in_file(each, number): text for number, text in enumerate(each.text.split("\n"), 1) if text})
-            for each in found]
+    return [(each.when, {line_in_file(each, number): text for number, text in enumerate(each.text.split("\n"), 1)
+                         if text}) for each in found]
 
 
 WANTED = [
     ("boot", {3: "iptables -F", 4: "cloud-init-per once fw sh -c 'iptables -X; echo'"}),
-    ("first_boot", {6: "IPT=/sbin/iptables", 8: "if true; then", 9: "  $IPT -F", 10: "fi", 12: "iptables -X", 14: "sh -c 'nft flush ruleset",
-                    15: "'"}),
+    ("first_boot", {6: "IPT=/sbin/iptables", 8: "if true; then", 9: "  $IPT -F", 10: "fi", 12: "iptables -X",
+                    14: "sh -c 'nft flush ruleset", 15: "'"}),
 ]
 
 
@@ -89,18 +90,23 @@ def test_user_data_without_its_mark_is_ignored_and_cloud_cfg_is_not():
 def test_scripts(text, when, wanted):
     assert lines(parse_cloud_config(text, marked=True)) == [(when, wanted)]
     packed = node_tree.compressed(text)
-    assert lines(parse_cloud_config(packed, marked=True)) == [(when, {1: text.replace("cloud-boothook", "").rstrip().split("\n")[-1]})]
+    assert lines(parse_cloud_config(packed, marked=True)) == [
+        (when, {1: text.replace("cloud-boothook", "").rstrip().split("\n")[-1]})]
 
 
 def test_a_template_of_jinja():
-    text = "## template: jinja\n#cloud-config\nruncmd:\n{% if v1.x %}\n  - iptables -F\n{% endif %}\n  - echo {{ v1.region }}\n"
-    assert lines(parse_cloud_config(text, marked=True)) == [("first_boot", {5: "iptables -F", 7: "echo {{ v1.region }}"})]
+    text = ("## template: jinja\n#cloud-config\nruncmd:\n{% if v1.x %}\n  - iptables -F\n{% endif %}\n  - echo {{ "
+            "v1.region }}\n")
+    assert lines(parse_cloud_config(text,
+                                    marked=True)) == [("first_boot", {5: "iptables -F", 7: "echo {{ v1.region }}"})]
 
 
 def test_multipart_data():
     whole = MIMEMultipart()
-    for content, sort in ((CONFIG, "cloud-config"), ("#!/bin/sh\niptables -F\n", "x-shellscript"), ("iptables -X\n", "cloud-boothook"),
-                          ("#!/bin/sh\nnft flush ruleset\n", "x-shellscript-per-boot"), ("# iptables -F", "part-handler")):
+    for content, sort in ((CONFIG, "cloud-config"), ("#!/bin/sh\niptables -F\n", "x-shellscript"),
+                          ("iptables -X\n", "cloud-boothook"),
+                          ("#!/bin/sh\nnft flush ruleset\n", "x-shellscript-per-boot"),
+                          ("# iptables -F", "part-handler")):
         whole.attach(MIMEText(content, sort))
     text = whole.as_string()
     found = lines(parse_cloud_config(text, marked=True))
@@ -121,21 +127,25 @@ def test_parts_in_base64_and_in_other_parts():
     assert "iptables" not in text
     found, = parse_cloud_config(text, marked=True)
     assert (found.when, found.text) == ("first_boot", "#!/bin/sh\niptables -F\n")
-    assert line_in_file(found, 2) == found.line == text.split("\n").index(base64.b64encode(found.text.encode()).decode()) + 1
+    assert line_in_file(found,
+                        2) == found.line == text.split("\n").index(base64.b64encode(found.text.encode()).decode()) + 1
 
 
 def test_an_archive():
-    text = "#cloud-config-archive\n- type: text/cloud-boothook\n  content: |\n    iptables -F\n- |\n  #!/bin/sh\n  iptables -X\n" \
-        "- type: text/cloud-config\n  content: |\n    runcmd:\n      - ipset flush\n"
+    text = ("#cloud-config-archive\n- type: text/cloud-boothook\n  content: |\n    iptables -F\n- |\n  #!/bin/sh\n  "
+            "iptables -X\n" "- type: text/cloud-config\n  content: |\n    runcmd:\n      - ipset flush\n")
     assert lines(parse_cloud_config(text, marked=True)) == [
-        ("boot", {4: "iptables -F"}), ("first_boot", {6: "#!/bin/sh", 7: "iptables -X"}), ("first_boot", {11: "ipset flush"})]
+        ("boot", {4: "iptables -F"}), ("first_boot", {6: "#!/bin/sh", 7: "iptables -X"}),
+        ("first_boot", {11: "ipset flush"})]
 
 
-@pytest.mark.parametrize("encoding, encode", [
-    ("b64", base64.b64encode), ("base64", base64.b64encode), ("gz+b64", lambda data: base64.b64encode(gzip.compress(data))),
-    ("gzip+base64", lambda data: base64.b64encode(gzip.compress(data))), ("!!binary", base64.b64encode),
-    ("gzip !!binary", lambda data: base64.b64encode(gzip.compress(data))),
-])
+@pytest.mark.parametrize(
+    "encoding, encode", [
+        ("b64", base64.b64encode), ("base64", base64.b64encode),
+        ("gz+b64", lambda data: base64.b64encode(gzip.compress(data))),
+        ("gzip+base64", lambda data: base64.b64encode(gzip.compress(data))), ("!!binary", base64.b64encode),
+        ("gzip !!binary", lambda data: base64.b64encode(gzip.compress(data))),
+    ])
 def test_encoded_files(encoding, encode):
     tag = "!!binary " if "!!binary" in encoding else ""
     text = "#cloud-config\nwrite_files:\n- encoding: %s\n  path: /x\n  content: %s|\n    %s\n" % (

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cron_table import parse_anacron_table, parse_cron_table
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cron_table import (parse_anacron_table,
+                                                                                                    parse_cron_table)
 
 SYSTEM = """\
 # iptables -F in a comment
@@ -62,7 +63,8 @@ def test_a_setting_counts_for_the_lines_below_it_only():
 
 
 def test_anacron():
-    text = "SHELL=/bin/sh\nRANDOM_DELAY=45\n#1 2 x y\n1\t5\tcron.daily\tnice run-parts /etc/cron.daily\n@monthly 45 m.x iptables -F\n7 x a b\n"
+    text = ("SHELL=/bin/sh\nRANDOM_DELAY=45\n#1 2 x y\n1\t5\tcron.daily\tnice run-parts /etc/cron.daily\n@monthly 45 "
+            "m.x iptables -F\n7 x a b\n")
     assert rows(parse_anacron_table(text)) == [
         (4, "nice run-parts /etc/cron.daily", "timer"), (5, "iptables -F", "timer")]
 

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import TIMER, command, in_place, line_in_file, shell_words
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import (TIMER, command,
+                                                                                                  in_place,
+                                                                                                  line_in_file,
+                                                                                                  shell_words)
 
 
 def test_lines_of_a_text_that_stands_in_the_file_as_it_is_and_of_one_that_does_not():

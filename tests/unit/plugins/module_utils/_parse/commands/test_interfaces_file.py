@@ -47,7 +47,8 @@ def test_commands_of_interfaces():
 
 
 def test_a_pattern_behind_auto():
-    assert [each.when for each in parse_interfaces("auto /ens*\niface ens3 inet dhcp\n up x\niface eth0 inet dhcp\n up x\n")] == ["boot", "event"]
+    assert [each.when for each in parse_interfaces("auto /ens*\niface ens3 inet dhcp\n up x\niface eth0 inet dhcp\n up "
+                                                   "x\n")] == ["boot", "event"]
 
 
 @given(st.text(alphabet="auto ifcep-n\\\n#\r", max_size=200))

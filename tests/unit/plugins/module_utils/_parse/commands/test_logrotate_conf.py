@@ -6,7 +6,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.logrotate_conf import parse_logrotate_conf
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.logrotate_conf import (
+    parse_logrotate_conf)
 
 SAMPLE = """\
 # postrotate is a word of this comment

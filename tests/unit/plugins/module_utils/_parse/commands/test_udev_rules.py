@@ -33,7 +33,8 @@ def test_values(rule, wanted):
 
 def test_a_rule_goes_on_behind_a_backslash_and_over_comments():
     text = '# one\nSUBSYSTEM=="net", \\\n  # two\n  ACTION=="add", \\\n  RUN+="/opt/fw.sh"\nRUN+="/b" \\'
-    assert [(each.line, each.text, each.when) for each in parse_udev_rules(text)] == [(2, "/opt/fw.sh", "event"), (6, "/b", "event")]
+    assert [(each.line, each.text, each.when)
+            for each in parse_udev_rules(text)] == [(2, "/opt/fw.sh", "event"), (6, "/b", "event")]
 
 
 @given(st.text(alphabet='RUNPOGAM+=":{}\\\'\n #e$%/a b', max_size=200))

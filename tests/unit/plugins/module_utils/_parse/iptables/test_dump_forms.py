@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One rule set in every form in which people save it: what real iptables 1.8.9 and nft 1.0.6 printed of the rules of a real kube-proxy 1.36."""
+"""One rule set in every form in which people save it: what real iptables 1.8.9 and nft 1.0.6 printed of the rules of a
+real kube-proxy 1.36."""
 
 import gzip
 import pathlib
@@ -35,9 +36,11 @@ def rules_of(rule_sets, table):
 WHOLE = {table: rules_of([parse_save(SAVE)], table)[0] for table in ("filter", "nat")}
 
 
-@pytest.mark.parametrize("name, table, family, backend", [
-    ("Lv.txt", "filter", "ipv4", None), ("Lv-nat.txt", "nat", "ipv4", None), ("L-nat.txt", "nat", "ipv4", None),
-    ("S-filter.txt", "filter", "ipv4", None), ("S-nat.txt", "nat", "ipv4", None), ("nft.txt", "nat", "ipv4", "nft"), ("nft.txt", "filter", "ipv4", "nft")])
+@pytest.mark.parametrize(
+    "name, table, family, backend", [
+        ("Lv.txt", "filter", "ipv4", None), ("Lv-nat.txt", "nat", "ipv4", None), ("L-nat.txt", "nat", "ipv4", None),
+        ("S-filter.txt", "filter", "ipv4", None), ("S-nat.txt", "nat", "ipv4", None), ("nft.txt", "nat", "ipv4", "nft"),
+        ("nft.txt", "filter", "ipv4", "nft")])
 def test_every_form_holds_the_same_rules(name, table, family, backend):
     found = read_forms(sample(name), name)
     assert rules_of(found.rule_sets, table) == (WHOLE[table], True)
@@ -47,25 +50,29 @@ def test_every_form_holds_the_same_rules(name, table, family, backend):
 @pytest.mark.parametrize("name", ["Lv.txt", "Lv-nat.txt", "L-nat.txt", "S-nat.txt", "S-filter.txt"])
 def test_listings_are_put_into_the_words_of_iptables_save(name):
     """Each rule, word for word; nft alone keeps no comments."""
-    from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import listing, printed as iptables_printed
+    from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import (
+        listing, printed as iptables_printed)
     told = (iptables_printed if name.startswith("S") else listing).save_text_of(sample(name).rstrip("\n").split("\n"))
     printed = SAVE[SAVE.index("*" + told.table):].partition("COMMIT")[0]
-    assert [line.replace('"', "") for line in printed.splitlines() if line.startswith("-A")] == [text.replace('"', "") for text in told.rules]
+    assert [line.replace('"', "") for line in printed.splitlines()
+            if line.startswith("-A")] == [text.replace('"', "") for text in told.rules]
 
 
-@pytest.mark.parametrize("change", [
-    lambda text: "root@node-1:~# iptables-save\n" + text + "root@node-1:~# lsmod\nModule  Size  Used by\n",
-    lambda text: "\n".join("2026-11-22T10:00:00.123456789Z stderr F " + line for line in text.split("\n")),
-    lambda text: 'I1122 10:00:00.123456       1 proxier.go:1500] "Restoring" rules="' + text.replace('"', '\\"').replace("\n", "\\n") + '"\n',
-    lambda text: "```\n" + text + "```\n", lambda text: "\n".join("> " + line for line in text.split("\n")),
-    lambda text: "somebody writes:\n" + text.replace("\n", "\r\n"),
-    lambda text: "# a remark\n" + re.sub("^", "\t", text, flags=re.M) + "\nend of it\n",
-    lambda text: "x\n" + re.sub("^-A", "[12:3456] -A", text, flags=re.M),
-], ids=["prompt", "CRI log", "one line of klog", "fence", "quoted", "CR", "tabs", "counters"])
+@pytest.mark.parametrize(
+    "change", [
+        lambda text: "root@node-1:~# iptables-save\n" + text + "root@node-1:~# lsmod\nModule  Size  Used by\n",
+        lambda text: "\n".join("2026-11-22T10:00:00.123456789Z stderr F " + line for line in text.split("\n")),
+        lambda text: 'I1122 10:00:00.123456       1 proxier.go:1500] "Restoring" rules="'
+        + text.replace('"', '\\"').replace("\n", "\\n") + '"\n', lambda text: "```\n" + text + "```\n",
+        lambda text: "\n".join("> " + line for line in text.split("\n")), lambda text: "somebody writes:\n"
+        + text.replace("\n", "\r\n"), lambda text: "# a remark\n" + re.sub("^", "\t", text, flags=re.M)
+        + "\nend of it\n", lambda text: "x\n" + re.sub("^-A", "[12:3456] -A", text, flags=re.M),
+    ], ids=["prompt", "CRI log", "one line of klog", "fence", "quoted", "CR", "tabs", "counters"])
 def test_what_stands_around_rules_is_taken_off(change):
     found = read_forms(change(SAVE), "x.txt")
     assert len(found.rule_sets) == 1 and found.rule_sets[0].family == "ipv4"
-    assert [rules_of(found.rule_sets, table) for table in ("filter", "nat")] == [(WHOLE["filter"], True), (WHOLE["nat"], True)]
+    assert [rules_of(found.rule_sets, table)
+            for table in ("filter", "nat")] == [(WHOLE["filter"], True), (WHOLE["nat"], True)]
 
 
 def test_a_fragment_goes_to_the_table_of_its_chains():
@@ -76,11 +83,13 @@ def test_a_fragment_goes_to_the_table_of_its_chains():
         assert rules_of(found.rule_sets, table) == (WHOLE[table], False)
 
 
-@pytest.mark.parametrize("line, table", [
-    ("-A FORWARD -j DROP", "filter"), ("-A POSTROUTING -j MASQUERADE", "nat"),
-    ("-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.0.0.1:80", "nat"),
-    ("-A PREROUTING -j CT --notrack", "raw"), ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j REJECT", "filter"),
-    ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-NPX46M4PTMTKRN6Y", "nat")])
+@pytest.mark.parametrize(
+    "line, table", [
+        ("-A FORWARD -j DROP", "filter"), ("-A POSTROUTING -j MASQUERADE", "nat"),
+        ("-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.0.0.1:80", "nat"),
+        ("-A PREROUTING -j CT --notrack", "raw"),
+        ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j REJECT", "filter"),
+        ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-NPX46M4PTMTKRN6Y", "nat")])
 def test_a_single_rule_tells_its_table(line, table):
     for text in (line, line + "\n"):
         assert [list(rules.tables) for rules in read_forms(text, "x.txt").rule_sets] == [[table]]
@@ -105,32 +114,38 @@ def test_a_listing_that_breaks_off_is_not_whole(name, at):
 
 def test_interfaces_that_are_not_printed_are_not_guessed():
     """iptables -L prints `-i lo -j ACCEPT` as a rule for all packets."""
-    text = "Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all  --  anywhere             anywhere\n\n"
-    table = read_forms(text + "Chain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n", "x.txt").rule_sets[0].tables["filter"]
+    text = ("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all  --  "
+            "anywhere             anywhere\n\n")
+    table = read_forms(text + "Chain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n",
+                       "x.txt").rule_sets[0].tables["filter"]
     assert (table.rule_counts()["INPUT"], table.complete) == (0, False)
 
 
 def test_policy_counters():
-    text = "".join("Chain %s (policy %s packets, 2 bytes)\n\n" % row for row in (("INPUT", "ACCEPT 0"), ("FORWARD", "DROP 12K"), ("OUTPUT", "ACCEPT 1")))
+    text = "".join("Chain %s (policy %s packets, 2 bytes)\n\n" % row
+                   for row in (("INPUT", "ACCEPT 0"), ("FORWARD", "DROP 12K"), ("OUTPUT", "ACCEPT 1")))
     assert read_forms(text, "x.txt").rule_sets[0].tables["filter"].chains["FORWARD"].packets == 12000
     assert parse_save("*filter\n:FORWARD DROP [57:3456]\nCOMMIT\n").tables["filter"].chains["FORWARD"].packets == 57
-    assert read_forms("-P INPUT ACCEPT -c 0 0\n-P FORWARD DROP -c 57 99\n-P OUTPUT ACCEPT -c 0 0\n", "x.txt").rule_sets[0].tables["filter"].chains[
-        "FORWARD"].packets == 57
+    assert read_forms("-P INPUT ACCEPT -c 0 0\n-P FORWARD DROP -c 57 99\n-P OUTPUT ACCEPT -c 0 0\n",
+                      "x.txt").rule_sets[0].tables["filter"].chains[
+                          "FORWARD"].packets == 57
 
 
-@pytest.mark.parametrize("text", ["", "hello\n", "#!/bin/sh\niptables -A INPUT -j DROP\niptables -P FORWARD DROP\n", "{}", '{"nftables": 3}',
-                                  "table inet x {\n}\n"])
+@pytest.mark.parametrize("text", ["", "hello\n", "#!/bin/sh\niptables -A INPUT -j DROP\niptables -P FORWARD DROP\n",
+                                  "{}", '{"nftables": 3}', "table inet x {\n}\n"])
 def test_what_holds_no_rules(text):
     assert read_forms(text, "x.txt").rule_sets == []
 
 
 def shown(tables):
     return {key: (table.complete, {name: fields(chain) for name, chain in table.chains.items()},
-                  {name: sorted(map(str, held.elements)) for name, held in table.sets.items()}) for key, table in tables.items()}
+                  {name: sorted(map(str, held.elements)) for name, held in table.sets.items()})
+            for key, table in tables.items()}
 
 
 def fields(chain):
-    return chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets), tuple(chain.endpoints)
+    return (chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets),
+            tuple(chain.endpoints))
 
 
 def test_json_says_what_the_text_says():
@@ -147,25 +162,32 @@ def test_json_that_breaks_off_leaves_its_tables_open(at):
     assert not any(table.complete for table in parse_listing(text)[0].values())
 
 
-@pytest.mark.parametrize("text", [
-    '{"nftables": [{"table": {"family": "ip", "name": "x {"}}]}', '{"nftables": [{"rule": {"family": "ip", "table": "t", "chain": "c", "expr": 7}}]}',
-    '{"nftables": [{"chain": {"family": ["ip"], "table": "t", "name": "c"}}, 7, null, [], {"a": 1, "b": 2}]}',
-    '{"nftables": [{"set": {"family": "ip", "table": "t", "name": "c", "elem": [{"a": {"b": 1}}]}}]}', '{"nftables": [' + "[" * 100000])
+@pytest.mark.parametrize(
+    "text", [
+        '{"nftables": [{"table": {"family": "ip", "name": "x {"}}]}',
+        '{"nftables": [{"rule": {"family": "ip", "table": "t", "chain": "c", "expr": 7}}]}',
+        '{"nftables": [{"chain": {"family": ["ip"], "table": "t", "name": "c"}}, 7, null, [], {"a": 1, "b": 2}]}',
+        '{"nftables": [{"set": {"family": "ip", "table": "t", "name": "c", "elem": [{"a": {"b": 1}}]}}]}',
+        '{"nftables": [' + "[" * 100000])
 def test_hostile_json_is_no_rule(text):
     assert not any(table.chains for table in parse_listing(json_listing.find_ruleset(text))[0].values())
 
 
-@pytest.mark.parametrize("text", [
-    "\\" * 200000, "@" * 200000, "a@b:" * 50000, ">" * 200000, "\\n:a" * 60000, "#-A A " * 40000, "-A " * 60000, "Chain x (1 references)\n" + "/* " * 60000,
-    "table ip nat {\n" + "{" * 100000, "[1:1] " * 40000], ids=lambda text: text[:8])
+@pytest.mark.parametrize("text",
+                         [
+                             "\\" * 200000, "@" * 200000, "a@b:" * 50000, ">" * 200000, "\\n:a" * 60000,
+                             "#-A A " * 40000, "-A " * 60000, "Chain x (1 references)\n" + "/* " * 60000,
+                             "table ip nat {\n" + "{" * 100000, "[1:1] " * 40000], ids=lambda text: text[:8])
 def test_hostile_lines_come_to_an_end(text):
-    assert sum(table.rule_counts().get("x", 0) for rules in read_forms(text, "x.txt").rule_sets for table in rules.tables.values()) == 0
+    assert sum(table.rule_counts().get("x", 0) for rules in read_forms(text, "x.txt").rule_sets
+               for table in rules.tables.values()) == 0
 
 
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=60, deadline=None, print_blob=True)
 def test_damaged_text_never_raises(data):
-    text = sample(data.draw(st.sampled_from(["save.txt", "Lv-nat.txt", "S-nat.txt", "nft.txt", "kube-proxy-1.36.3-nft.txt", "nft.json"])))
+    text = sample(data.draw(st.sampled_from(["save.txt", "Lv-nat.txt", "S-nat.txt", "nft.txt",
+                                             "kube-proxy-1.36.3-nft.txt", "nft.json"])))
     for _change in range(data.draw(st.integers(1, 8))):
         at, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 300))
         text = text[:at] + data.draw(st.text(max_size=20)) + text[at + length:]

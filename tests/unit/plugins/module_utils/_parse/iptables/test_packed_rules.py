@@ -11,21 +11,25 @@ import kube_audit
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.packed_rules import PackedRules
 
-FIELDS = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "options", "matches", "arguments", "comment")
+FIELDS = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "options", "matches",
+          "arguments", "comment")
 RULES = (
-    "-A FORWARD -j DROP", "-A FORWARD -g USER", "-A FORWARD -p tcp", "-A FORWARD -m comment --comment \"a -j b\" -j USER", "-A FORWARD -j \"odd name\"",
-    "-A FORWARD -m comment --comment \"\u00e4\U0001f600\" -j \u00dcBER", "-A FORWARD -j LOG --log-prefix \"-j DROP \"", "-A FORWARD -s 192.0.2.1/32 -j DROP",
-    "-A FORWARD -m comment --comment \"two\nlines\" -j DROP",
+    "-A FORWARD -j DROP", "-A FORWARD -g USER", "-A FORWARD -p tcp",
+    "-A FORWARD -m comment --comment \"a -j b\" -j USER", "-A FORWARD -j \"odd name\"",
+    "-A FORWARD -m comment --comment \"\u00e4\U0001f600\" -j \u00dcBER", "-A FORWARD -j LOG --log-prefix \"-j DROP \"",
+    "-A FORWARD -s 192.0.2.1/32 -j DROP", "-A FORWARD -m comment --comment \"two\nlines\" -j DROP",
 )
 
 
 def forward(rules):
-    return kube_audit.read("*filter\n:FORWARD ACCEPT [0:0]\n:USER - [0:0]\n%sCOMMIT\n" % "".join(rule + "\n" for rule in rules)).tables["filter"].chains[
-        "FORWARD"].rules
+    return kube_audit.read("*filter\n:FORWARD ACCEPT [0:0]\n:USER - [0:0]\n%sCOMMIT\n"
+                           % "".join(rule + "\n" for rule in rules)).tables["filter"].chains[
+                               "FORWARD"].rules
 
 
 def described(rules):
-    return [tuple(getattr(rule, field) for field in FIELDS) + (rule.value("--log-prefix"), repr(rule).partition("(")[2]) for rule in rules]
+    return [tuple(getattr(rule, field) for field in FIELDS) + (rule.value("--log-prefix"), repr(rule).partition("(")[2])
+            for rule in rules]
 
 
 @pytest.mark.parametrize("kept", [0, 40, 150])
@@ -49,18 +53,21 @@ def test_they_are_used_like_a_list(kept, monkeypatch):
 def test_a_rule_is_equal_to_itself_alone(monkeypatch):
     monkeypatch.setattr(save_lines, "_KEPT", 0)
     rules = forward(["-A FORWARD -j DROP"] * 3)
-    assert rules[1] == rules[1] == rules[-2] and rules[1] != rules[2] and len(set(rules)) == len(set(list(rules) + list(rules[1:]))) == 3
+    assert (rules[1] == rules[1] == rules[-2] and rules[1] != rules[2]
+            and len(set(rules)) == len(set(list(rules) + list(rules[1:]))) == 3)
 
 
 def test_one_more_takes_little(monkeypatch):
     monkeypatch.setattr(save_lines, "_KEPT", 0)
     texts = ["-A FORWARD -s 10.0.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(2000)]
     packed = forward(texts)._packed
-    held = sum(part.buffer_info()[1] * part.itemsize for part in (packed.starts, packed.target_starts, packed.target_lengths, packed.folded))
+    held = sum(part.buffer_info()[1] * part.itemsize
+               for part in (packed.starts, packed.target_starts, packed.target_lengths, packed.folded))
     assert held + len(packed.flags) == 17 * len(texts) + 4 and len(packed.texts) == sum(map(len, texts))
 
 
-@pytest.mark.parametrize("name", ["1.8.9-nft-ipv4", "1.8.9-nft-ipv6", "1.8.7-legacy-ipv4", "written-by-1.8.9-read-by-1.8.7-nft-ipv4"])
+@pytest.mark.parametrize("name", ["1.8.9-nft-ipv4", "1.8.9-nft-ipv6", "1.8.7-legacy-ipv4",
+                                  "written-by-1.8.9-read-by-1.8.7-nft-ipv4"])
 def test_every_question_gets_the_same_answer(name, monkeypatch):
     seed = kube_audit.seed()
     found = []
@@ -80,5 +87,6 @@ def test_every_question_gets_the_same_answer(name, monkeypatch):
             for mode in ("iptables", "ipvs", None):
                 found.append((kept, kube_audit.observations([kube_audit.read("\n".join(damaged))], mode)))
     third = len(found) // 3
-    assert [rows for _kept, rows in found[:third]] == [rows for _kept, rows in found[third:2 * third]] == [rows for _kept, rows in found[2 * third:]]
+    assert [rows for _kept, rows in found[:third]] == [rows for _kept, rows in found[third:2 * third]] == [
+        rows for _kept, rows in found[2 * third:]]
     assert any(rows for _kept, rows in found)

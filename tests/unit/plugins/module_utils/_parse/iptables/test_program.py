@@ -19,13 +19,16 @@ def test_builds(backend, version):
     assert parse_iptables_program(program(backend, version)) == (backend, version)
 
 
-@pytest.mark.parametrize("data, backend", [
-    (b"#!/bin/sh\nexec iptables-nft 1.8.9 (nf_tables)\n", "wrapper"), (WRAPPER_IN_GO, "wrapper"), (OTHER, None), (b"", None), (b"\x7fELF", None),
-    # Not a program, whatever it holds.
-    (b"\0001.8.9 (nf_tables)\0", None),
-    # Both in one file: no build of iptables is that.
-    (program("nft", "1.8.9") + program("legacy", "1.8.9"), None), (program("nft", "1.8.7") + program("legacy", "1.8.7"), None),
-])
+@pytest.mark.parametrize("data, backend",
+                         [
+                             (b"#!/bin/sh\nexec iptables-nft 1.8.9 (nf_tables)\n", "wrapper"),
+                             (WRAPPER_IN_GO, "wrapper"), (OTHER, None), (b"", None), (b"\x7fELF", None),
+                             # Not a program, whatever it holds.
+                             (b"\0001.8.9 (nf_tables)\0", None),
+                             # Both in one file: no build of iptables is that.
+                             (program("nft", "1.8.9") + program("legacy", "1.8.9"), None),
+                             (program("nft", "1.8.7") + program("legacy", "1.8.7"), None),
+                         ])
 def test_what_tells_no_version(data, backend):
     assert parse_iptables_program(data) == (backend, None)
 
@@ -34,7 +37,8 @@ def test_an_old_build_with_another_number_in_it():
     assert parse_iptables_program(program("nft", "1.8.7") + b"\0001.2.11\0") == ("nft", None)
 
 
-@pytest.mark.parametrize("backend, path", [("nft", "/usr/sbin/xtables-nft-multi"), ("legacy", "/usr/sbin/xtables-legacy-multi")])
+@pytest.mark.parametrize("backend, path",
+                         [("nft", "/usr/sbin/xtables-nft-multi"), ("legacy", "/usr/sbin/xtables-legacy-multi")])
 def test_the_build_of_this_machine_tells_what_it_prints(backend, path):
     try:
         with open(path, "rb") as stream:

@@ -11,13 +11,15 @@ from parsed_texts import parse_save
 
 def test_a_whole_dump():
     rules = parse_save(SAMPLE, "live")
-    assert (rules.family, rules.backend, rules.version, rules.source, rules.notices) == ("ipv4", "nft", "1.8.9", "live", {})
+    assert (rules.family, rules.backend, rules.version, rules.source,
+            rules.notices) == ("ipv4", "nft", "1.8.9", "live", {})
     nat, table = rules.tables["nat"], rules.tables["filter"]
     assert nat.complete and table.complete
     assert table.chains["FORWARD"].policy == "DROP" and nat.chains["KUBE-SERVICES"].policy is None
     rule = nat.chains["PREROUTING"].rules[0]
     assert rule.text == '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES'
-    assert (rule.comment, rule.target, rule.goto, rule.has_match) == ("kubernetes service portals", "KUBE-SERVICES", False, False)
+    assert (rule.comment, rule.target, rule.goto,
+            rule.has_match) == ("kubernetes service portals", "KUBE-SERVICES", False, False)
     rule = nat.chains["KUBE-MARK-MASQ"].rules[0]
     assert (rule.value("--set-xmark"), rule.value("--mark"), rule.arguments) == (
         "0x4000/0x4000", None, [("--set-xmark", ["0x4000/0x4000"], False)])
@@ -25,21 +27,23 @@ def test_a_whole_dump():
     assert (first.target, first.options, first.has_match) == (None, {"-i": ("lo", False)}, True)
     assert (second.target, second.goto, second.options) == ("OTHER", True, {"-s": ("10.0.0.0/8", False)})
     assert table.references() == {"OTHER": 1}
-    assert nat.references() == {"KUBE-SERVICES": 1, "MARK": 1, "KUBE-MARK-MASQ": 1, "DNAT": 1, "KUBE-SVC-AAAAAAAAAAAAAAAA": 1,
-                                "KUBE-SEP-AAAAAAAAAAAAAAAA": 1}
-    assert nat.rule_counts() == {"PREROUTING": 1, "KUBE-MARK-MASQ": 1, "KUBE-SERVICES": 1, "KUBE-SVC-AAAAAAAAAAAAAAAA": 1,
-                                 "KUBE-SEP-AAAAAAAAAAAAAAAA": 2}
+    assert nat.references() == {"KUBE-SERVICES": 1, "MARK": 1, "KUBE-MARK-MASQ": 1, "DNAT": 1,
+                                "KUBE-SVC-AAAAAAAAAAAAAAAA": 1, "KUBE-SEP-AAAAAAAAAAAAAAAA": 1}
+    assert nat.rule_counts() == {"PREROUTING": 1, "KUBE-MARK-MASQ": 1, "KUBE-SERVICES": 1,
+                                 "KUBE-SVC-AAAAAAAAAAAAAAAA": 1, "KUBE-SEP-AAAAAAAAAAAAAAAA": 2}
 
 
 def test_counters_make_no_difference():
     text = "*nat\n:PREROUTING ACCEPT [1:60]\n%s-A PREROUTING -j ACCEPT\n%s-A PREROUTING -j ACCEPT\nCOMMIT\n"
     with_them, without = [parse_save(text % counters).tables["nat"] for counters in (("[7:420] ", "[0:0] "), ("", ""))]
-    assert [rule.text for rule in with_them.chains["PREROUTING"].rules] == [rule.text for rule in without.chains["PREROUTING"].rules]
+    assert [rule.text for rule in with_them.chains["PREROUTING"].rules] == [
+        rule.text for rule in without.chains["PREROUTING"].rules]
     assert with_them.duplicates() == without.duplicates() == [("PREROUTING", "-A PREROUTING -j ACCEPT", 2)]
 
 
 def test_kinds_of_lines():
-    assert read(SAMPLE.encode())[1] == {"table": 2, "commit": 2, "chain": 7, "rule": 8, "continued": 0, "comment": 4, "blank": 0, "unread": 0}
+    assert read(SAMPLE.encode())[1] == {"table": 2, "commit": 2, "chain": 7, "rule": 8, "continued": 0, "comment": 4,
+                                        "blank": 0, "unread": 0}
 
 
 @pytest.mark.parametrize("header, wanted", [
@@ -58,14 +62,17 @@ def test_headers(header, wanted):
     assert ("no_header" in rules.notices) == (wanted[1] is None)
 
 
-@pytest.mark.parametrize("rule, family", [
-    ("-A X -s 10.0.0.0/8 -j Y", "ipv4"), ("-A X -d fd00::1/128 -j Y", "ipv6"), ("-A X -d ::1/128 -j Y", "ipv6"),
-    ("-A X -p ipv6-icmp -j Y", "ipv6"), ("-A X -p icmp -j Y", "ipv4"), ("-A X -m icmp6 --icmpv6-type 1 -j Y", "ipv6"),
-    ("-A X -j REJECT --reject-with icmp-port-unreachable", "ipv4"), ("-A X -j REJECT --reject-with icmp6-port-unreachable", "ipv6"),
-    ("-A X -p tcp -j DNAT --to-destination [fd00::1]:80", "ipv6"), ("-A X -p tcp -j DNAT --to-destination 10.0.0.1:80", "ipv4"),
-    ('-A X -m comment --comment "fd00::1 icmp 10.0.0.1" -j Y', None), ("-A X -j TCPMSS", None),
-    ("-A X -p tcp -m tcp --dport 1:2 -j REJECT --reject-with tcp-reset", None),
-])
+@pytest.mark.parametrize(
+    "rule, family", [
+        ("-A X -s 10.0.0.0/8 -j Y", "ipv4"), ("-A X -d fd00::1/128 -j Y", "ipv6"), ("-A X -d ::1/128 -j Y", "ipv6"),
+        ("-A X -p ipv6-icmp -j Y", "ipv6"), ("-A X -p icmp -j Y", "ipv4"),
+        ("-A X -m icmp6 --icmpv6-type 1 -j Y", "ipv6"), ("-A X -j REJECT --reject-with icmp-port-unreachable", "ipv4"),
+        ("-A X -j REJECT --reject-with icmp6-port-unreachable", "ipv6"),
+        ("-A X -p tcp -j DNAT --to-destination [fd00::1]:80", "ipv6"),
+        ("-A X -p tcp -j DNAT --to-destination 10.0.0.1:80", "ipv4"),
+        ('-A X -m comment --comment "fd00::1 icmp 10.0.0.1" -j Y', None), ("-A X -j TCPMSS", None),
+        ("-A X -p tcp -m tcp --dport 1:2 -j REJECT --reject-with tcp-reset", None),
+    ])
 def test_the_family_of_a_dump_without_header(rule, family):
     assert parse_save("*filter\n:X - [0:0]\n%s\nCOMMIT\n" % rule).family == family
     assert parse_save("*filter\n:X - [0:0]\n%s\nCOMMIT\n" % rule, family="ipv4", backend="nft").family == "ipv4"
@@ -84,9 +91,12 @@ def test_two_dumps_of_one_sort_stay_apart():
 
 def test_two_families_without_headers_stay_apart():
     bare = "\n".join(line for line in (SAMPLE + SAMPLE6).splitlines() if not line.startswith("#")) + "\n"
-    assert [(rules.family, sorted(rules.tables)) for rules in read(bare.encode())[0]] == [("ipv4", ["filter", "nat"]), ("ipv6", ["filter", "nat"])]
-    mangle = bare.split("COMMIT\n", 1)[0].replace("*nat", "*mangle") + "COMMIT\n" + SAMPLE6.split("\n", 1)[1].split("COMMIT\n")[0] + "COMMIT\n"
-    assert [(rules.family, sorted(rules.tables)) for rules in read(mangle.encode())[0]] == [("ipv4", ["mangle"]), ("ipv6", ["nat"])]
+    assert [(rules.family, sorted(rules.tables))
+            for rules in read(bare.encode())[0]] == [("ipv4", ["filter", "nat"]), ("ipv6", ["filter", "nat"])]
+    mangle = bare.split("COMMIT\n", 1)[0].replace("*nat", "*mangle") + "COMMIT\n" + SAMPLE6.split("\n", 1)[1].split(
+        "COMMIT\n")[0] + "COMMIT\n"
+    assert [(rules.family, sorted(rules.tables))
+            for rules in read(mangle.encode())[0]] == [("ipv4", ["mangle"]), ("ipv6", ["nat"])]
 
 
 def test_tables_nft_alone_can_list_are_unknown_and_not_absent():
@@ -98,7 +108,8 @@ def test_tables_nft_alone_can_list_are_unknown_and_not_absent():
 
 def test_warnings_of_iptables():
     text = "# Table `filter' contains incompatible base-chains, use 'nft' tool to list them.\n"
-    text += "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n# Warning: ip6tables-legacy tables present\n"
+    text += ("# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n# Warning: "
+             "ip6tables-legacy tables present\n")
     rules = parse_save(SAMPLE + text)
     assert rules.notices == {"foreign_base_chain": 1, "legacy_tables_present": 2}
     assert rules.tables["filter"].complete and not rules.unreadable

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import BARE
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import ask_services, digest, list_services
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import (ask_services, digest,
+                                                                                                  list_services)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 from parsed_texts import parse_save
 
@@ -45,14 +46,16 @@ def answers(rule_sets, lines):
             assert table.targets() & chains == led_to & chains and table.targets() <= led_to
             assert table.targets() == table.targets(endpoints=False).union(table.services.led_to())
             assert table.dangling() == table.targets().difference(table.chains)
-            assert table.references(chains) == {target: number for target, number in table.references().items() if target in chains}
+            assert table.references(chains) == {target: number for target, number in table.references().items()
+                                                if target in chains}
             said.append((name, table.complete, table.references(), table.rule_counts(), sorted(table.duplicates()),
                          [(chain, held.policy, held.declared) for chain, held in table.chains.items()]))
     return said
 
 
 def nat(*rules):
-    return "*nat\n:PREROUTING ACCEPT [0:0]\n" + "".join(rule + "\n" for rule in rules) + "COMMIT\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
+    return "*nat\n:PREROUTING ACCEPT [0:0]\n" + "".join(
+        rule + "\n" for rule in rules) + "COMMIT\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 
 
 def left(*rules):
@@ -61,8 +64,9 @@ def left(*rules):
     return [rule.text for chain in table.chains.values() for rule in chain.rules]
 
 
-@pytest.fixture(scope="module", params=[(version, backend, family, counters) for version in VERSIONS for backend in kube_dumps.BACKENDS
-                                        for family in kube_dumps.FAMILIES for counters in (False, True)], ids=str)
+@pytest.fixture(scope="module",
+                params=[(version, backend, family, counters) for version in VERSIONS for backend in kube_dumps.BACKENDS
+                        for family in kube_dumps.FAMILIES for counters in (False, True)], ids=str)
 def dump(request):
     version, backend, family, counters = request.param
     return kube_dumps.node_dump(version, "iptables", backend, kube_cluster.every_kind(family), counters=counters)[0]
@@ -76,12 +80,16 @@ def test_a_real_dump_says_the_same_with_and_without(dump):
 def test_what_kube_proxy_writes_is_folded(dump):
     table = read(dump)[0][0].tables["nat"]
     assert len(table.services.endpoints) == sum(1 for name in table.chains if name.startswith("KUBE-SEP-")) > 20
-    refusing = {name for name, chain in table.chains.items() if any(rule.target == "KUBE-MARK-DROP" for rule in chain.rules)}
-    assert set(table.services.balancing) == {name for name in table.chains if name.startswith(("KUBE-SVC-", "KUBE-SVL-"))} - refusing
+    refusing = {name for name, chain in table.chains.items()
+                if any(rule.target == "KUBE-MARK-DROP" for rule in chain.rules)}
+    assert set(table.services.balancing) == {name for name in table.chains
+                                             if name.startswith(("KUBE-SVC-", "KUBE-SVL-"))} - refusing
     assert table.services.affinity
     texts = [rule.text for chain in table.chains.values() for rule in chain.rules]
-    assert [text for text in texts if text.startswith(("-A KUBE-SEP-", "-A KUBE-SV")) and "KUBE-MARK-DROP" not in text] == []
-    assert [text for text in texts if text.startswith("-A KUBE-SERVICES") and "KUBE-MARK-MASQ" not in text and "addrtype" not in text] == []
+    assert [text for text in texts
+            if text.startswith(("-A KUBE-SEP-", "-A KUBE-SV")) and "KUBE-MARK-DROP" not in text] == []
+    assert [text for text in texts
+            if text.startswith("-A KUBE-SERVICES") and "KUBE-MARK-MASQ" not in text and "addrtype" not in text] == []
 
 
 @pytest.mark.parametrize("family", kube_dumps.FAMILIES)
@@ -139,22 +147,25 @@ def damaged(text, source):
             words[source.randrange(len(words))] = source.choice(others)
             rows[place] = " ".join(words)
         else:
-            rows[place] = rows[place].replace("ns", 'n"s\n-A %s -j %s\n' % (SVC, SEP)) if source.random() < 0.5 else '"' + rows[place]
+            rows[place] = rows[place].replace("ns", 'n"s\n-A %s -j %s\n'
+                                              % (SVC, SEP)) if source.random() < 0.5 else '"' + rows[place]
         rows = rows or [""]
     return "\n".join(rows)
 
 
 def without_comments(text):
     """Service rules as kube-proxy writes them for many endpoints."""
-    return re.sub(r'^(.*-A KUBE-S(?:EP|V[CL])-.*)-m comment --comment (?:"[^"]*"|\S+) (.*-j (?:KUBE-MARK-MASQ|KUBE-SEP-|DNAT))', r"\1\2", text,
-                  flags=re.MULTILINE)
+    return re.sub(r'^(.*-A KUBE-S(?:EP|V[CL])-.*)-m comment --comment (?:"[^"]*"|\S+) (.*-j '
+                  r'(?:KUBE-MARK-MASQ|KUBE-SEP-|DNAT))', r"\1\2", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("comments", [True, False])
-@pytest.mark.parametrize("backend, family", [(backend, family) for backend in kube_dumps.BACKENDS for family in kube_dumps.FAMILIES])
+@pytest.mark.parametrize("backend, family",
+                         [(backend, family) for backend in kube_dumps.BACKENDS for family in kube_dumps.FAMILIES])
 def test_a_damaged_dump_says_the_same_with_and_without(backend, family, comments, monkeypatch):
     source = random.Random(kube_audit.seed())
-    text = kube_dumps.node_dump(source.choice(VERSIONS), "iptables", backend, kube_cluster.every_kind(family), counters=source.random() < 0.5)[0]
+    text = kube_dumps.node_dump(source.choice(VERSIONS), "iptables", backend, kube_cluster.every_kind(family),
+                                counters=source.random() < 0.5)[0]
     text = text if comments else without_comments(text)
     for _try in range(60):
         broken = damaged(text, source)
@@ -163,24 +174,32 @@ def test_a_damaged_dump_says_the_same_with_and_without(backend, family, comments
         assert answers(*read(broken)) == plain
 
 
-ROWS = st.sampled_from([
-    ":%s - [0:0]" % SVC, ":%s - [0:0]" % SEP, ":%s - [0:0]" % OTHER,
-    "-A %s -s 10.0.0.1/32 %s -j KUBE-MARK-MASQ" % (SEP, COMMENT), "-A %s -p tcp %s -m tcp -j DNAT --to-destination 10.0.0.1:80" % (SEP, COMMENT),
-    "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.2:80" % SEP, "-A %s -s 10.0.0.2/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -j DROP" % SEP,
-    "-A %s -s fd00::1/128 -j KUBE-MARK-MASQ" % OTHER, "-A %s -p udp -m udp -j DNAT --to-destination [fd00::1]:53" % OTHER,
-    "-A %s -p udp -m recent --set --name %s --mask 255.255.255.255 --rsource -m udp -j DNAT --to-destination [fd00::1]:53" % (OTHER, OTHER),
-    "-A %s -m statistic --mode random --probability 0.50000000000 -j %s" % (SVC, SEP), "-A %s %s -j %s" % (SVC, COMMENT, OTHER),
-    "-A %s %s -j %s" % (SVC, COMMENT, SEP), "-A %s -m statistic --mode random --probability 0.33333333349 -j %s" % (SVC, OTHER),
-    "-A %s -m statistic --mode nth --every 2 --packet 0 -j %s" % (SVC, SEP), '-A %s -m comment --comment "odd\\\\" -j %s' % (SVC, SEP),
-    "-A %s -m recent --rcheck --seconds 10800 --reap --name %s --mask 255.255.255.255 --rsource -j %s" % (SVC, SEP, SEP),
-    "-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp %s -m tcp --dport 80 -j KUBE-MARK-MASQ" % (SVC, COMMENT), "-A %s -j KUBE-MARK-MASQ" % SVC,
-    "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp %s -m tcp --dport 80 -j %s" % (COMMENT, SVC), "-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s" % SVC,
-    "-A KUBE-SERVICES -d 10.96.0.0/16 -p tcp -m tcp --dport 80 -j %s" % SVC, "-A KUBE-SERVICES -j KUBE-NODEPORTS",
-    '-A KUBE-SERVICES -d 10.96.0.1/32 -p udp -m comment --comment "a\\"b x" -m udp --dport 53 -j %s' % SVC,
-    "-A KUBE-NODEPORTS -p tcp %s -m tcp --dport 30000 -j KUBE-EXT-AAAAAAAAAAAAAAAA" % COMMENT, "-A KUBE-EXT-AAAAAAAAAAAAAAAA -j %s" % SVC,
-    "-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp %s -m nfacct --nfacct-name n -m tcp --dport 30000 -j KUBE-EXT-AAAAAAAAAAAAAAAA" % COMMENT,
-    "[1:2] -A %s -s 10.0.0.1/32 %s -j KUBE-MARK-MASQ" % (SEP, COMMENT), "", "COMMIT", "*filter", "*nat", "garbage", '-A X -m comment --comment "',
-    "# Generated by ip6tables-save v1.8.9 on x", "  -A %s -j %s  " % (SVC, SEP)])
+ROWS = st.sampled_from(
+    [
+        ":%s - [0:0]" % SVC, ":%s - [0:0]" % SEP, ":%s - [0:0]" % OTHER, "-A %s -s 10.0.0.1/32 %s -j KUBE-MARK-MASQ"
+        % (SEP, COMMENT), "-A %s -p tcp %s -m tcp -j DNAT --to-destination 10.0.0.1:80" % (SEP, COMMENT),
+        "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.2:80" % SEP, "-A %s -s 10.0.0.2/32 -j KUBE-MARK-MASQ"
+        % SEP, "-A %s -j DROP" % SEP, "-A %s -s fd00::1/128 -j KUBE-MARK-MASQ" % OTHER,
+        "-A %s -p udp -m udp -j DNAT --to-destination [fd00::1]:53" % OTHER,
+        "-A %s -p udp -m recent --set --name %s --mask 255.255.255.255 --rsource -m udp -j DNAT --to-destination "
+        "[fd00::1]:53" % (OTHER, OTHER), "-A %s -m statistic --mode random --probability 0.50000000000 -j %s"
+        % (SVC, SEP), "-A %s %s -j %s" % (SVC, COMMENT, OTHER), "-A %s %s -j %s" % (SVC, COMMENT, SEP),
+        "-A %s -m statistic --mode random --probability 0.33333333349 -j %s" % (SVC, OTHER),
+        "-A %s -m statistic --mode nth --every 2 --packet 0 -j %s" % (SVC, SEP),
+        '-A %s -m comment --comment "odd\\\\" -j %s' % (SVC, SEP),
+        "-A %s -m recent --rcheck --seconds 10800 --reap --name %s --mask 255.255.255.255 --rsource -j %s"
+        % (SVC, SEP, SEP), "-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp %s -m tcp --dport 80 -j KUBE-MARK-MASQ"
+        % (SVC, COMMENT), "-A %s -j KUBE-MARK-MASQ" % SVC,
+        "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp %s -m tcp --dport 80 -j %s" % (COMMENT, SVC),
+        "-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s" % SVC,
+        "-A KUBE-SERVICES -d 10.96.0.0/16 -p tcp -m tcp --dport 80 -j %s" % SVC, "-A KUBE-SERVICES -j KUBE-NODEPORTS",
+        '-A KUBE-SERVICES -d 10.96.0.1/32 -p udp -m comment --comment "a\\"b x" -m udp --dport 53 -j %s' % SVC,
+        "-A KUBE-NODEPORTS -p tcp %s -m tcp --dport 30000 -j KUBE-EXT-AAAAAAAAAAAAAAAA" % COMMENT,
+        "-A KUBE-EXT-AAAAAAAAAAAAAAAA -j %s" % SVC,
+        "-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp %s -m nfacct --nfacct-name n -m tcp --dport 30000 -j "
+        "KUBE-EXT-AAAAAAAAAAAAAAAA" % COMMENT, "[1:2] -A %s -s 10.0.0.1/32 %s -j KUBE-MARK-MASQ" % (SEP, COMMENT), "",
+        "COMMIT", "*filter", "*nat", "garbage", '-A X -m comment --comment "',
+        "# Generated by ip6tables-save v1.8.9 on x", "  -A %s -j %s  " % (SVC, SEP)])
 
 
 @given(st.lists(ROWS, max_size=25), st.sampled_from(["", HEADER]))
@@ -189,9 +208,11 @@ def test_any_lines_say_the_same_with_and_without(rows, header):
     assert answers(*read(text)) == answers(*read(text, False))
 
 
-PAIR = ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP]
+PAIR = ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
+        "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP]
 WHOLE = ["-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC,
-         "-A %s -m statistic --mode random --probability 0.50000000000 -j %s" % (SVC, SEP), "-A %s -j %s" % (SVC, OTHER)]
+         "-A %s -m statistic --mode random --probability 0.50000000000 -j %s" % (SVC, SEP),
+         "-A %s -j %s" % (SVC, OTHER)]
 
 
 @pytest.mark.parametrize("header", ["", HEADER])
@@ -205,39 +226,49 @@ def test_a_rule_that_is_there_twice_is_found_wherever_the_second_stands(rules, d
             for block in (1, 1 << 20):
                 monkeypatch.setattr(save, "_BLOCK", block)
                 reader = SaveReader("live")
-                for line in (header + nat(*(chains + rules[:place] + [text] + rules[place:]))).encode().splitlines(True):
+                for line in (header
+                             + nat(*(chains + rules[:place] + [text] + rules[place:]))).encode().splitlines(True):
                     reader.feed(line)
-                assert reader.close()[0].tables["nat"].duplicates() == [(text.split(" ")[1], text, 2)], (text, place, block)
+                assert reader.close()[0].tables["nat"].duplicates() == [(text.split(" ")[1], text,
+                                                                         2)], (text, place, block)
     assert read(header + nat(*(chains + rules)))[0][0].tables["nat"].duplicates() == []
 
 
 def test_rules_that_differ_in_their_comment_are_not_the_same():
     commented = [rule.replace(" -j", " %s -j" % COMMENT) for rule in PAIR + WHOLE]
-    for rules in (PAIR + WHOLE + commented, commented + PAIR + WHOLE, [rule for both in zip(commented, PAIR + WHOLE) for rule in both]):
+    for rules in (PAIR + WHOLE + commented, commented + PAIR + WHOLE,
+                  [rule for both in zip(commented, PAIR + WHOLE) for rule in both]):
         assert read(HEADER + nat(*rules))[0][0].tables["nat"].duplicates() == []
 
 
 def test_nobody_writes_into_what_stands_for_all_chains_without_rules():
     table = read(HEADER + nat(":%s - [0:0]" % SVC, ":%s - [0:0]" % SEP, "-A %s -j X" % SVC))[0][0].tables["nat"]
-    assert table.chains[SEP] is BARE and table.chains[SVC] is not BARE and (BARE.declared, BARE.policy, BARE.rules) == (True, None, ())
+    assert table.chains[SEP] is BARE and table.chains[SVC] is not BARE and (BARE.declared, BARE.policy,
+                                                                            BARE.rules) == (True, None, ())
 
 
-@pytest.mark.parametrize("rules", [
-    ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.2:80" % SEP],
-    ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m udp -j DNAT --to-destination 10.0.0.1:80" % SEP],
-    ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % OTHER],
-    ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -j DNAT --to-destination 10.0.0.1:80" % SEP],
-    ["-A %s -s 10.0.0.1/31 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP],
-    ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80 --random" % SEP],
-    ["-A %s -s fd00::1/128 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination fd00::1:80" % SEP],
-    ["-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP, "-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP],
-    ["-A %s -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP],
-    ["-A %s -g %s" % (SVC, SEP)], ["-A %s -j KUBE-MARK-MASQ" % SVC], ["-A %s -m statistic --mode random --probability 0.5 -j %s" % (SVC, SEP)],
-    ["-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s" % SVC], ["-A KUBE-SERVICES -d 10.96.0.1/32 -j %s" % SVC],
-    ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m udp --dport 80 -j %s" % SVC], ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80:81 -j %s" % SVC],
-    ["-A KUBE-SERVICES ! -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j %s" % SVC],
-    ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 80 -j KUBE-EXT-AAAAAAAAAAAAAAAA"],
-])
+@pytest.mark.parametrize(
+    "rules", [
+        ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.2:80"
+         % SEP], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
+                  "-A %s -p tcp -m udp -j DNAT --to-destination 10.0.0.1:80" % SEP],
+        ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80"
+         % OTHER], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -j DNAT --to-destination 10.0.0.1:80" % SEP],
+        ["-A %s -s 10.0.0.1/31 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80"
+         % SEP], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
+                  "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80 --random" % SEP],
+        ["-A %s -s fd00::1/128 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination fd00::1:80"
+         % SEP], ["-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP,
+                  "-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP],
+        ["-A %s -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP],
+        ["-A %s -g %s" % (SVC, SEP)], ["-A %s -j KUBE-MARK-MASQ" % SVC],
+        ["-A %s -m statistic --mode random --probability 0.5 -j %s" % (SVC, SEP)],
+        ["-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s" % SVC], ["-A KUBE-SERVICES -d 10.96.0.1/32 -j %s" % SVC],
+        ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m udp --dport 80 -j %s" % SVC],
+        ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80:81 -j %s" % SVC],
+        ["-A KUBE-SERVICES ! -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j %s" % SVC],
+        ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 80 -j KUBE-EXT-AAAAAAAAAAAAAAAA"],
+    ])
 def test_what_is_not_exactly_kube_proxys_rule_stays_a_rule(rules):
     assert left(*rules) == rules
 
@@ -247,7 +278,8 @@ def test_what_stands_out_of_place_stays_a_rule():
     masquerade = "-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC
     assert left(masquerade, balancing) == []
     assert left(balancing, masquerade) == [masquerade]
-    pair = ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP]
+    pair = ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
+            "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP]
     assert left(*(pair + pair)) == pair
 
 
@@ -258,5 +290,7 @@ def test_nothing_is_folded_outside_of_nat():
 
 def test_the_order_among_folded_rules_is_known():
     jump = "-A KUBE-SERVICES -d 10.96.0.%d/32 -p tcp -m tcp --dport 80 -j %s"
-    table = parse_save(nat("-A KUBE-SERVICES -j FIRST", jump % (1, SVC), jump % (2, SVC), "-A KUBE-SERVICES -j LAST")).tables["nat"]
-    assert [(rule.target, rule.folded_before) for rule in table.chains["KUBE-SERVICES"].rules] == [("FIRST", 0), ("LAST", 2)]
+    table = parse_save(nat("-A KUBE-SERVICES -j FIRST", jump % (1, SVC), jump % (2, SVC),
+                           "-A KUBE-SERVICES -j LAST")).tables["nat"]
+    assert [(rule.target, rule.folded_before)
+            for rule in table.chains["KUBE-SERVICES"].rules] == [("FIRST", 0), ("LAST", 2)]

@@ -68,14 +68,17 @@ def test_no_such_entry(wanted):
 
 
 def test_the_menu_of_fedora():
-    menu = parse_grub_cfg('set default="${saved_entry}"\nif [ "${next_entry}" ]; then\nset default="${next_entry}"\nfi\ninsmod blscfg\nblscfg\n')
+    menu = parse_grub_cfg('set default="${saved_entry}"\nif [ "${next_entry}" ]; then\nset default="${next_entry}"\n'
+                          'fi\ninsmod blscfg\nblscfg\n')
     assert (menu["default"], menu["once"], menu["blscfg"], menu["entries"]) == ("${saved_entry}", True, True, [])
 
 
-@pytest.mark.parametrize("path, release", [
-    ("/boot/vmlinuz-6.1.0-49-amd64", "6.1.0-49-amd64"), ("boot/vmlinux-5.4.0", "5.4.0"), ("/kernel-6.6.1-gentoo", "6.6.1-gentoo"),
-    ("/boot/vmlinuz", None), ("/boot/vmlinuz-", None), ("", None), ("/EFI/Linux/linux.efi", None), ("/boot/vmlinuz-" + "9" * 65, None),
-])
+@pytest.mark.parametrize(
+    "path, release", [
+        ("/boot/vmlinuz-6.1.0-49-amd64", "6.1.0-49-amd64"), ("boot/vmlinux-5.4.0", "5.4.0"),
+        ("/kernel-6.6.1-gentoo", "6.6.1-gentoo"), ("/boot/vmlinuz", None), ("/boot/vmlinuz-", None), ("", None),
+        ("/EFI/Linux/linux.efi", None), ("/boot/vmlinuz-" + "9" * 65, None),
+    ])
 def test_release_in_the_name_of_an_image(path, release):
     assert release_of_file(path) == release
 
@@ -86,12 +89,16 @@ def test_the_environment_block():
 
 
 def test_a_loader_entry():
-    text = "# comment\ntitle Fedora Linux (6.12)\nversion 6.12.0-55.el10\nlinux /vmlinuz-6.12.0-55.el10\nversion later\noptions\n"
-    assert parse_loader_entry(text) == {"title": "Fedora Linux (6.12)", "version": "6.12.0-55.el10", "linux": "/vmlinuz-6.12.0-55.el10"}
+    text = ("# comment\ntitle Fedora Linux (6.12)\nversion 6.12.0-55.el10\nlinux /vmlinuz-6.12.0-55.el10\nversion "
+            "later\noptions\n")
+    assert parse_loader_entry(text) == {"title": "Fedora Linux (6.12)", "version": "6.12.0-55.el10",
+                                        "linux": "/vmlinuz-6.12.0-55.el10"}
 
 
-GRUB_PIECES = st.sampled_from([
-    "menuentry 'a' {", "submenu 'b' {", "}", "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {", "if x; then", "blscfg"])
+GRUB_PIECES = st.sampled_from(
+    [
+        "menuentry 'a' {", "submenu 'b' {", "}", "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {",
+        "if x; then", "blscfg"])
 
 
 @given(st.text() | st.lists(GRUB_PIECES).map("\n".join), st.text())

@@ -11,7 +11,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.k
 NAMES = st.builds("".join, st.tuples(st.sampled_from("ABCXYZ"), st.text("ABXYZ_", max_size=9)))
 
 HEADER = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.176 Kernel Configuration\n#\n"
-LINES = 'CONFIG_NF_CONNTRACK=m\n# CONFIG_IP_VS is not set\nCONFIG_BRIDGE=y\nCONFIG_IP_VS_TAB_BITS=12\nCONFIG_LOCALVERSION="-x"\n'
+LINES = ('CONFIG_NF_CONNTRACK=m\n# CONFIG_IP_VS is not set\nCONFIG_BRIDGE=y\nCONFIG_IP_VS_TAB_BITS=12\n'
+         'CONFIG_LOCALVERSION="-x"\n')
 SYMBOLS = {"NF_CONNTRACK": "m", "IP_VS": "n", "BRIDGE": "y", "IP_VS_TAB_BITS": "12", "LOCALVERSION": '"-x"'}
 
 
@@ -35,7 +36,7 @@ def test_any_text_is_read_without_an_exception(text):
 
 @given(st.dictionaries(NAMES, st.sampled_from("ymn")), st.text(alphabet="# \tcxCONFIG_=\r"))
 def test_every_symbol_is_found(symbols, noise):
-    text = "".join("%s\n%s\n" % (noise, "# CONFIG_%s is not set" % name if value == "n" else "CONFIG_%s=%s" % (name, value))
-                   for name, value in symbols.items())
+    text = "".join("%s\n%s\n" % (noise, "# CONFIG_%s is not set" % name if value == "n"
+                                 else "CONFIG_%s=%s" % (name, value)) for name, value in symbols.items())
     found = parse_kernel_config(text)[0]
     assert all(found[name] == value for name, value in symbols.items())

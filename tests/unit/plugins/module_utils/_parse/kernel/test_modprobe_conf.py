@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modprobe_conf import parse_modprobe_conf, soft_dependencies
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modprobe_conf import (
+    parse_modprobe_conf, soft_dependencies)
 
 NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
 
@@ -54,10 +55,11 @@ def test_lines_are_cut_as_kmod_cuts_them(text, wanted):
     assert rows(text) == wanted
 
 
-@pytest.mark.parametrize("line", [
-    "blacklist", "install ip_vs", "install ip_vs   ", "alias a", "softdep a", "Blacklist a", "blacklist\u00a0ip_vs", "blacklist\x0bip_vs",
-    "blacklist ip_vs\r", "\0blacklist ip_vs", "\x7fELF\x02",
-])
+@pytest.mark.parametrize(
+    "line", [
+        "blacklist", "install ip_vs", "install ip_vs   ", "alias a", "softdep a", "Blacklist a", "blacklist\u00a0ip_vs",
+        "blacklist\x0bip_vs", "blacklist ip_vs\r", "\0blacklist ip_vs", "\x7fELF\x02",
+    ])
 def test_lines_without_effect_are_reported(line):
     assert parse_modprobe_conf(line + "\n") == ([], [(1, line.strip())])
 
@@ -83,11 +85,13 @@ def test_no_line_is_lost(text):
         whole = " ".join(text.split("\n")[start - 1:number])
         seen = "".join(piece[:-1] for piece in text.split("\n")[start - 1:number - 1]) + line
         words = seen.split()
-        assert start in numbers or not seen.strip() or words[0].startswith("#") or words[0] in ("include", "config"), whole
+        assert (start in numbers or not seen.strip() or words[0].startswith("#")
+                or words[0] in ("include", "config")), whole
         start = None
 
 
-@given(st.lists(st.tuples(st.sampled_from(["blacklist %s", "install %s /bin/true", "alias %s off", "# %s", ""]), NAMES)))
+@given(st.lists(st.tuples(st.sampled_from(["blacklist %s", "install %s /bin/true", "alias %s off", "# %s", ""]),
+                          NAMES)))
 def test_line_numbers_are_those_of_the_file(lines):
     text = "\n".join(form % name if "%" in form else form for form, name in lines)
     assert [(each.line, each.name) for each in parse_modprobe_conf(text)[0]] == [

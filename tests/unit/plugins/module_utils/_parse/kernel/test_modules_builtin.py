@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_builtin import (
+    parse_modules_builtin, parse_modules_builtin_modinfo)
 
 
 def test_names_and_paths():
@@ -28,7 +29,8 @@ def test_no_line_is_lost(text):
 
 
 def test_aliases_of_builtin_modules():
-    text = "nf_conntrack.alias=nf_conntrack-2\0nf_conntrack.license=GPL\0ip-set.alias=nfnetlink-subsys-6\0broken\0=\0a.alias\0"
+    text = ("nf_conntrack.alias=nf_conntrack-2\0nf_conntrack.license=GPL\0ip-set.alias=nfnetlink-subsys-6\0broken\0="
+            "\0a.alias\0")
     assert parse_modules_builtin_modinfo(text) == {"nf_conntrack-2": "nf_conntrack", "nfnetlink-subsys-6": "ip_set"}
 
 

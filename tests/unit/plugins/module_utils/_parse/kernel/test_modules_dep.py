@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_dep import dependencies_of, parse_modules_dep
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_dep import (dependencies_of,
+                                                                                                   parse_modules_dep)
 
 NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
 
@@ -26,7 +27,8 @@ def test_paths_and_dependencies_by_name():
 
 
 def test_lines_that_name_no_module_are_reported():
-    assert parse_modules_dep("kernel/x.ko\nkernel/readme.txt:\n: a.ko\n\n") == ({}, ["kernel/x.ko", "kernel/readme.txt:", ": a.ko"])
+    assert parse_modules_dep("kernel/x.ko\nkernel/readme.txt:\n: a.ko\n\n") == ({}, ["kernel/x.ko",
+                                                                                     "kernel/readme.txt:", ": a.ko"])
 
 
 def test_a_path_that_no_system_call_takes_is_no_path():

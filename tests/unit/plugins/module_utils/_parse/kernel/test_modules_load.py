@@ -14,7 +14,8 @@ NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_"
 
 def test_one_name_for_each_line():
     text = "# comment\n; another\n\nnf_conntrack\n  br-netfilter \t\r\nip_vs scheduler=rr\n../evil\n"
-    assert parse_modules_load(text) == ([(4, "nf_conntrack"), (5, "br_netfilter")], [(6, "ip_vs scheduler=rr"), (7, "../evil")])
+    assert parse_modules_load(text) == ([(4, "nf_conntrack"), (5, "br_netfilter")],
+                                        [(6, "ip_vs scheduler=rr"), (7, "../evil")])
 
 
 def test_first_word_only():

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import parse_cni_config
 
 
-@pytest.mark.parametrize("text, plugins", [
-    ('{"cniVersion": "0.3.1", "name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}', ["flannel", "portmap"]),
-    ('{"name": "x", "type": "cilium-cni"}', ["cilium-cni"]),
-    ('{"plugins": ["text", {"no": "type"}, {"type": "calico"}]}', ["calico"]),
-    ('{"plugins": []}', None),
-    ('{"plugins": "calico"}', None),
-    ("[]", None), ("null", None), ("", None), ("type: calico", None), ('{"type": ', None),
-])
+@pytest.mark.parametrize(
+    "text, plugins", [
+        ('{"cniVersion": "0.3.1", "name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}',
+         ["flannel", "portmap"]), ('{"name": "x", "type": "cilium-cni"}', ["cilium-cni"]),
+        ('{"plugins": ["text", {"no": "type"}, {"type": "calico"}]}', ["calico"]), ('{"plugins": []}', None),
+        ('{"plugins": "calico"}', None), ("[]", None), ("null", None), ("", None), ("type: calico", None),
+        ('{"type": ', None),
+    ])
 def test_types_in_order(text, plugins):
     assert parse_cni_config(text) == plugins
 
@@ -28,8 +28,9 @@ def test_nesting_without_end():
     assert parse_cni_config('{"plugins":' + "[" * 100000) is None
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
-    st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
+JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(
+                        st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
 
 
 @given(JSON.map(json.dumps) | st.text())

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_duration import parse_go_duration
 
 
-@pytest.mark.parametrize("text, seconds", [
-    ("24h0m0s", 86400), ("1h", 3600), ("90s", 90), ("0s", 0), ("0", 0), ("-0", 0), ("1.5h", 5400), (".5m", 30), ("250ms", 0), ("1500ms", 1),
-    ("2h45m", 9900), ("-10s", -10), ("+10s", 10), ("999999us", 0), (u"1000000\u00b5s", 1), ("0.1s", 0), ("30m0.000000001s", 1800)])
+@pytest.mark.parametrize(
+    "text, seconds", [
+        ("24h0m0s", 86400), ("1h", 3600), ("90s", 90), ("0s", 0), ("0", 0), ("-0", 0), ("1.5h", 5400), (".5m", 30),
+        ("250ms", 0), ("1500ms", 1), ("2h45m", 9900), ("-10s", -10), ("+10s", 10), ("999999us", 0),
+        (u"1000000\u00b5s", 1), ("0.1s", 0), ("30m0.000000001s", 1800)])
 def test_whole_seconds(text, seconds):
     assert parse_go_duration(text) == seconds
 

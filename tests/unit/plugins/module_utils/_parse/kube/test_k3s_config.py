@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.k3s_config import parse_k3s_config, passed_on
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.k3s_config import (parse_k3s_config,
+                                                                                                passed_on)
 
 
 def arguments(text):
@@ -16,21 +17,27 @@ def arguments(text):
     return passed_on(options.get("kubelet-arg", ([], False))[0]) if options is not None else None
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("", []), ("# only a comment\n", []), ("token: kubelet-arg=port=1\n", []), ("kubelet-arg:\n", []), ("kubelet-arg: ~\n", []),
-    ('token: secret\nkubelet-arg:\n  - "port=10260"\n  - max-pods=50 # a comment\nkube-scheduler-arg:\n  - port=3\n', ["--port=10260", "--max-pods=50"]),
-    ("kubelet-arg:\n- port=10260\n- 'make-iptables-util-chains=false'\nhttps-listen-port: 6443\n",
-     ["--port=10260", "--make-iptables-util-chains=false"]),
-    ("kubelet-arg: [\"port=1\", 'port=2']\n", ["--port=1", "--port=2"]), ("kubelet-arg: port=10261\n", ["--port=10261"]),
-    ("kubelet-arg+:\n  - port=1\n", ["--port=1"]), ("kubelet-arg:\n  # - port=1\n", []), ('"kubelet-arg":\n  - port=1\n', ["--port=1"]),
-    ("kubelet-arg:\r\n  - port=1\r\nflannel-backend: none\r\n", ["--port=1"]),
-    ("kubelet-arg: [port=1]\nkubelet-arg: [port=2]\nkubelet-arg+: make-iptables-util-chains\n", ["--port=2", "--make-iptables-util-chains=true"]),
-    ("x: &x [port=1]\n{'kubelet-arg': *x}\n", None), ("x: &x [port=1]\n'kubelet-arg': *x\n", ["--port=1"]),
-    ('{"kubelet-arg":["port=1"],\n\t"token":"a"}', ["--port=1"]), (u"\ufeffkubelet-arg: >-\n  port=1\n---\nkubelet-arg: port=2\n", ["--port=1"]),
-    ("x: &x\n  kubelet-arg: [port=1]\n<<: *x\n", ["--port=1"]), ("kubelet-arg: |-\n  port=1\n", ["--port=1"]),
-    ("kubelet-arg: {port: 1}\n", None), ("kubelet-arg: [[port=1]]\n", None), ("- kubelet-arg\n", None), ("kubelet-arg\n", None),
-    ("kubelet-arg: [port=1\n", None), ("token: !!str a\nkubelet-arg: port=1\n", None), ("kubelet-arg: port=1\n\0", None),
-])
+@pytest.mark.parametrize(
+    "text, wanted", [
+        ("", []), ("# only a comment\n", []), ("token: kubelet-arg=port=1\n", []), ("kubelet-arg:\n", []),
+        ("kubelet-arg: ~\n", []), ('token: secret\nkubelet-arg:\n  - "port=10260"\n  - max-pods=50 # a comment\n'
+                                   'kube-scheduler-arg:\n  - port=3\n', ["--port=10260", "--max-pods=50"]),
+        ("kubelet-arg:\n- port=10260\n- 'make-iptables-util-chains=false'\nhttps-listen-port: 6443\n",
+         ["--port=10260", "--make-iptables-util-chains=false"]),
+        ("kubelet-arg: [\"port=1\", 'port=2']\n", ["--port=1", "--port=2"]),
+        ("kubelet-arg: port=10261\n", ["--port=10261"]), ("kubelet-arg+:\n  - port=1\n", ["--port=1"]),
+        ("kubelet-arg:\n  # - port=1\n", []), ('"kubelet-arg":\n  - port=1\n', ["--port=1"]),
+        ("kubelet-arg:\r\n  - port=1\r\nflannel-backend: none\r\n", ["--port=1"]),
+        ("kubelet-arg: [port=1]\nkubelet-arg: [port=2]\nkubelet-arg+: make-iptables-util-chains\n",
+         ["--port=2", "--make-iptables-util-chains=true"]), ("x: &x [port=1]\n{'kubelet-arg': *x}\n", None),
+        ("x: &x [port=1]\n'kubelet-arg': *x\n", ["--port=1"]),
+        ('{"kubelet-arg":["port=1"],\n\t"token":"a"}', ["--port=1"]),
+        (u"\ufeffkubelet-arg: >-\n  port=1\n---\nkubelet-arg: port=2\n", ["--port=1"]),
+        ("x: &x\n  kubelet-arg: [port=1]\n<<: *x\n", ["--port=1"]), ("kubelet-arg: |-\n  port=1\n", ["--port=1"]),
+        ("kubelet-arg: {port: 1}\n", None), ("kubelet-arg: [[port=1]]\n", None), ("- kubelet-arg\n", None),
+        ("kubelet-arg\n", None), ("kubelet-arg: [port=1\n", None), ("token: !!str a\nkubelet-arg: port=1\n", None),
+        ("kubelet-arg: port=1\n\0", None),
+    ])
 def test_arguments(text, wanted):
     assert arguments(text) == wanted
 

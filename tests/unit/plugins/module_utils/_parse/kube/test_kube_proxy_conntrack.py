@@ -5,21 +5,25 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_conntrack import FIELDS, FLAGS, parse_kube_proxy_conntrack
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_conntrack import (
+    FIELDS, FLAGS, parse_kube_proxy_conntrack)
 
 
 def test_every_field_is_read():
-    assert parse_kube_proxy_conntrack({
-        "maxPerCore": "0", "min": "262144", "tcpBeLiberal": "true", "tcpCloseWaitTimeout": "1h0m0s", "tcpEstablishedTimeout": "24h", "udpStreamTimeout": "0s",
-        "udpTimeout": "90s"}) == {"maxPerCore": 0, "min": 262144, "tcpBeLiberal": 1, "tcpCloseWaitTimeout": 3600, "tcpEstablishedTimeout": 86400,
-                                  "udpStreamTimeout": 0, "udpTimeout": 90}
+    assert parse_kube_proxy_conntrack(
+        {
+            "maxPerCore": "0", "min": "262144", "tcpBeLiberal": "true", "tcpCloseWaitTimeout": "1h0m0s",
+            "tcpEstablishedTimeout": "24h", "udpStreamTimeout": "0s",
+            "udpTimeout": "90s"}) == {"maxPerCore": 0, "min": 262144, "tcpBeLiberal": 1, "tcpCloseWaitTimeout": 3600,
+                                      "tcpEstablishedTimeout": 86400, "udpStreamTimeout": 0, "udpTimeout": 90}
 
 
 def test_what_is_not_set_and_what_is_no_field_is_left_out():
     assert parse_kube_proxy_conntrack({"max": "5", "min": None}) == {}
 
 
-@pytest.mark.parametrize("texts", [{"min": "many"}, {"tcpEstablishedTimeout": "one day"}, {"tcpBeLiberal": "perhaps"}, {"min": "1", "maxPerCore": "1.5"}])
+@pytest.mark.parametrize("texts", [{"min": "many"}, {"tcpEstablishedTimeout": "one day"}, {"tcpBeLiberal": "perhaps"},
+                                   {"min": "1", "maxPerCore": "1.5"}])
 def test_a_value_that_cannot_be_read_makes_all_of_them_unknown(texts):
     assert parse_kube_proxy_conntrack(texts) is None
 

@@ -7,21 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.elements import Element, ElementReader, parse_element, split_at_commas
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.elements import (Element, ElementReader,
+                                                                                             parse_element,
+                                                                                             split_at_commas)
 
 # What nft takes in a comment: anything printable but a quotation mark.
-COMMENTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2fff, blacklist_characters='"', blacklist_categories=("Zl", "Zp", "Cc", "Zs")),
-                   min_size=1, max_size=40)
-WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-/._:", min_size=1, max_size=30).filter(lambda word: word not in (".", ":"))
+COMMENTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2fff, blacklist_characters='"',
+                                 blacklist_categories=("Zl", "Zp", "Cc", "Zs")), min_size=1, max_size=40)
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-/._:", min_size=1,
+                max_size=30).filter(lambda word: word not in (".", ":"))
 VERDICTS = st.one_of(st.sampled_from([("drop", None), ("accept", None), ("return", None), (None, None)]),
-                     st.builds(lambda word: ("goto", "service-" + word), WORDS), st.builds(lambda word: ("jump", word), WORDS))
+                     st.builds(lambda word: ("goto", "service-" + word), WORDS),
+                     st.builds(lambda word: ("jump", word), WORDS))
 ELEMENTS = st.builds(lambda key, verdict, comment: Element(tuple(key), verdict[0], verdict[1], comment),
                      st.lists(WORDS, min_size=1, max_size=4), VERDICTS, st.one_of(st.none(), COMMENTS))
 
 
 def printed(element):
     text = " . ".join(element.key) + (' comment "%s"' % element.comment if element.comment else "")
-    return text + (" : " + " ".join(word for word in (element.verdict, element.target) if word) if element.verdict else "")
+    return text + (" : " + " ".join(word for word in (element.verdict, element.target) if word)
+                   if element.verdict else "")
 
 
 def read(lines):
@@ -32,28 +37,33 @@ def read(lines):
     return found, unread, reader.done
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("10.96.0.1 . tcp . 443 : goto service-2QRHZV4L-default/kubernetes/tcp/https",
-     Element(("10.96.0.1", "tcp", "443"), "goto", "service-2QRHZV4L-default/kubernetes/tcp/https", None)),
-    ("fd00::1 . udp . 53 : goto service-A/b/udp/", Element(("fd00::1", "udp", "53"), "goto", "service-A/b/udp/", None)),
-    ('tcp . 3001 comment "ns2/svc2:p80" : drop', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
-    ('tcp . 3001 : drop comment "ns2/svc2:p80"', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
-    ('1.2.3.4 . tcp . 80 comment "a , } : goto x" : goto reject-chain', Element(("1.2.3.4", "tcp", "80"), "goto", "reject-chain", "a , } : goto x")),
-    ("192.0.2.7", Element(("192.0.2.7",), None, None, None)),
-    ("192.0.2.7 timeout 3h expires 2h59m56s", Element(("192.0.2.7",), None, None, None)),
-    ("192.0.2.7 counter packets 3 bytes 180", Element(("192.0.2.7",), None, None, None)),
-    ("0 : 10.0.0.1 . 80", Element(("0",), None, None, None)),
-    ("1.2.3.4 . tcp . 80 :", None), ("1.2.3.4 . tcp . 80 nonsense", None), ('"eth0" : drop', None), ("", None),
-    ("1.2.3.4 . tcp . 80 : ", None), ('1.2.3.4 comment "open : drop', None),
-])
+@pytest.mark.parametrize(
+    "text, expected", [
+        ("10.96.0.1 . tcp . 443 : goto service-2QRHZV4L-default/kubernetes/tcp/https",
+         Element(("10.96.0.1", "tcp", "443"), "goto", "service-2QRHZV4L-default/kubernetes/tcp/https", None)),
+        ("fd00::1 . udp . 53 : goto service-A/b/udp/",
+         Element(("fd00::1", "udp", "53"), "goto", "service-A/b/udp/", None)),
+        ('tcp . 3001 comment "ns2/svc2:p80" : drop', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
+        ('tcp . 3001 : drop comment "ns2/svc2:p80"', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
+        ('1.2.3.4 . tcp . 80 comment "a , } : goto x" : goto reject-chain',
+         Element(("1.2.3.4", "tcp", "80"), "goto", "reject-chain", "a , } : goto x")),
+        ("192.0.2.7", Element(("192.0.2.7",), None, None, None)),
+        ("192.0.2.7 timeout 3h expires 2h59m56s", Element(("192.0.2.7",), None, None, None)),
+        ("192.0.2.7 counter packets 3 bytes 180", Element(("192.0.2.7",), None, None, None)),
+        ("0 : 10.0.0.1 . 80", Element(("0",), None, None, None)), ("1.2.3.4 . tcp . 80 :", None),
+        ("1.2.3.4 . tcp . 80 nonsense", None), ('"eth0" : drop', None), ("", None), ("1.2.3.4 . tcp . 80 : ", None),
+        ('1.2.3.4 comment "open : drop', None),
+    ])
 def test_forms(text, expected):
     assert parse_element(text) == expected
 
 
 def test_as_nft_breaks_lines():
-    assert read(["172.30.0.42 . udp . 53 : goto a,", "172.30.0.41 . tcp . 80 : drop,", "1.1.1.1 . tcp . 1 : goto b }"]) == ([
-        Element(("172.30.0.42", "udp", "53"), "goto", "a", None), Element(("172.30.0.41", "tcp", "80"), "drop", None, None),
-        Element(("1.1.1.1", "tcp", "1"), "goto", "b", None)], [], True)
+    assert (read(["172.30.0.42 . udp . 53 : goto a,", "172.30.0.41 . tcp . 80 : drop,", "1.1.1.1 . tcp . 1 : goto b }"])
+            == ([
+                Element(("172.30.0.42", "udp", "53"), "goto", "a", None),
+                Element(("172.30.0.41", "tcp", "80"), "drop", None, None),
+                Element(("1.1.1.1", "tcp", "1"), "goto", "b", None)], [], True))
 
 
 def test_an_empty_set_and_one_that_goes_on():

@@ -39,23 +39,27 @@ def not_deep(table):
 
 def content(found):
     """All that was found but the order of elements, which is the kernel's."""
-    return {family: (
-        sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets), tuple(chain.endpoints),
-                tuple(chain.texts)) for name, chain in table.chains.items()),
-        sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr)) for name, kept in table.sets.items()))
-        for family, table in found.tables.items()}
+    return {
+        family: (
+            sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets),
+                    tuple(chain.endpoints), tuple(chain.texts)) for name, chain in table.chains.items()),
+            sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr))
+                   for name, kept in table.sets.items())) for family, table in found.tables.items()}
 
 
 def test_a_node_without_such_tables_costs_one_command():
-    found, commands = asked(lambda arguments: "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy accept;\n\t}\n}\n")
+    found, commands = asked(lambda arguments: "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority "
+                                              "filter; policy accept;\n\t}\n}\n")
     assert commands == [FIRST]
     assert (found.status, found.looked, found.tables, found.others) == ("absent", True, {}, {("ip", "filter")})
 
 
 def test_only_tables_that_are_there_are_asked_for():
     found, commands = asked(kube_nft.answers(small()))
-    assert commands == [FIRST] + SET_COMMANDS + [["list", "chain", "ip", "kube-proxy", name] for name in ("nat-prerouting", "services")]
-    assert (found.status, sorted(found.tables), found.deep, found.unread) == ("ok", ["ipv4"], {"ipv4": not_deep(small())}, {})
+    assert commands == [FIRST] + SET_COMMANDS + [["list", "chain", "ip", "kube-proxy", name]
+                                                 for name in ("nat-prerouting", "services")]
+    assert (found.status, sorted(found.tables), found.deep,
+            found.unread) == ("ok", ["ipv4"], {"ipv4": not_deep(small())}, {})
     table = found.tables["ipv4"]
     assert table.chains["services"].rules == 3 and table.chains["masquerading"].rules is None
 
@@ -63,7 +67,8 @@ def test_only_tables_that_are_there_are_asked_for():
 def test_nothing_but_list_commands_of_one_thing():
     for deep in (False, True):
         for arguments in asked(kube_nft.answers(small("ipv4"), small("ipv6")), deep)[1]:
-            assert arguments == FIRST or (arguments[0] == "list" and arguments[1] in ("map", "set", "chain", "table") and arguments[3] == "kube-proxy")
+            assert arguments == FIRST or (arguments[0] == "list" and arguments[1] in ("map", "set", "chain", "table")
+                                          and arguments[3] == "kube-proxy")
 
 
 @pytest.mark.parametrize("family, layout", CASES)
@@ -72,14 +77,17 @@ def test_deep_knows_the_rules_of_all_chains(family, layout):
     found, commands = asked(kube_nft.answers(table), deep=True)
     assert commands[-1] == ["list", "table", table.family, "kube-proxy"] and found.deep == {family: None}
     kept = found.tables[family]
-    assert {name: chain.rules for name, chain in kept.chains.items()} == {name: len(rules) for name, (_head, rules) in table.chains.items()}
+    assert {name: chain.rules for name, chain in kept.chains.items()} == {
+        name: len(rules) for name, (_head, rules) in table.chains.items()}
     assert leads_nowhere(kept) == {} and lost_addresses(kept) == [] and found.notices == {}
 
 
-@pytest.mark.parametrize("status, rc, message, expected", [
-    ("ok", 1, "Operation not permitted (you must be root)", "denied"), ("ok", 1, "netlink: Error: cache initialization failed", "unparsed"),
-    ("timeout", None, "", "timeout"), ("denied", None, "", "denied"), ("absent", None, "", "absent"), ("unparsed", None, "", "unparsed"),
-])
+@pytest.mark.parametrize(
+    "status, rc, message, expected", [
+        ("ok", 1, "Operation not permitted (you must be root)", "denied"),
+        ("ok", 1, "netlink: Error: cache initialization failed", "unparsed"), ("timeout", None, "", "timeout"),
+        ("denied", None, "", "denied"), ("absent", None, "", "absent"), ("unparsed", None, "", "unparsed"),
+    ])
 def test_no_chains_no_knowledge(status, rc, message, expected):
     reader = KubeTablesReader(False, 0)
     commands = []
@@ -104,7 +112,8 @@ def test_a_map_that_could_not_be_read_is_not_absent():
     assert found.unread == {("ipv4", "service-ips"): "timeout"} and "service-ips" not in found.tables["ipv4"].sets
 
 
-@pytest.mark.parametrize("given, status", [(lambda text: text[:len(text) // 2], "ok"), (lambda text: "", "ok"), (lambda text: text, "unparsed")])
+@pytest.mark.parametrize("given, status", [(lambda text: text[:len(text) // 2], "ok"), (lambda text: "", "ok"),
+                                           (lambda text: text, "unparsed")])
 @pytest.mark.parametrize("how", [(True, 0), (False,)])
 def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status, how):
     table, reader = small(), KubeTablesReader(*how)
@@ -114,7 +123,8 @@ def test_a_table_above_the_limit_or_cut_off_is_not_deep(given, status, how):
         reader.end(status if arguments[1] == "table" else "ok")
     found = reader.close()
     assert found.deep["ipv4"] and found.deep["ipv4"] != not_deep(table)
-    assert found.tables["ipv4"].chains["masquerading"].rules is None and found.tables["ipv4"].sets["service-ips"].elements
+    assert (found.tables["ipv4"].chains["masquerading"].rules is None
+            and found.tables["ipv4"].sets["service-ips"].elements)
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -151,7 +161,8 @@ def test_the_second_table_is_known_before_the_first_was_read():
         ahead.append((arguments[1:3], reader.next_table()))
         reader.feed((kube_nft.answers(*tables)(arguments) or "").encode())
         reader.end("ok")
-    assert ahead == [(["chains"], None), (["table", "ip"], ["list", "table", "ip6", "kube-proxy"]), (["table", "ip6"], None)]
+    assert ahead == [(["chains"], None), (["table", "ip"], ["list", "table", "ip6", "kube-proxy"]),
+                     (["table", "ip6"], None)]
 
 
 def test_too_many_chains_are_not_probed(monkeypatch):
@@ -225,8 +236,10 @@ def test_5000_services_of_the_real_nft(layout):
         deep = read_kube_tables(real.answer, True)
         parts = read_kube_tables(real.answer, False, 0)
     assert found.status == "ok" and found.notices == deep.notices == {} and deep.deep == found.deep == {"ipv4": None}
-    assert content(found) == content(deep) and parts.deep == {"ipv4": not_deep(made)} and leads_nowhere(parts.tables["ipv4"]) == {}
-    assert len(found.tables["ipv4"].sets["service-ips"].elements) == len(found.tables["ipv4"].sets["cluster-ips"].elements) == 5000
+    assert (content(found) == content(deep) and parts.deep == {"ipv4": not_deep(made)}
+            and leads_nowhere(parts.tables["ipv4"]) == {})
+    assert len(found.tables["ipv4"].sets["service-ips"].elements) == len(
+        found.tables["ipv4"].sets["cluster-ips"].elements) == 5000
     assert leads_nowhere(found.tables["ipv4"]) == leads_nowhere(deep.tables["ipv4"]) == {}
 
 

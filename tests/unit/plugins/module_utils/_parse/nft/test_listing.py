@@ -80,10 +80,12 @@ def test_every_block():
     assert notices == {} and sorted(tables) == [("ip", "filter"), ("ip", "kube-proxy")]
     kube = tables["ip", "kube-proxy"]
     assert kube.flags == ("dormant", "owner") and kube.complete
-    assert [element.key for element in kube.sets["cluster-ips"].elements] == [("10.96.0.1",), ("10.96.0.10",), ("10.96.0.11",)]
+    assert [element.key
+            for element in kube.sets["cluster-ips"].elements] == [("10.96.0.1",), ("10.96.0.10",), ("10.96.0.11",)]
     assert kube.sets["empty"].elements == [] and kube.sets["empty"].complete and kube.sets["empty"].kind == "map"
     external = kube.chains["external-A-n/s/tcp/"]
-    assert list(external.targets) == ["service-A-n/s/tcp/", "local-A-n/s/tcp/"] and external.otherwise == "local-A-n/s/tcp/"
+    assert list(external.targets) == ["service-A-n/s/tcp/",
+                                      "local-A-n/s/tcp/"] and external.otherwise == "local-A-n/s/tcp/"
     assert not external.is_base and external.texts == () and external.rules == 2
     assert list(kube.chains["wrapped"].targets) == ["x", "y", "z"] and kube.chains["wrapped"].rules == 2
     assert kube.chains["reject-chain"].texts == ("reject",)
@@ -137,7 +139,8 @@ def test_a_line_without_end_needs_no_memory(monkeypatch):
 def test_a_brace_that_is_never_closed_ends_some_time(monkeypatch):
     monkeypatch.setattr(listing, "WRAPS_LIMIT", 10)
     tables, notices = parse_listing("table ip x {\n\tchain a {\n\t\tip saddr {\n" + "\t\tjump y\n" * 25 + "\t}\n}\n")
-    assert tables["ip", "x"].complete and tables["ip", "x"].chains["a"].rules == 16 and notices == {"unreadable_line": 1}
+    assert tables["ip", "x"].complete and tables["ip",
+                                                 "x"].chains["a"].rules == 16 and notices == {"unreadable_line": 1}
 
 
 def test_examples_are_few_and_short():
@@ -180,8 +183,11 @@ def test_a_cut_listing_is_told_and_never_wrong(family, layout):
 
 
 @settings(print_blob=True)
-@given(st.lists(st.one_of(
-    st.sampled_from(SAMPLE.split("\n")), st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)), max_size=60))
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(SAMPLE.split("\n")), st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)),
+        max_size=60))
 def test_any_order_of_lines_raises_nothing(lines):
     tables, notices = parse_listing("\n".join(lines))
     assert all(count > 0 for count in notices.values())
@@ -194,4 +200,5 @@ def test_any_bytes_raise_nothing(data):
     tables, notices = parse_listing(data)
     # Nothing but blanks, comments and tables goes by without a word.
     if not tables and not notices:
-        assert all(not line.strip() or line.strip().startswith("#") for line in data.decode("utf-8", "replace").split("\n"))
+        assert all(not line.strip() or line.strip().startswith("#")
+                   for line in data.decode("utf-8", "replace").split("\n"))

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.rules import base_chain, leads_to, without_quoted
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.rules import (base_chain, leads_to,
+                                                                                          without_quoted)
 
-PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[", "]:", "80", "a/b", " "]
+PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[",
+          "]:", "80", "a/b", " "]
 
 
 @pytest.mark.parametrize("line, expected", [
@@ -26,22 +28,26 @@ def test_base_chains(line, expected):
     assert base_chain(line) == expected
 
 
-@pytest.mark.parametrize("line, targets, endpoints", [
-    ("jump services", ("services",), ()),
-    ("ct state new jump firewall-check", ("firewall-check",), ()),
-    ("ip daddr . meta l4proto . th dport vmap @service-ips", (), ()),
-    ("numgen random mod 2 vmap { 0 : goto endpoint-A-n/s/tcp/__10.1.1.1/80, 1 : goto endpoint-B-n/s/tcp/__10.1.1.2/80 }",
-     ("endpoint-A-n/s/tcp/__10.1.1.1/80", "endpoint-B-n/s/tcp/__10.1.1.2/80"), ()),
-    ("ip saddr @affinity-A goto endpoint-A", ("endpoint-A",), ()),
-    ("meta l4proto tcp dnat to 10.180.0.1:80", (), ("10.180.0.1:80",)),
-    ("meta l4proto tcp dnat ip to 10.180.0.1:80", (), ("10.180.0.1:80",)),
-    ("meta l4proto tcp dnat to [fd00::5]:80", (), ("[fd00::5]:80",)),
-    ("meta l4proto udp dnat ip to numgen random mod 2 map { 0 : 10.244.1.5 . 8080, 1 : 10.244.1.6 . 8081 }", (),
-     ("10.244.1.5:8080", "10.244.1.6:8081")),
-    ("meta l4proto udp dnat ip6 addr . port to numgen random mod 1 map { 0 : fd00::6 . 53 }", (), ("[fd00::6]:53",)),
-    ("fib saddr type local meta mark set meta mark | 0x00004000 comment \"goto nowhere dnat to 1.2.3.4:5\"", (), ()),
-    ("masquerade fully-random", (), ()),
-])
+@pytest.mark.parametrize("line, targets, endpoints",
+                         [
+                             ("jump services", ("services",), ()),
+                             ("ct state new jump firewall-check", ("firewall-check",), ()),
+                             ("ip daddr . meta l4proto . th dport vmap @service-ips", (), ()),
+                             ("numgen random mod 2 vmap { 0 : goto endpoint-A-n/s/tcp/__10.1.1.1/80, 1 : goto "
+                              "endpoint-B-n/s/tcp/__10.1.1.2/80 }",
+                              ("endpoint-A-n/s/tcp/__10.1.1.1/80", "endpoint-B-n/s/tcp/__10.1.1.2/80"), ()),
+                             ("ip saddr @affinity-A goto endpoint-A", ("endpoint-A",), ()),
+                             ("meta l4proto tcp dnat to 10.180.0.1:80", (), ("10.180.0.1:80",)),
+                             ("meta l4proto tcp dnat ip to 10.180.0.1:80", (), ("10.180.0.1:80",)),
+                             ("meta l4proto tcp dnat to [fd00::5]:80", (), ("[fd00::5]:80",)),
+                             ("meta l4proto udp dnat ip to numgen random mod 2 map { 0 : 10.244.1.5 . 8080, 1 : "
+                              "10.244.1.6 . 8081 }", (), ("10.244.1.5:8080", "10.244.1.6:8081")),
+                             ("meta l4proto udp dnat ip6 addr . port to numgen random mod 1 map { 0 : fd00::6 . 53 }",
+                              (), ("[fd00::6]:53",)),
+                             ("fib saddr type local meta mark set meta mark | 0x00004000 comment \"goto nowhere dnat "
+                              "to 1.2.3.4:5\"", (), ()),
+                             ("masquerade fully-random", (), ()),
+                         ])
 def test_where_rules_lead(line, targets, endpoints):
     assert leads_to(without_quoted(line)) == (targets, endpoints)
 

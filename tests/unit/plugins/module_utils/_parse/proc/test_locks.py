@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import Lock, device_of, parse_proc_locks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import (Lock, device_of,
+                                                                                           parse_proc_locks)
 
 # The second waiter waits for the first one, and so is one blank further in.
 SAMPLE = """\
@@ -25,8 +26,8 @@ SAMPLE = """\
 """
 WORDS = st.sampled_from(["FLOCK", "POSIX", "LEASE", "OFDLCK", "DELEG"])
 LOCKS = st.builds(
-    Lock, st.integers(1, 10 ** 6), st.booleans(), WORDS, st.sampled_from(["READ", "WRITE", "UNLCK"]), st.integers(-1, 4194304),
-    st.tuples(st.integers(0, 0xfff), st.integers(0, 0xfffff)), st.integers(0, 2 ** 64 - 1))
+    Lock, st.integers(1, 10 ** 6), st.booleans(), WORDS, st.sampled_from(["READ", "WRITE", "UNLCK"]),
+    st.integers(-1, 4194304), st.tuples(st.integers(0, 0xfff), st.integers(0, 0xfffff)), st.integers(0, 2 ** 64 - 1))
 
 
 def test_a_real_list():
@@ -74,8 +75,10 @@ def test_no_line_is_lost(text):
 
 @given(st.lists(LOCKS))
 def test_what_the_kernel_prints_is_read_back(locks):
-    text = "".join("%d: %s%-6s %-9s %-5s %d %02x:%02x:%d 0 EOF\n" % (
-        lock.number, "-> " if lock.waits else "", lock.kind, "ADVISORY", lock.mode, lock.pid, lock.device[0], lock.device[1], lock.inode) for lock in locks)
+    text = "".join("%d: %s%-6s %-9s %-5s %d %02x:%02x:%d 0 EOF\n"
+                   % (
+                       lock.number, "-> " if lock.waits else "", lock.kind, "ADVISORY", lock.mode, lock.pid,
+                       lock.device[0], lock.device[1], lock.inode) for lock in locks)
     assert parse_proc_locks(text) == (locks, [])
     for wanted in locks[:3]:
         assert parse_proc_locks(text, wanted.inode)[0] == [lock for lock in locks if lock.inode == wanted.inode]

@@ -34,16 +34,18 @@ Main:
 
 
 def test_what_the_kernel_takes_for_its_own():
-    assert parse_proc_net_fib_trie(SAMPLE) == ({"10.96.0.1", "10.96.0.10", "127.0.0.1"}, [ipaddress.IPv4Network("127.0.0.0/8")])
+    assert parse_proc_net_fib_trie(SAMPLE) == ({"10.96.0.1", "10.96.0.10", "127.0.0.1"},
+                                               [ipaddress.IPv4Network("127.0.0.0/8")])
 
 
 @needs_root
 def test_against_the_kernel():
-    script = ("ip link set lo up && ip link add v0 type veth && ip addr add 10.96.0.1/32 dev v0 && ip route add local 10.97.0.0/16 dev lo"
-              " && cat /proc/net/fib_trie")
+    script = ("ip link set lo up && ip link add v0 type veth && ip addr add 10.96.0.1/32 dev v0 && ip route add local "
+              "10.97.0.0/16 dev lo && cat /proc/net/fib_trie")
     text = subprocess.check_output(["unshare", "-n", "sh", "-c", script]).decode("ascii")
     # The interface is down, as kube-ipvs0 is.
-    assert parse_proc_net_fib_trie(text) == ({"10.96.0.1", "127.0.0.1"}, [ipaddress.IPv4Network("10.97.0.0/16"), ipaddress.IPv4Network("127.0.0.0/8")])
+    assert parse_proc_net_fib_trie(text) == ({"10.96.0.1", "127.0.0.1"}, [ipaddress.IPv4Network("10.97.0.0/16"),
+                                                                          ipaddress.IPv4Network("127.0.0.0/8")])
 
 
 @given(st.text())

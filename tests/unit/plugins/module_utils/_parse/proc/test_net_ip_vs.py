@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of /proc/net/ip_vs. The samples have the kernel's own blanks (net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show())."""
+"""Parser of /proc/net/ip_vs. The samples have the kernel's own blanks (net/netfilter/ipvs/ip_vs_ctl.c
+ip_vs_info_seq_show())."""
 
 import ipaddress
 
@@ -10,7 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ip_vs import HEADING, four, mark, real, six
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import RealServer, VirtualServer, parse_proc_net_ip_vs
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (RealServer,
+                                                                                               VirtualServer,
+                                                                                               parse_proc_net_ip_vs)
 
 PORTS = st.integers(0, 65535)
 FLAGS = st.tuples(st.booleans(), st.booleans())
@@ -30,14 +33,16 @@ def test_a_list_as_the_kernel_prints_it():
         "TCP  0A600003:0050 sh  persistent 10800000 FFFFFFFF\n"
         "FWM  0000001F wlc \n"
         "  -> 0A000001:0000      Route   1      0          0         \n")
-    assert parse_proc_net_ip_vs(text) == ([
-        VirtualServer("ipv4", "10.96.0.1", 443, "tcp", None, "rr", False, False,
-                      [RealServer("192.168.0.2", 6443, "Masq", 1), RealServer("192.168.0.3", 6443, "Masq", 0)]),
-        VirtualServer("ipv6", "fd00:10:96::a", 53, "udp", None, "rr", False, False, [RealServer("fd00:10:244::7", 53, "Masq", 1)]),
-        VirtualServer("ipv4", "10.96.0.2", 80, "sctp", None, "wlc", True, True, []),
-        VirtualServer("ipv4", "10.96.0.3", 80, "tcp", None, "sh", True, False, []),
-        VirtualServer(None, None, None, None, 31, "wlc", False, False, [RealServer("10.0.0.1", 0, "Route", 1)]),
-    ], [])
+    assert parse_proc_net_ip_vs(text) == (
+        [
+            VirtualServer("ipv4", "10.96.0.1", 443, "tcp", None, "rr", False, False,
+                          [RealServer("192.168.0.2", 6443, "Masq", 1), RealServer("192.168.0.3", 6443, "Masq", 0)]),
+            VirtualServer("ipv6", "fd00:10:96::a", 53, "udp", None, "rr", False, False,
+                          [RealServer("fd00:10:244::7", 53, "Masq", 1)]),
+            VirtualServer("ipv4", "10.96.0.2", 80, "sctp", None, "wlc", True, True, []),
+            VirtualServer("ipv4", "10.96.0.3", 80, "tcp", None, "sh", True, False, []),
+            VirtualServer(None, None, None, None, 31, "wlc", False, False, [RealServer("10.0.0.1", 0, "Route", 1)]),
+        ], [])
 
 
 def test_an_empty_list():
@@ -45,11 +50,13 @@ def test_an_empty_list():
     assert parse_proc_net_ip_vs("") == ([], [])
 
 
-@pytest.mark.parametrize("line", [
-    "TCP  0A600001:01BB", "TCP  0A6001:01BB rr  ", "TCP  [fd00::a]:0035 rr ", "TCP  [gggg:0010:0096:0000:0000:0000:0000:000a]:0035 rr ",
-    "TCP  [1111111111111111111111111111111111111:a]:0035 rr ", "  -> C0A80002:192B      Masq    1 ", "FWM  1F rr", "TCP  0A600001:01BB rr  persistent",
-    "\x1b[2J", "TCP  0A600001:01BB rr  something",
-])
+@pytest.mark.parametrize(
+    "line", [
+        "TCP  0A600001:01BB", "TCP  0A6001:01BB rr  ", "TCP  [fd00::a]:0035 rr ",
+        "TCP  [gggg:0010:0096:0000:0000:0000:0000:000a]:0035 rr ",
+        "TCP  [1111111111111111111111111111111111111:a]:0035 rr ", "  -> C0A80002:192B      Masq    1 ", "FWM  1F rr",
+        "TCP  0A600001:01BB rr  persistent", "\x1b[2J", "TCP  0A600001:01BB rr  something",
+    ])
 def test_a_line_that_cannot_be_read_is_told(line):
     assert parse_proc_net_ip_vs(HEADING + four("10.96.0.1", 80) + line + "\n")[1] == [line]
 
@@ -63,7 +70,8 @@ def test_a_real_server_without_a_virtual_one_is_told():
 @example("  -> 0A000001:0050      Masq    1      0          0")
 def test_no_line_is_lost(text):
     servers, unread = parse_proc_net_ip_vs(text)
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith(("IP Virtual Server version ", "Prot ", "  -> RemoteAddress:Port "))]
+    lines = [line for line in text.split("\n") if line.strip()
+             and not line.startswith(("IP Virtual Server version ", "Prot ", "  -> RemoteAddress:Port "))]
     assert len(servers) + sum(len(server.real_servers) for server in servers) + len(unread) == len(lines)
 
 

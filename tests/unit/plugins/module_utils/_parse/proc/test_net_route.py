@@ -9,9 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from node_processes import needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_route import Route, parse_proc_net_ipv6_route, parse_proc_net_route
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_route import (
+    Route,
+    parse_proc_net_ipv6_route,
+    parse_proc_net_route)
 
-# A bridge of pods, pods of another node behind a gateway, a route that refuses, and a single neighbour without a network.
+# A bridge of pods, pods of another node behind a gateway, a route that refuses, and a single neighbour without a
+# network.
 SCRIPT = """\
 set -e
 ip link set lo up; ip link add eth0 type veth peer name p0; ip link set eth0 up; ip link set p0 up; ip link add cni0 type bridge; ip link set cni0 up
@@ -28,7 +32,8 @@ EVERYWHERE = ("fe80::/64", "ff00::/8")
 def test_against_the_kernel():
     text = subprocess.check_output(["unshare", "-n", "sh", "-c", SCRIPT]).decode("ascii")
     assert set(parse_proc_net_route(text)) == {
-        Route(None, "eth0"), Route("192.168.2.0/23", "eth0"), Route("10.128.0.1/32", "eth0"), Route("10.244.1.0/24", "cni0")}
+        Route(None, "eth0"), Route("192.168.2.0/23", "eth0"), Route("10.128.0.1/32", "eth0"),
+        Route("10.244.1.0/24", "cni0")}
     assert {route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE} == {
         Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
 

@@ -12,30 +12,35 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.co
 SECRET = "hunter2"
 
 
-@pytest.mark.parametrize("arguments, shown", [
-    (["/usr/sbin/iptables-restore", "-w", "5", "--noflush", "--counters"], "iptables-restore -w 5 --noflush --counters"),
-    (["kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--hostname-override=n1"], None),
-    (["kubelet", "--kubeconfig=/etc/kubernetes/kubelet.conf", "--v=2"], None),
-    (["x", "--monkey=4", "--keep-alive=3", "--keyboard", "us"], None),
-    (["flock", "/run/xtables.lock", "sleep", "150"], None),
-    (["postgres: writer process   "], "postgres: writer process"),
-    ([], ""), ([""], ""),
-])
+@pytest.mark.parametrize("arguments, shown",
+                         [
+                             (["/usr/sbin/iptables-restore", "-w", "5", "--noflush", "--counters"],
+                              "iptables-restore -w 5 --noflush --counters"),
+                             (["kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--hostname-override=n1"],
+                              None), (["kubelet", "--kubeconfig=/etc/kubernetes/kubelet.conf", "--v=2"], None),
+                             (["x", "--monkey=4", "--keep-alive=3", "--keyboard", "us"], None),
+                             (["flock", "/run/xtables.lock", "sleep", "150"], None),
+                             (["postgres: writer process   "], "postgres: writer process"), ([], ""), ([""], ""),
+                         ])
 def test_what_is_no_secret_is_shown(arguments, shown):
     assert masked_command(arguments) == (" ".join(arguments) if shown is None else shown)
 
 
-@pytest.mark.parametrize("arguments", [
-    ["x", "--token", SECRET], ["x", "--token=" + SECRET], ["x", "-token", SECRET], ["x", "--bearer-token=" + SECRET], ["x", "--db.password", SECRET],
-    ["x", "--PASSWORD=" + SECRET], ["x", "--passwd", SECRET], ["x", "--api-key", SECRET], ["x", "--apikey=" + SECRET], ["x", "--key", SECRET],
-    ["x", "--client-secret", SECRET], ["x", "--aws-secret-access-key=" + SECRET], ["x", "-p", SECRET], ["mysql", "-p" + SECRET],
-    ["curl", "-H", "Authorization: Bearer " + SECRET], ["curl", "-H", "X-Auth-Token: a " + SECRET], ["curl", "-HAuthorization: Basic " + SECRET],
-    ["curl", "https://user:%s@example.org/x" % SECRET], ["curl", "https://%s@example.org" % SECRET], ["git", "clone", "a=ssh://u:%s@h/x" % SECRET],
-    ["env", "TOKEN=" + SECRET, "x"], ["env", "anything=" + SECRET], ["env", "A=b " + SECRET],
-    ["sh", "-c", "A=%s run" % SECRET], ["sh", "-c", "run --password %s now" % SECRET], ["sh", "-c", "curl -H 'Authorization: Digest a %s' x" % SECRET],
-    ["sh", "-c", "PASS='a %s' run" % SECRET], ["sh", "-c", 'run --token "a %s"' % SECRET], ["sh", "-c", "x\nexport password=%s\n" % SECRET],
-    ["vault: https://u:%s@h/x" % SECRET], ["x", "password:" + SECRET], ["x", "token = " + SECRET],
-])
+@pytest.mark.parametrize(
+    "arguments", [
+        ["x", "--token", SECRET], ["x", "--token=" + SECRET], ["x", "-token", SECRET],
+        ["x", "--bearer-token=" + SECRET], ["x", "--db.password", SECRET], ["x", "--PASSWORD=" + SECRET],
+        ["x", "--passwd", SECRET], ["x", "--api-key", SECRET], ["x", "--apikey=" + SECRET], ["x", "--key", SECRET],
+        ["x", "--client-secret", SECRET], ["x", "--aws-secret-access-key=" + SECRET], ["x", "-p", SECRET],
+        ["mysql", "-p" + SECRET], ["curl", "-H", "Authorization: Bearer " + SECRET],
+        ["curl", "-H", "X-Auth-Token: a " + SECRET], ["curl", "-HAuthorization: Basic " + SECRET],
+        ["curl", "https://user:%s@example.org/x" % SECRET], ["curl", "https://%s@example.org" % SECRET],
+        ["git", "clone", "a=ssh://u:%s@h/x" % SECRET], ["env", "TOKEN=" + SECRET, "x"], ["env", "anything=" + SECRET],
+        ["env", "A=b " + SECRET], ["sh", "-c", "A=%s run" % SECRET], ["sh", "-c", "run --password %s now" % SECRET],
+        ["sh", "-c", "curl -H 'Authorization: Digest a %s' x" % SECRET], ["sh", "-c", "PASS='a %s' run" % SECRET],
+        ["sh", "-c", 'run --token "a %s"' % SECRET], ["sh", "-c", "x\nexport password=%s\n" % SECRET],
+        ["vault: https://u:%s@h/x" % SECRET], ["x", "password:" + SECRET], ["x", "token = " + SECRET],
+    ])
 def test_secrets_are_not_shown(arguments):
     shown = masked_command(arguments)
     assert SECRET not in shown and "***" in shown
@@ -55,4 +60,5 @@ def test_any_command_line_is_one_short_line(arguments):
 @given(st.lists(st.sampled_from(["-w", "5", "x=y z", "--a", "sh -c 'x'", "http://h/x", "--token", "a"])),
        st.sampled_from(["--token", "--password", "--my-secret"]), st.booleans())
 def test_no_neighbour_brings_a_secret_to_light(before, option, joined):
-    assert SECRET not in masked_command(["x"] + before + ([option + "=" + SECRET] if joined else [option, SECRET]), 1000)
+    assert SECRET not in masked_command(["x"] + before + ([option + "=" + SECRET] if joined else [option, SECRET]),
+                                        1000)

@@ -19,15 +19,17 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.tr
 def shown(node):
     """A node in one line; words are only their texts."""
     if isinstance(node, Simple):
-        parts = ["%s=%s" % (one.name, one.word.text if one.word else [word.text for word in one.words]) for one in node.assignments]
+        parts = ["%s=%s" % (one.name, one.word.text if one.word else [word.text for word in one.words])
+                 for one in node.assignments]
         parts += [word.text or "?" for word in node.words] + redirects(node)
         return " ".join(parts)
-    head = [node.kind] + ([node.name] if node.name else []) + ([" ".join(word.text or "?" for word in node.words)] if node.words is not None else [])
+    head = [node.kind] + ([node.name] if node.name else []) + ([" ".join(word.text or "?" for word in node.words)]
+                                                               if node.words is not None else [])
     clauses = []
     for before, nodes in node.clauses:
         if before is not None:
-            clauses.append(before if isinstance(before, str) else
-                           " ".join(one.text or "?" for one in before) + ")" if node.kind == "case" else together(before) + " ->")
+            clauses.append(before if isinstance(before, str) else " ".join(one.text or "?" for one in before) + ")"
+                           if node.kind == "case" else together(before) + " ->")
         clauses.append(together(nodes))
     return "(%s)" % " ".join(head + clauses + redirects(node))
 
@@ -105,8 +107,10 @@ def test_trees(text):
         assert source.whole
 
 
-@pytest.mark.parametrize("text", [
-    "if a; then b", "a; fi\nb", "(a", "a)\nb", "case x in a", "for", "{ a", "f() \n", "a <<X\nb", "a | | b\nc", "while a; done", "&& a", "a (b)"])
+@pytest.mark.parametrize("text",
+                         [
+                             "if a; then b", "a; fi\nb", "(a", "a)\nb", "case x in a", "for", "{ a", "f() \n",
+                             "a <<X\nb", "a | | b\nc", "while a; done", "&& a", "a (b)"])
 def test_texts_that_no_shell_takes_are_not_whole(text):
     assert subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.PIPE, check=False).stderr
     assert not parse_shell(text).whole
@@ -135,14 +139,16 @@ def test_everything_keeps_its_place():
                 visit(one)
     for node in source.nodes:
         visit(node)
-    assert found == ["f() { a | b 'x' >y; }", "{ a | b 'x' >y; }", "a | b 'x' >y", "a", "b 'x' >y", "if c; then d && e; fi", "d && e", "d", "e"]
+    assert found == ["f() { a | b 'x' >y; }", "{ a | b 'x' >y; }", "a | b 'x' >y", "a", "b 'x' >y",
+                     "if c; then d && e; fi", "d && e", "d", "e"]
 
 
 PIECES = [
-    "(", ")", "$(", "`", "\"", "'", "$'", "<<EOF\n", "<<-'E'", "EOF\n", "((", "))", "$((", "${", "}", "{ ", "; }", "if ", "then ", "else ",
-    "fi\n", "case x in ", "a) ", ";;", "esac ", "while ", "do ", "done\n", "for i in ", "f() ", "function ", "[[ ", " ]]", "@(", "\\", "\\\n",
-    "|", "||", "&&", "&", ";", "\n", "\r\n", " ", "\t", "#", "a", "x=", "x=(", "$x", "$1", "\"$@\"", "{a,b}", "<(", ">(", ">x ", "<x ", "2>&1 ",
-    "iptables -F ", "eval ", "sh -c ", "trap ", "\0", "\ufffd", "\udc80", "é", "!", "time ", "echo ",
+    "(", ")", "$(", "`", "\"", "'", "$'", "<<EOF\n", "<<-'E'", "EOF\n", "((", "))", "$((", "${", "}", "{ ", "; }",
+    "if ", "then ", "else ", "fi\n", "case x in ", "a) ", ";;", "esac ", "while ", "do ", "done\n", "for i in ", "f() ",
+    "function ", "[[ ", " ]]", "@(", "\\", "\\\n", "|", "||", "&&", "&", ";", "\n", "\r\n", " ", "\t", "#", "a", "x=",
+    "x=(", "$x", "$1", "\"$@\"", "{a,b}", "<(", ">(", ">x ", "<x ", "2>&1 ", "iptables -F ", "eval ", "sh -c ", "trap ",
+    "\0", "\ufffd", "\udc80", "é", "!", "time ", "echo ",
 ]
 
 

@@ -17,9 +17,11 @@ def shown(parts):
     done = ""
     for part in parts:
         if isinstance(part, Variable):
-            done += "<%s%s%s%s>" % (part.name, "" if part.index is None else "[%s]" % part.index, part.operator, shown(part.rest))
+            done += "<%s%s%s%s>" % (part.name, "" if part.index is None else "[%s]" % part.index, part.operator,
+                                    shown(part.rest))
         elif isinstance(part, Substitution):
-            done += "[%s]" % (part.text if part.nodes is None else " ".join(shown(word.parts) for node in part.nodes for word in node.words))
+            done += "[%s]" % (part.text if part.nodes is None
+                              else " ".join(shown(word.parts) for node in part.nodes for word in node.words))
         else:
             done += part
     return done
@@ -31,10 +33,11 @@ def words(text):
 
 # Nothing in them varies, so that bash can be asked what they are.
 LITERAL = [
-    "a b  c", "'a b' c", "\"a b\"c", "a\\ b", "a'b'\"c\"d", "'a\\' b", "\"a\\\"b\"", "\"a\\b\"", "\"a\\\\b\"", "\"\\$x\"", "'$x `y`'", "\"'\"",
-    "'\"'", "$'a\\tb'", "$'it\\'s'", "$'\\x41\\101'", "$\"a\"", "a\\\nb", "a \\\n b", "\"a\\\nb\"", "'a\nb'", "a#b", "a=b", "\"\" ''", "a\"\"b",
-    "\\a\\#", "$", "a$", "\"$\"", "a!b", "~x", "a\\;b", "'a;b'", "1>&1 a", "a 2>&1 b", "\\'", "\"`echo x`\"", "`echo x`y", "$(echo x)",
-    "\"$(echo \"a b\")\"", "\"$(echo ')')\"", "`echo \\`echo x\\``", "$((1+1))x", "\"a $(echo b) c\"", "$(echo a # )\n)", "${x:-a}",
+    "a b  c", "'a b' c", "\"a b\"c", "a\\ b", "a'b'\"c\"d", "'a\\' b", "\"a\\\"b\"", "\"a\\b\"", "\"a\\\\b\"",
+    "\"\\$x\"", "'$x `y`'", "\"'\"", "'\"'", "$'a\\tb'", "$'it\\'s'", "$'\\x41\\101'", "$\"a\"", "a\\\nb", "a \\\n b",
+    "\"a\\\nb\"", "'a\nb'", "a#b", "a=b", "\"\" ''", "a\"\"b", "\\a\\#", "$", "a$", "\"$\"", "a!b", "~x", "a\\;b",
+    "'a;b'", "1>&1 a", "a 2>&1 b", "\\'", "\"`echo x`\"", "`echo x`y", "$(echo x)", "\"$(echo \"a b\")\"",
+    "\"$(echo ')')\"", "`echo \\`echo x\\``", "$((1+1))x", "\"a $(echo b) c\"", "$(echo a # )\n)", "${x:-a}",
     "\"${x:-a b}\"", "${x:-'}'}", "${x:-$(echo y)}",
 ]
 
@@ -42,23 +45,27 @@ LITERAL = [
 @pytest.mark.parametrize("text", LITERAL)
 def test_bash_reads_the_same_words(text):
     command = "x=; printf '%%s\\0' + %s" % text
-    asked = subprocess.run(["bash", "--norc", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    asked = subprocess.run(["bash", "--norc", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           check=False)
     real = asked.stdout.decode().split("\0")[1:-1]
     # What echo prints, what a default gives, and the sum.
-    read = [re.sub(r"<x:-(.*?)>", r"\1", re.sub(r"\[echo `?(?:echo )?(.*?)`?\]", r"\1", word)).replace("<(>", "2") for word in words("+ " + text)[1:]]
+    read = [re.sub(r"<x:-(.*?)>", r"\1", re.sub(r"\[echo `?(?:echo )?(.*?)`?\]", r"\1", word)).replace("<(>", "2")
+            for word in words("+ " + text)[1:]]
     assert read == real, asked.stderr
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("$a ${b} $1 $10 $@ \"$*\" $# $? $$", ["<a>", "<b>", "<1>", "<1>0", "<@>", "<*>", "<#>", "<?>", "<$>"]),
-    ("${10} ${a:-b} ${a-} ${a:=b} ${a:+b} ${a:?no}", ["<10>", "<a:-b>", "<a->", "<a:=b>", "<a:+b>", "<a:?no>"]),
-    ("${a%.x} ${a%%.*} ${a#b} ${a##*/} ${a/b/c} ${a,,} ${a:1:2}", ["<a%.x>", "<a%%.*>", "<a#b>", "<a##*/>", "<a/b/c>", "<a,,>", "<a:1:2>"]),
-    ("${a[@]} ${a[0]} ${#a} ${!a} \"${a[*]}\"", ["<a[@]>", "<a[0]>", "<a#>", "<a!>", "<a[*]>"]),
-    ("${a:-${b:-c}} ${a:-\"x y\"}", ["<a:-<b:-c>>", "<a:-x y>"]),
-    ("<(sort a) >(cat)", ["[sort a]", "[cat]"]),
-    ("@(a|b)c !(x)", ["@(a|b)c", "!(x)"]),
-    ("$(a \"$(b 'c)')\" d)e", ["[a [b c)] d]e"]),
-])
+@pytest.mark.parametrize(
+    "text, expected", [
+        ("$a ${b} $1 $10 $@ \"$*\" $# $? $$", ["<a>", "<b>", "<1>", "<1>0", "<@>", "<*>", "<#>", "<?>", "<$>"]),
+        ("${10} ${a:-b} ${a-} ${a:=b} ${a:+b} ${a:?no}", ["<10>", "<a:-b>", "<a->", "<a:=b>", "<a:+b>", "<a:?no>"]),
+        ("${a%.x} ${a%%.*} ${a#b} ${a##*/} ${a/b/c} ${a,,} ${a:1:2}",
+         ["<a%.x>", "<a%%.*>", "<a#b>", "<a##*/>", "<a/b/c>", "<a,,>", "<a:1:2>"]),
+        ("${a[@]} ${a[0]} ${#a} ${!a} \"${a[*]}\"", ["<a[@]>", "<a[0]>", "<a#>", "<a!>", "<a[*]>"]),
+        ("${a:-${b:-c}} ${a:-\"x y\"}", ["<a:-<b:-c>>", "<a:-x y>"]),
+        ("<(sort a) >(cat)", ["[sort a]", "[cat]"]),
+        ("@(a|b)c !(x)", ["@(a|b)c", "!(x)"]),
+        ("$(a \"$(b 'c)')\" d)e", ["[a [b c)] d]e"]),
+    ])
 def test_what_stands_for_something_else(text, expected):
     assert words("x " + text)[1:] == expected
 

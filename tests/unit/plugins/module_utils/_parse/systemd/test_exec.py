@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command lines of units: prefixes, words as systemd divides them, specifiers. test_units_against_systemd.py holds them against the real one."""
+"""Command lines of units: prefixes, words as systemd divides them, specifiers. test_units_against_systemd.py holds them
+against the real one."""
 
 import pytest
 
@@ -50,7 +51,8 @@ def test_unescaped_names(name, text):
     assert systemd_exec.unescaped_name(name) == text
 
 
-@pytest.mark.parametrize("text", ["'" * 300001, "\"" * 300001, "\\" * 300001, "a'" * 200000, "; " * 200000, "\"a" * 200001, "%" * 300001])
+@pytest.mark.parametrize("text", ["'" * 300001, "\"" * 300001, "\\" * 300001, "a'" * 200000, "; " * 200000,
+                                  "\"a" * 200001, "%" * 300001])
 def test_a_huge_value_is_read_in_linear_time(text):
     # Quadratic work would take minutes.
     assert isinstance([line.argv() for line in lines(text)], list)

@@ -10,20 +10,25 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.
 
 
 def merged(*texts):
-    found = merge_assignments([("/%d" % number, parse_unit(text.encode()).assignments) for number, text in enumerate(texts)])
+    found = merge_assignments([("/%d" % number, parse_unit(text.encode()).assignments)
+                               for number, text in enumerate(texts)])
     return {key: [value.text for value in values] for (_section, key), values in found.items()}
 
 
-@pytest.mark.parametrize("texts, expected", [
-    (["[Service]\nExecStart=/a\nExecStop=/b", "[Service]\nExecStop=\nExecStop=/c"], {"ExecStart": ["/a"], "ExecStop": ["/c"]}),
-    (["[Service]\nExecStop=/b", "[Service]\nExecStop="], {}),
-    (["[Unit]\nAfter=a.service", "[Unit]\nAfter=\nAfter=b.service"], {"After": ["a.service", "b.service"]}),
-    (["[Unit]\nConditionPathExists=/a\nConditionHost=b\nAssertHost=c", "[Unit]\nConditionUser="], {"AssertHost": ["c"]}),
-    (["[Timer]\nOnCalendar=daily\nOnBootSec=5\nPersistent=yes", "[Timer]\nOnBootSec=\nOnBootSec=7"], {"OnBootSec": ["7"], "Persistent": ["yes"]}),
-    (["[Socket]\nListenStream=1\nListenDatagram=2", "[Socket]\nListenFIFO="], {}),
-    (["[Unit]\nDefaultDependencies=no", "[Unit]\nDefaultDependencies="], {"DefaultDependencies": ["no"]}),
-    (["[Install]\nWantedBy=a.target\nAlso=b.service", "[Install]\nWantedBy=\nAlso="], {"Also": ["b.service"]}),
-])
+@pytest.mark.parametrize(
+    "texts, expected", [
+        (["[Service]\nExecStart=/a\nExecStop=/b", "[Service]\nExecStop=\nExecStop=/c"],
+         {"ExecStart": ["/a"], "ExecStop": ["/c"]}),
+        (["[Service]\nExecStop=/b", "[Service]\nExecStop="], {}),
+        (["[Unit]\nAfter=a.service", "[Unit]\nAfter=\nAfter=b.service"], {"After": ["a.service", "b.service"]}),
+        (["[Unit]\nConditionPathExists=/a\nConditionHost=b\nAssertHost=c", "[Unit]\nConditionUser="],
+         {"AssertHost": ["c"]}),
+        (["[Timer]\nOnCalendar=daily\nOnBootSec=5\nPersistent=yes", "[Timer]\nOnBootSec=\nOnBootSec=7"],
+         {"OnBootSec": ["7"], "Persistent": ["yes"]}),
+        (["[Socket]\nListenStream=1\nListenDatagram=2", "[Socket]\nListenFIFO="], {}),
+        (["[Unit]\nDefaultDependencies=no", "[Unit]\nDefaultDependencies="], {"DefaultDependencies": ["no"]}),
+        (["[Install]\nWantedBy=a.target\nAlso=b.service", "[Install]\nWantedBy=\nAlso="], {"Also": ["b.service"]}),
+    ])
 def test_what_is_taken_back(texts, expected):
     assert merged(*texts) == expected
 

@@ -23,8 +23,9 @@ def test_a_name_has_its_parts(name, parts):
     assert (found.prefix, found.instance, found.kind) == parts
 
 
-@pytest.mark.parametrize("name", ["", "iptables", ".service", "@x.service", "a b.service", "a/b.service", "a.conf", "a.service.d", "a.service\n",
-                                  "a%i.service", "\u00e4.service", "x" * 248 + ".service"])
+@pytest.mark.parametrize("name",
+                         ["", "iptables", ".service", "@x.service", "a b.service", "a/b.service", "a.conf",
+                          "a.service.d", "a.service\n", "a%i.service", "\u00e4.service", "x" * 248 + ".service"])
 def test_what_is_no_name(name):
     assert systemd_name.parse_unit_name(name) is None
 
@@ -37,13 +38,15 @@ def test_an_instance_is_made_from_its_template():
     assert systemd_name.filled_in("ssh.service", "tty2") == "ssh.service"
 
 
-@pytest.mark.parametrize("name, names", [
-    ("foo.service", ["foo.service"]),
-    ("foo-bar-baz.service", ["foo-bar-baz.service", "foo-bar-.service", "foo-.service"]),
-    ("foo-bar-.service", ["foo-bar-.service", "foo-.service"]),
-    ("foo--bar.service", ["foo--bar.service", "foo--.service", "foo-.service"]),
-    ("-foo.service", ["-foo.service"]),
-    ("foo-bar@x-y.service", ["foo-bar@x-y.service", "foo-bar@.service", "foo-.service", "foo-@x-y.service", "foo-@.service"]),
-])
+@pytest.mark.parametrize("name, names",
+                         [
+                             ("foo.service", ["foo.service"]),
+                             ("foo-bar-baz.service", ["foo-bar-baz.service", "foo-bar-.service", "foo-.service"]),
+                             ("foo-bar-.service", ["foo-bar-.service", "foo-.service"]),
+                             ("foo--bar.service", ["foo--bar.service", "foo--.service", "foo-.service"]),
+                             ("-foo.service", ["-foo.service"]),
+                             ("foo-bar@x-y.service", ["foo-bar@x-y.service", "foo-bar@.service", "foo-.service",
+                                                      "foo-@x-y.service", "foo-@.service"]),
+                         ])
 def test_names_for_drop_ins(name, names):
     assert list(systemd_name.names_for_drop_ins(name)) == names

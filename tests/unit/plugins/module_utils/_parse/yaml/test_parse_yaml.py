@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""YAML as people write configuration in it. What PyYAML makes of the same is compared in test_yaml_against_pyyaml.py."""
+"""YAML as people write configuration in it. What PyYAML makes of the same is compared in
+test_yaml_against_pyyaml.py."""
 
 import json
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import LIST, MAP, NOTHING, item, parse_yaml, plain_value
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import (LIST, MAP, NOTHING,
+                                                                                                item, parse_yaml,
+                                                                                                plain_value)
 
 SAMPLE = """\
 #cloud-config
@@ -71,9 +74,9 @@ def test_values():
         "quoted key": "value",
         "empty": "",
         "list": [
-            "one", "two goes on\nand on", "literal  # no comment\n\n  deeper\nlast\n", "folded text\nmore", "double joined\ttab folded",
-            "it's: no key", {"key": "compact", "other": [["sh", "-c", "x"], ["nested"]]}, {"a": "b", "c": {"d": "e"}}, "anchored",
-            "anchored", "url:http://x"],
+            "one", "two goes on\nand on", "literal  # no comment\n\n  deeper\nlast\n", "folded text\nmore",
+            "double joined\ttab folded", "it's: no key", {"key": "compact", "other": [["sh", "-c", "x"], ["nested"]]},
+            {"a": "b", "c": {"d": "e"}}, "anchored", "anchored", "url:http://x"],
         "anchor": "tagged",
     }
 
@@ -85,56 +88,71 @@ def test_lines():
     assert item(item(root(SAMPLE), "packages"), "x") == NOTHING
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("", ""), ("# only\n", ""), ("a", "a"), ("- a\n- b", ["a", "b"]), ("-\n  - a\n-\n", [["a"], ""]), ("a:\n  b:\nc: d\n", {"a": {"b": ""}, "c": "d"}),
-    ("a: 1\n---\nb: 2\n", {"a": "1"}), ("%YAML 1.2\n--- \na: 1\n...\nb: 2", {"a": "1"}), ("a: b: c", {"a": "b: c"}), ("a:b: c", {"a:b": "c"}),
-    ("a: 1\n    b: 2\nc: 3\n", {"a": "1 b: 2", "c": "3"}), ("- a\n   - b\n- c\n", ["a - b", "c"]), ("a: |\nb: c\n", {"a": "", "b": "c"}),
-    ("a: |2-\n    x\n  y\n", {"a": "  x\ny"}), ("a: >\n  b\n   c\n  d\n", {"a": "b\n c\nd\n"}), ("a: 1\na: 2\n", {"a": "2"}),
-    ("a: 'unfinished\nb: c\n", {"a": "'unfinished", "b": "c"}), ("a: [unfinished\nb: c\n", {"a": "[unfinished", "b": "c"}),
-    ("a: [b, c: d, [e], {}]", {"a": ["b", {"c": "d"}, ["e"], {}]}), ("a: \"\\x41\\u00e9\\\"\"", {"a": "A\u00e9\""}),
-    ("a: *gone\nb: 1", {"a": "", "b": "1"}), ("nonsense\n  here\n", "nonsense here"), ("{%x%}\na: 1\n", "{%x%}"),
-    ("a:\r\n  - b\r\n", {"a": ["b"]}), (u"\ufeffa: 1", {"a": "1"}), ("- ''\n- \"\"\n", ["", ""]),
-])
+@pytest.mark.parametrize(
+    "text, wanted", [
+        ("", ""), ("# only\n", ""), ("a", "a"), ("- a\n- b", ["a", "b"]), ("-\n  - a\n-\n", [["a"], ""]),
+        ("a:\n  b:\nc: d\n", {"a": {"b": ""}, "c": "d"}), ("a: 1\n---\nb: 2\n", {"a": "1"}),
+        ("%YAML 1.2\n--- \na: 1\n...\nb: 2", {"a": "1"}), ("a: b: c", {"a": "b: c"}), ("a:b: c", {"a:b": "c"}),
+        ("a: 1\n    b: 2\nc: 3\n", {"a": "1 b: 2", "c": "3"}), ("- a\n   - b\n- c\n", ["a - b", "c"]),
+        ("a: |\nb: c\n", {"a": "", "b": "c"}), ("a: |2-\n    x\n  y\n", {"a": "  x\ny"}),
+        ("a: >\n  b\n   c\n  d\n", {"a": "b\n c\nd\n"}), ("a: 1\na: 2\n", {"a": "2"}),
+        ("a: 'unfinished\nb: c\n", {"a": "'unfinished", "b": "c"}),
+        ("a: [unfinished\nb: c\n", {"a": "[unfinished", "b": "c"}),
+        ("a: [b, c: d, [e], {}]", {"a": ["b", {"c": "d"}, ["e"], {}]}), ("a: \"\\x41\\u00e9\\\"\"", {"a": "A\u00e9\""}),
+        ("a: *gone\nb: 1", {"a": "", "b": "1"}), ("nonsense\n  here\n", "nonsense here"), ("{%x%}\na: 1\n", "{%x%}"),
+        ("a:\r\n  - b\r\n", {"a": ["b"]}), (u"\ufeffa: 1", {"a": "1"}), ("- ''\n- \"\"\n", ["", ""]),
+    ])
 def test_small_texts(text, wanted):
     assert plain(root(text)) == wanted
 
 
-@pytest.mark.parametrize("text, values", [
-    ("a: 1\n---\nb: 2\n...\n# end\n--- [3]\n", [{"a": 1}, {"b": 2}, [3]]), ("---\n---\na: 1\n", [None, {"a": 1}]), ("# none\n...\n", []),
-    ("x: &x {a: 1, b: 2}\ny: &y {a: 3}\nz:\n  <<: [*y, *x]\n  b: 4\n", [{"x": {"a": 1, "b": 2}, "y": {"a": 3}, "z": {"a": 3, "b": 4}}]),
-    ("x: &x {a: 1}\ny: {<<: *x, 'c': *x}\n'<<': 1\n", [{"x": {"a": 1}, "y": {"a": 1, "c": {"a": 1}}, "<<": 1}]),
-    ('{"a":"b","c":[1,-2,1.5,true,null],"d":{}}', [{"a": "b", "c": [1, -2, 1.5, True, None], "d": {}}]), ('{\n\t"a":\t{"b":1}\n}', [{"a": {"b": 1}}]),
-    ("a: {\n  b: 1,\n}\nc: [\n]\n", [{"a": {"b": 1}, "c": []}]), ("a:\t1\nb: |\n  \tx\n", [{"a": 1, "b": "\tx\n"}]),
-    ("[on, NO, y, 'y', \"1\", 0x1F, 017, 0o17, 0b11, +5, 1_000, 1:30, 1e3, .5, ~, 08a, 2001-01-01]",
-     [[True, False, True, "y", "1", 31, 15, 15, 3, 5, 1000, "1:30", 1000.0, 0.5, None, "08a", "2001-01-01"]]),
-    ("a: 1\na: [2]\n", [{"a": [2]}]), (u"\ufeffa: 1\r\nb: 'x\r\n\r\n  y'\r\n", [{"a": 1, "b": "x\ny"}]), ("a: 'x\n\n  '\n", [{"a": "x\n"}]),
-])
+@pytest.mark.parametrize(
+    "text, values", [
+        ("a: 1\n---\nb: 2\n...\n# end\n--- [3]\n", [{"a": 1}, {"b": 2}, [3]]), ("---\n---\na: 1\n", [None, {"a": 1}]),
+        ("# none\n...\n", []), ("x: &x {a: 1, b: 2}\ny: &y {a: 3}\nz:\n  <<: [*y, *x]\n  b: 4\n",
+                                [{"x": {"a": 1, "b": 2}, "y": {"a": 3}, "z": {"a": 3, "b": 4}}]),
+        ("x: &x {a: 1}\ny: {<<: *x, 'c': *x}\n'<<': 1\n", [{"x": {"a": 1}, "y": {"a": 1, "c": {"a": 1}}, "<<": 1}]),
+        ('{"a":"b","c":[1,-2,1.5,true,null],"d":{}}', [{"a": "b", "c": [1, -2, 1.5, True, None], "d": {}}]),
+        ('{\n\t"a":\t{"b":1}\n}', [{"a": {"b": 1}}]), ("a: {\n  b: 1,\n}\nc: [\n]\n", [{"a": {"b": 1}, "c": []}]),
+        ("a:\t1\nb: |\n  \tx\n", [{"a": 1, "b": "\tx\n"}]),
+        ("[on, NO, y, 'y', \"1\", 0x1F, 017, 0o17, 0b11, +5, 1_000, 1:30, 1e3, .5, ~, 08a, 2001-01-01]",
+         [[True, False, True, "y", "1", 31, 15, 15, 3, 5, 1000, "1:30", 1000.0, 0.5, None, "08a", "2001-01-01"]]),
+        ("a: 1\na: [2]\n", [{"a": [2]}]), (u"\ufeffa: 1\r\nb: 'x\r\n\r\n  y'\r\n", [{"a": 1, "b": "x\ny"}]),
+        ("a: 'x\n\n  '\n", [{"a": "x\n"}]),
+    ])
 def test_values_with_their_types(text, values):
     documents = parse_yaml(text)
     assert [(plain_value(each.root, 9), each.problem) for each in documents] == [(value, None) for value in values]
     assert json.dumps([plain_value(each.root, 9) for each in documents]) == json.dumps(values)  # True is not 1.
 
 
-@pytest.mark.parametrize("text, problem", [
-    ("a: 1\nb: !x 2\n", "line 2: a tag is not known"), ("a: *x\n", "line 1: an alias has no anchor"),
-    ("a:\n  - [1,\n  2\n", "line 2: a bracket is not closed"),
-    ("a: {b: !!str 1}\n", "line 1: a tag is not known"),
-    ("? a\n: b\n", "line 1: it is not plain text and not in quotes"), ("a: 'b\n", "line 1: a quote is not closed"),
-    ("a: 1\n---\nb: [c]]\n", "line 3: something stands behind a closing bracket"), ("a: 1\n  b: 2\n", "line 1: it is not plain text and not in quotes"),
-    ("x: &x {a: 1}\na: 2\n<<: *x\n", "line 1: a merge key follows a key that it brings as well"), ("<<: 1\n", "line 1: a merge key does not name a mapping"),
-    ("a: 1\n\tb: 2\n", "line 2: a tab stands where columns are counted"), ("a: 1\nb: \0\n", "line 2: a character that YAML does not have in its lines"),
-    ("a: \"\\q\"\n", "line 1: an escape is not known"), ('{"a": "\\ud83d\\ude00"}', "line 1: an escape is not known"),
-    ("- " * 50 + "a\n", "line 1: it is nested deeper than 40 levels"), ("a: 1\n" * 20001, "it has more than 20000 lines"),
-    ("a: " + "b" * 1024 * 1024, "it is longer than 1048576 characters"), ("---\n" * 102, "line 101: it is document 101"),
-    ("x: &x {%s}\n" % ",".join("k%d: 1" % key for key in range(1500)) + "y: {<<: *x}\nz: {<<: *x}\n",
-     "line 3: merge keys bring more than 2000 keys"),
-])
+@pytest.mark.parametrize(
+    "text, problem", [
+        ("a: 1\nb: !x 2\n", "line 2: a tag is not known"), ("a: *x\n", "line 1: an alias has no anchor"),
+        ("a:\n  - [1,\n  2\n", "line 2: a bracket is not closed"), ("a: {b: !!str 1}\n", "line 1: a tag is not known"),
+        ("? a\n: b\n", "line 1: it is not plain text and not in quotes"), ("a: 'b\n", "line 1: a quote is not closed"),
+        ("a: 1\n---\nb: [c]]\n", "line 3: something stands behind a closing bracket"),
+        ("a: 1\n  b: 2\n", "line 1: it is not plain text and not in quotes"),
+        ("x: &x {a: 1}\na: 2\n<<: *x\n", "line 1: a merge key follows a key that it brings as well"),
+        ("<<: 1\n", "line 1: a merge key does not name a mapping"),
+        ("a: 1\n\tb: 2\n", "line 2: a tab stands where columns are counted"),
+        ("a: 1\nb: \0\n", "line 2: a character that YAML does not have in its lines"),
+        ("a: \"\\q\"\n", "line 1: an escape is not known"),
+        ('{"a": "\\ud83d\\ude00"}', "line 1: an escape is not known"),
+        ("- " * 50 + "a\n", "line 1: it is nested deeper than 40 levels"),
+        ("a: 1\n" * 20001, "it has more than 20000 lines"),
+        ("a: " + "b" * 1024 * 1024, "it is longer than 1048576 characters"),
+        ("---\n" * 102, "line 101: it is document 101"),
+        ("x: &x {%s}\n" % ",".join("k%d: 1" % key for key in range(1500)) + "y: {<<: *x}\nz: {<<: *x}\n",
+         "line 3: merge keys bring more than 2000 keys"),
+    ])
 def test_what_cannot_be_read_is_named_with_its_line(text, problem):
     assert [each.problem for each in parse_yaml(text) if each.problem] == [problem]
 
 
 def test_aliases_are_not_written_out():
-    layers = ["a0: &a0 [x, y]"] + ["a%d: &a%d [%s]" % (layer, layer, ", ".join(["*a%d" % (layer - 1)] * 9)) for layer in range(1, 2000)]
+    layers = ["a0: &a0 [x, y]"] + ["a%d: &a%d [%s]" % (layer, layer, ", ".join(["*a%d" % (layer - 1)] * 9))
+                                   for layer in range(1, 2000)]
     document, = parse_yaml("\n".join(layers) + "\n")
     assert document.problem is None and len(plain_value(document.root, 2)["a1999"]) == 9
 
@@ -144,8 +162,8 @@ def test_no_text_is_too_odd(text):
     parse_yaml(text)
 
 
-@pytest.mark.parametrize("text", ["- " * 100000, "[" * 100000, "a: {" * 50000, "- \"a\n" * 50000, "! " * 100000, "a:\n " * 50000,
-                                  "'" * 100001, "- \"\\\"\n  \\\"" * 50000, "a: [\n" * 100000,
+@pytest.mark.parametrize("text", ["- " * 100000, "[" * 100000, "a: {" * 50000, "- \"a\n" * 50000, "! " * 100000,
+                                  "a:\n " * 50000, "'" * 100001, "- \"\\\"\n  \\\"" * 50000, "a: [\n" * 100000,
                                   "a: ['\",\n" * 100000, ">\n" + "  a\n" * 100000, ":" * 100000, "a: " * 100000])
 def test_long_texts_end(text):
     parse_yaml(text)

@@ -7,11 +7,14 @@ import chain_texts as texts
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchor_table import ANCHORS
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import ask_anchors, ask_hint, ask_presence
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import (ask_anchors,
+                                                                                                   ask_hint,
+                                                                                                   ask_presence)
 
 FAMILIES = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 BACKENDS = pytest.mark.parametrize("backend", ["nft", "legacy"])
-JUMPS = [line for line in texts.FILTER + texts.NAT if line.split()[1] in ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")]
+JUMPS = [line for line in texts.FILTER + texts.NAT
+         if line.split()[1] in ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")]
 OLDER = [line for line in JUMPS if line.split()[-1] not in ("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-FIREWALL")]
 
 
@@ -23,8 +26,9 @@ def ask(text, source="live", **known):
 def ipvs(*jumps):
     """A node of Kubernetes 1.20 in ipvs mode, with further jumps of filter."""
     user = sorted(set(["KUBE-FORWARD"] + [jump.split()[-1] for jump in jumps]))
-    return (texts.small("mangle", "", [])
-            + texts.small("filter", " ".join(user), ['-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD'] + list(jumps))
+    return (texts.small("mangle", "", []) + texts.small("filter", " ".join(user),
+                                                        ['-A FORWARD -m comment --comment "kubernetes forwarding '
+                                                         'rules" -j KUBE-FORWARD'] + list(jumps))
             + texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-NODE-PORT KUBE-POSTROUTING KUBE-SERVICES",
                           [texts.TO_SERVICES, texts.FROM_NODE, texts.TO_POSTROUTING]))
 
@@ -51,24 +55,28 @@ def test_without_a_version_a_chain_that_is_there_needs_its_jumps(jump):
     assert texts.told(ask(texts.without(texts.healthy(), jump), kubernetes=None))[0][0] == "anchor_missing"
 
 
-@pytest.mark.parametrize("version, newer", [((1, 20), []), ((1, 21), []), ((1, 22), ["KUBE-NODEPORTS"]), ((1, 24), ["KUBE-NODEPORTS"]),
-                                            ((1, 25), ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]),
-                                            ((1, 27), 2 * ["KUBE-FIREWALL"] + ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]), (None, [])])
+@pytest.mark.parametrize(
+    "version, newer", [((1, 20), []), ((1, 21), []), ((1, 22), ["KUBE-NODEPORTS"]), ((1, 24), ["KUBE-NODEPORTS"]),
+                       ((1, 25), ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]),
+                       ((1, 27), 2 * ["KUBE-FIREWALL"] + ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]), (None, [])])
 def test_what_came_with_a_version_is_asked_for_from_then_on(version, newer):
     text = texts.without(texts.healthy(), *[line for line in JUMPS if line not in OLDER])
     filter_chains = [":%s - [0:0]" % chain for chain in ("KUBE-FIREWALL", "KUBE-PROXY-FIREWALL")]
-    text = texts.without(texts.without(text, texts.LOCALNET), *filter_chains).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
+    text = texts.without(texts.without(text, texts.LOCALNET),
+                         *filter_chains).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
     assert sorted(row["text"].split()[-1] for row in ask(text, kubernetes=version)) == newer
 
 
 FROM_INPUT = "-A INPUT %s%s-j KUBE-SERVICES" % (texts.NEW, texts.PORTALS)
 FORWARDED = "-A FORWARD %s%s-j KUBE-EXTERNAL-SERVICES" % (texts.NEW, texts.EXTERNAL)
-NEWER = [line for line in JUMPS if line not in OLDER] + [texts.LOCALNET, ":KUBE-FIREWALL - [0:0]", ":KUBE-PROXY-FIREWALL - [0:0]", FORWARDED]
+NEWER = [line for line in JUMPS if line not in OLDER] + [texts.LOCALNET, ":KUBE-FIREWALL - [0:0]",
+                                                         ":KUBE-PROXY-FIREWALL - [0:0]", FORWARDED]
 
 
 def before_1_20(*lines):
     """A node of Kubernetes 1.18 without these lines."""
-    text = texts.without(texts.healthy(), *NEWER).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
+    text = texts.without(texts.healthy(), *NEWER).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY",
+                                                          ":KUBE-PROXY-CANARY", 1)
     return texts.without(texts.adding(text.replace("KUBE-EXT-", "KUBE-XLB-"), "filter", FROM_INPUT), *lines)
 
 
@@ -78,7 +86,8 @@ def test_before_1_20_input_leads_to_services_and_forward_not_to_external_ones(ku
     gone = next(line for line in JUMPS if line.startswith("-A FORWARD") and line.endswith("-j KUBE-SERVICES"))
     assert texts.told(ask(before_1_20(gone), kubernetes=kubernetes)) == [("anchor_missing", "filter", "FORWARD")]
     if kubernetes:
-        assert [row["text"] for row in ask(before_1_20(FROM_INPUT), kubernetes=kubernetes)] == ["-A INPUT -j KUBE-SERVICES"]
+        assert [row["text"]
+                for row in ask(before_1_20(FROM_INPUT), kubernetes=kubernetes)] == ["-A INPUT -j KUBE-SERVICES"]
 
 
 def test_before_1_17_there_is_no_canary():
@@ -106,15 +115,19 @@ def test_position_comment_and_state_of_a_jump_do_not_matter():
         assert ask(texts.adding(text, "nat", ":X - [0:0]", "-A PREROUTING -s 192.0.2.1/32 -j X", jump)) == []
 
 
-@pytest.mark.parametrize("version, jumps", [
-    ((1, 20), []), ((1, 22), ["INPUT KUBE-NODE-PORT"]), ((1, 25), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL"]),
-    ((1, 29), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL", "INPUT KUBE-IPVS-FILTER", "OUTPUT KUBE-IPVS-OUT-FILTER"])])
+@pytest.mark.parametrize(
+    "version, jumps", [
+        ((1, 20), []), ((1, 22), ["INPUT KUBE-NODE-PORT"]),
+        ((1, 25), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL"]),
+        ((1, 29), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL",
+                   "INPUT KUBE-IPVS-FILTER", "OUTPUT KUBE-IPVS-OUT-FILTER"])])
 def test_ipvs_mode_has_other_anchors_and_no_canary(version, jumps):
     lines = ["-A %s -j %s" % tuple(jump.split()) for jump in jumps]
     assert ask(ipvs(*lines), mode="ipvs", kubernetes=version) == []
     for line in lines:
         assert ask(texts.without(ipvs(*lines), line), mode="ipvs", kubernetes=version)[0]["text"] == line
-    assert texts.told(ask(texts.without(ipvs(), texts.TO_POSTROUTING), mode="ipvs", kubernetes=None)) == [("anchor_missing", "nat", "POSTROUTING")]
+    assert texts.told(ask(texts.without(ipvs(), texts.TO_POSTROUTING), mode="ipvs",
+                          kubernetes=None)) == [("anchor_missing", "nat", "POSTROUTING")]
 
 
 def test_kubelets_firewall_chain_needs_its_jumps_where_kubelet_runs():
@@ -130,8 +143,10 @@ def test_nothing_is_expected_of_a_proxy_that_uses_no_iptables(known):
 
 
 def test_a_family_without_chains_of_kube_proxy_is_not_in_use():
-    empty = texts.small("nat", "", [], "ipv6") + texts.small("mangle", "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", [], "ipv6")
-    older_kubelet = texts.small("nat", "KUBE-MARK-DROP KUBE-MARK-MASQ KUBE-POSTROUTING", [texts.TO_POSTROUTING, texts.UNMARKED, texts.SNAT], "ipv6")
+    empty = texts.small("nat", "", [],
+                        "ipv6") + texts.small("mangle", "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", [], "ipv6")
+    older_kubelet = texts.small("nat", "KUBE-MARK-DROP KUBE-MARK-MASQ KUBE-POSTROUTING",
+                                [texts.TO_POSTROUTING, texts.UNMARKED, texts.SNAT], "ipv6")
     docker = texts.small("nat", "DOCKER", ["-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER"], "ipv6")
     assert [ask(text) for text in (empty, older_kubelet, docker)] == [[], [], []]
     sets = [texts.read(text) for text in (texts.healthy(), empty, older_kubelet, docker)]
@@ -146,14 +161,17 @@ def nothing(family="ipv4"):
 def test_no_chain_in_any_family_is_said_once(mode):
     rows = ask_presence([texts.read(nothing()), texts.read(nothing("ipv6"))], texts.setting_by(mode=mode))
     assert texts.told(rows) == [("chains_missing", "nat", "KUBE-SERVICES")]
-    assert ask_presence([texts.read("# Generated by iptables-nft-save v1.8.9 (nf_tables) on x\n*nat\nCOMMIT\n", "live")], texts.setting_by(mode=mode))
+    assert ask_presence([texts.read("# Generated by iptables-nft-save v1.8.9 (nf_tables) on x\n*nat\nCOMMIT\n",
+                                    "live")], texts.setting_by(mode=mode))
 
 
-@pytest.mark.parametrize("sets, known", [
-    ([], {}), ([nothing()], {"mode": None}), ([nothing()], {"mode": "nftables"}), ([nothing(), texts.healthy("ipv6")], {}),
-    ([nothing(), nothing("ipv6")[:-80]], {}),
-    ([texts.small("mangle", "", []) + texts.small("filter", "", []) + "# Table `nat' is incompatible, use 'nft' tool.\n"], {}),
-])
+@pytest.mark.parametrize("sets, known",
+                         [
+                             ([], {}), ([nothing()], {"mode": None}), ([nothing()], {"mode": "nftables"}),
+                             ([nothing(), texts.healthy("ipv6")], {}), ([nothing(), nothing("ipv6")[:-80]], {}),
+                             ([texts.small("mangle", "", []) + texts.small("filter", "", [])
+                               + "# Table `nat' is incompatible, use 'nft' tool.\n"], {}),
+                         ])
 def test_no_chain_anywhere_is_not_said_lightly(sets, known):
     assert ask_presence([texts.read(text) for text in sets], texts.setting_by(**known)) == []
 
@@ -162,7 +180,8 @@ def test_a_file_with_one_table_does_not_tell_of_the_others():
     text = texts.healthy()
     nat = text[text.index("*nat") - 80:]
     assert ask(nat[nat.index("#"):], "nat.txt") == []
-    assert texts.told(ask(texts.without(nat[nat.index("#"):], texts.TO_SERVICES), "nat.txt")) == [("anchor_missing", "nat", "PREROUTING")]
+    assert texts.told(ask(texts.without(nat[nat.index("#"):], texts.TO_SERVICES),
+                          "nat.txt")) == [("anchor_missing", "nat", "PREROUTING")]
     assert ask_presence([texts.read(texts.small("nat", "", []), "nat.txt")], texts.setting_by()) == []
 
 
@@ -179,7 +198,8 @@ def test_a_line_that_cannot_be_read_may_have_been_the_jump():
 
 @FAMILIES
 @BACKENDS
-@pytest.mark.parametrize("rule", ["-j ACCEPT", "-j DROP", "-j RETURN", "-m comment --comment \"all -s 10.0.0.0/8 of it\" -j ACCEPT",
+@pytest.mark.parametrize("rule", ["-j ACCEPT", "-j DROP", "-j RETURN",
+                                  "-m comment --comment \"all -s 10.0.0.0/8 of it\" -j ACCEPT",
                                   "-j REJECT --reject-with icmp-port-unreachable", "-g X"])
 def test_a_rule_without_a_match_hides_the_anchors_behind_it(family, backend, rule):
     text = texts.adding(texts.healthy(family, backend), "filter", ":X - [0:0]", "-A FORWARD " + rule, first=True)
@@ -190,32 +210,39 @@ def test_a_rule_without_a_match_hides_the_anchors_behind_it(family, backend, rul
 
 
 def test_masquerading_everything_first_hides_the_postrouting_chain():
-    assert texts.told(ask(texts.adding(texts.healthy(), "nat", "-A POSTROUTING -j MASQUERADE", first=True))) == [("anchor_shadowed", "nat", "POSTROUTING")]
+    assert texts.told(ask(texts.adding(texts.healthy(), "nat", "-A POSTROUTING -j MASQUERADE",
+                                       first=True))) == [("anchor_shadowed", "nat", "POSTROUTING")]
 
 
-@pytest.mark.parametrize("rule", ["-A FORWARD -s 192.0.2.0/24 -j DROP", "-A FORWARD -j X", "-A FORWARD -j LOG", "-A FORWARD -m limit --limit 1/sec -j ACCEPT",
-                                  "-A FORWARD -m comment --comment \"-j DROP\""])
+@pytest.mark.parametrize("rule",
+                         ["-A FORWARD -s 192.0.2.0/24 -j DROP", "-A FORWARD -j X", "-A FORWARD -j LOG",
+                          "-A FORWARD -m limit --limit 1/sec -j ACCEPT", "-A FORWARD -m comment --comment \"-j DROP\""])
 def test_what_lets_packets_pass_hides_nothing(rule):
     assert ask(texts.adding(texts.healthy(), "filter", ":X - [0:0]", rule, first=True)) == []
     assert ask(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP")) == [], "behind them it may stand"
 
 
-@pytest.mark.parametrize("rules, hidden", [
-    (["-j ACCEPT"], True), (["-s 192.0.2.0/24 -j DROP", "-j ACCEPT"], True), (["-j Y"], True), (["-g Y"], True), (["-j LOG", "-j NFQUEUE --queue-num 1"], True),
-    (["-j RETURN"], False), (["-i eth1 -j RETURN", "-j ACCEPT"], False), (["-i eth1 -g Y", "-j ACCEPT"], False), (["-i eth1 -j ACCEPT"], False), ([], False),
-    (["-j X"], False), (["-g KUBE-FORWARD", "-j ACCEPT"], False), (["-j KUBE-FORWARD", "-j ACCEPT"], True),
-    (["-j DROP"], False),  # told as unexpected_drop
-])
+@pytest.mark.parametrize(
+    "rules, hidden", [
+        (["-j ACCEPT"], True), (["-s 192.0.2.0/24 -j DROP", "-j ACCEPT"], True), (["-j Y"], True), (["-g Y"], True),
+        (["-j LOG", "-j NFQUEUE --queue-num 1"], True),
+        (["-j RETURN"], False), (["-i eth1 -j RETURN", "-j ACCEPT"], False), (["-i eth1 -g Y", "-j ACCEPT"], False),
+        (["-i eth1 -j ACCEPT"], False), ([], False),
+        (["-j X"], False), (["-g KUBE-FORWARD", "-j ACCEPT"], False), (["-j KUBE-FORWARD", "-j ACCEPT"], True),
+        (["-j DROP"], False),  # told as unexpected_drop
+    ])
 @pytest.mark.parametrize("jump", ["-j X", "-m comment --comment mine -j X"])
 def test_a_chain_that_lets_nothing_come_back_hides_them_too(jump, rules, hidden):
-    lines = [":X - [0:0]", ":Y - [0:0]", "-A FORWARD " + jump, "-A Y -i eth2 -j LOG", "-A Y -j ACCEPT"] + ["-A X " + rule for rule in rules]
+    lines = [":X - [0:0]", ":Y - [0:0]", "-A FORWARD " + jump, "-A Y -i eth2 -j LOG",
+             "-A Y -j ACCEPT"] + ["-A X " + rule for rule in rules]
     rows = ask(texts.adding(texts.healthy(), "filter", *lines, first=True))
     assert texts.told(rows) == ([("anchor_shadowed", "filter", "FORWARD")] if hidden else [])
 
 
 @pytest.mark.parametrize("owner", ["KUBE-FORWARD", "cali-FORWARD", "CILIUM_FORWARD"])
 def test_a_lost_match_in_the_chain_of_kubernetes_is_told_as_that(owner):
-    text = texts.adding(texts.healthy(), "filter", ":%s - [0:0]" % owner, "-A FORWARD -j " + owner, "-A %s -j ACCEPT" % owner, first=True)
+    text = texts.adding(texts.healthy(), "filter", ":%s - [0:0]" % owner, "-A FORWARD -j " + owner,
+                        "-A %s -j ACCEPT" % owner, first=True)
     assert ask(text) == []
 
 
@@ -241,7 +268,8 @@ def test_flushing_nat_and_filter_leaves_nothing_but_the_canary_of_mangle():
 
 
 def hints(*dumps, **known):
-    return [(row["kind"], row["family"]) for row in ask_hint([texts.read(text) for text in dumps], texts.setting_by(**known))]
+    return [(row["kind"], row["family"])
+            for row in ask_hint([texts.read(text) for text in dumps], texts.setting_by(**known))]
 
 
 def unhinted(family="ipv4", backend="nft"):

@@ -12,7 +12,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 
 def ask(text, **known):
     rule_set = texts.read(text)
-    return [(row["kind"], row["table"], row["chain"], row["count"]) for row in ask_emptied(rule_set, texts.setting(rule_set, **known))]
+    return [(row["kind"], row["table"], row["chain"], row["count"])
+            for row in ask_emptied(rule_set, texts.setting(rule_set, **known))]
 
 
 def emptied(chain, text=None):
@@ -21,7 +22,8 @@ def emptied(chain, text=None):
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("backend", ["nft", "legacy"])
-@pytest.mark.parametrize("table, chain", [("nat", "KUBE-POSTROUTING"), ("nat", "KUBE-MARK-MASQ"), ("filter", "KUBE-FORWARD"), ("nat", texts.EXT)])
+@pytest.mark.parametrize("table, chain", [("nat", "KUBE-POSTROUTING"), ("nat", "KUBE-MARK-MASQ"),
+                                          ("filter", "KUBE-FORWARD"), ("nat", texts.EXT)])
 def test_an_emptied_chain_is_told_alone(family, backend, table, chain):
     assert ask(texts.healthy(family, backend)) == []
     assert ask(emptied(chain, texts.healthy(family, backend))) == [("emptied_chain", table, chain, 1)]
@@ -33,7 +35,8 @@ def test_not_without_reason():
     unused = "\n".join(line for line in texts.healthy().split("\n") if "KUBE-EXT-" not in line)
     assert ask(emptied("KUBE-NODEPORTS", unused)) == [], "there may be no NodePort"
     no_services = "\n".join(line for line in unused.split("\n") if "KUBE-SVC-" not in line and "KUBE-SEP-" not in line)
-    assert ask(emptied("KUBE-SERVICES", no_services)) == [], "there may be no Service, and no address that serves NodePorts"
+    assert ask(emptied("KUBE-SERVICES",
+                       no_services)) == [], "there may be no Service, and no address that serves NodePorts"
     assert ask(texts.without(texts.healthy(), texts.INVALID)) == [], "it is not there where conntrack is liberal"
 
 
@@ -46,14 +49,17 @@ def test_the_chains_in_the_middle(chain):
     assert texts.told(rows) == [("emptied_chain", "nat", chain)], "what was behind it follows"
 
 
-@pytest.mark.parametrize("table, chain, rule", [
-    ("nat", "KUBE-POSTROUTING", texts.SNAT), ("nat", "KUBE-POSTROUTING", "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"),
-    ("filter", "KUBE-FORWARD", texts.MARKED),
-    ("filter", "KUBE-FORWARD",
-     "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
-])
+@pytest.mark.parametrize(
+    "table, chain, rule", [
+        ("nat", "KUBE-POSTROUTING", texts.SNAT),
+        ("nat", "KUBE-POSTROUTING", "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"),
+        ("filter", "KUBE-FORWARD", texts.MARKED),
+        ("filter", "KUBE-FORWARD", "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m "
+                                   "conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
+    ])
 def test_a_chain_that_lost_one_of_its_rules(table, chain, rule):
-    rows = questions.ask([texts.read(texts.without(texts.healthy(), rule)), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
+    rows = questions.ask([texts.read(texts.without(texts.healthy(), rule)), texts.read(texts.healthy("ipv6"))],
+                         texts.setting_by())[0]
     assert texts.told(rows) == [("emptied_chain", table, chain)]
 
 
@@ -65,7 +71,8 @@ def test_a_dump_that_ends_anywhere_was_not_emptied(at):
 @pytest.mark.parametrize("mode", ["iptables", "ipvs"])
 def test_the_one_rule_of_1_18_that_looks_for_the_mark_takes_it_nowhere(mode):
     marked = "-A KUBE-POSTROUTING -m mark --mark 0x4000/0x4000 -j MASQUERADE"
-    text = texts.instead(texts.without(texts.healthy(), texts.UNMARKED, "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"), texts.SNAT, marked)
+    text = texts.instead(texts.without(texts.healthy(), texts.UNMARKED,
+                                       "-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0"), texts.SNAT, marked)
     for kubernetes in ((1, 18), (1, 30), None):
         rule_set = texts.read(text)
         assert ask_emptied(rule_set, texts.setting(rule_set, mode=mode, kubernetes=kubernetes)) == []

@@ -14,8 +14,10 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 
 SVC, EXT, SVL = texts.SVC, texts.EXT, texts.SVC.replace("SVC", "SVL")
 CLUSTER = ["-j KUBE-MARK-MASQ", "-j " + SVC]
-LOCAL = ["-s 10.244.0.0/16 -j " + SVC, "-m addrtype --src-type LOCAL -j KUBE-MARK-MASQ", "-m addrtype --src-type LOCAL -j " + SVC, "-j " + SVL]
-PORTAL = '-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http cluster IP" -m tcp --dport 80 -j ' + SVC
+LOCAL = ["-s 10.244.0.0/16 -j " + SVC, "-m addrtype --src-type LOCAL -j KUBE-MARK-MASQ",
+         "-m addrtype --src-type LOCAL -j " + SVC, "-j " + SVL]
+PORTAL = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http cluster IP" -m tcp --dport 80 '
+          '-j ' + SVC)
 
 
 def ask(text, **known):
@@ -35,10 +37,12 @@ def test_a_healthy_node_lacks_nothing(family):
     assert ask(texts.healthy(family)) == []
 
 
-@pytest.mark.parametrize("rules, told", [
-    (CLUSTER, False), (LOCAL, False), (CLUSTER[:1], True), (CLUSTER[1:], True), (LOCAL[1:], False), (LOCAL[:3], False),
-    (LOCAL[:1] + LOCAL[2:], True), (LOCAL[:2] + LOCAL[3:], True), (LOCAL[1:3], False), (["-s 10.244.0.0/16 -j KUBE-MARK-MASQ", "-j " + SVC], True),
-])
+@pytest.mark.parametrize(
+    "rules, told", [
+        (CLUSTER, False), (LOCAL, False), (CLUSTER[:1], True), (CLUSTER[1:], True), (LOCAL[1:], False),
+        (LOCAL[:3], False), (LOCAL[:1] + LOCAL[2:], True), (LOCAL[:2] + LOCAL[3:], True), (LOCAL[1:3], False),
+        (["-s 10.244.0.0/16 -j KUBE-MARK-MASQ", "-j " + SVC], True),
+    ])
 def test_the_rules_of_external_traffic_go_together(rules, told):
     assert ask(external(rules)) == ([("emptied_chain", "nat", EXT)] if told else [])
 
@@ -48,10 +52,12 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat", EXT)]
     # Its ClusterIP is refused on this node: none of its endpoints is here, with an internal policy of Local.
-    refused = '-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" -m tcp --dport 80 -j DROP'
+    refused = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" '
+               '-m tcp --dport 80 -j DROP')
     assert ask(texts.adding(lost, "filter", refused)) == []
     assert ask(texts.instead(texts.healthy(), PORTAL, PORTAL.replace(SVC, SVL))) == []
-    assert ask(lost[:lost.index("*filter")] + lost[lost.index("*nat"):], mode="iptables") == [("anchor_missing", "nat", EXT)]
+    assert ask(lost[:lost.index("*filter")] + lost[lost.index("*nat"):],
+               mode="iptables") == [("anchor_missing", "nat", EXT)]
 
 
 @pytest.mark.parametrize("chain, lines, what", [
@@ -59,12 +65,15 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     (EXT, ["-A KUBE-NODEPORTS -p tcp"], "NodePort and external addresses of the Service are")])
 def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what):
     # An empty KUBE-NODEPORTS would be told as that.
-    text = texts.adding(texts.healthy(), "nat", "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
+    text = texts.adding(texts.healthy(), "nat",
+                        "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
     text = texts.without(text, *[line for line in texts.healthy().split("\n") if line.startswith(tuple(lines))])
     read = [texts.read(text)]
     rows = questions.ask(read, texts.setting_by())[0]
-    assert texts.told(rows) == [("anchor_missing", "nat", chain)] and rows[0]["detail"] == "no rule leads to it: %s not reached" % what
-    # Somebody emptied the chain too, so nothing tells that the Service is still there; and in ipvs mode all of it is left over.
+    assert texts.told(rows) == [("anchor_missing", "nat",
+                                 chain)] and rows[0]["detail"] == "no rule leads to it: %s not reached" % what
+    # Somebody emptied the chain too, so nothing tells that the Service is still there; and in ipvs mode all of it is
+    # left over.
     empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))
     assert "anchor_missing" not in [row["kind"] for row in questions.ask([texts.read(empty)], texts.setting_by())[0]]
     assert ("anchor_missing", "nat", chain) not in texts.told(questions.ask(read, texts.setting_by(mode="ipvs"))[0])
@@ -72,13 +81,15 @@ def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what)
 
 def test_before_1_24_a_node_port_leads_to_the_chain_of_the_service():
     text = texts.without(texts.healthy(), PORTAL, ":%s - [0:0]" % EXT)
-    text = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % EXT)).replace("-j " + EXT, "-j " + SVC)
+    text = "\n".join(line for line in text.split("\n")
+                     if not line.startswith("-A %s " % EXT)).replace("-j " + EXT, "-j " + SVC)
     assert ask(text) == [("anchor_missing", "nat", SVC)]
 
 
 def test_a_rule_that_all_other_services_have():
-    masquerading = ["-A %s ! -s 10.244.0.0/16 -d 10.96.0.%d/32 -p tcp -m comment --comment \"shop/web%d:http cluster IP\" -m tcp --dport 80 -j KUBE-MARK-MASQ"
-                    % (chain, number, number) for number, chain in enumerate((SVC, texts.OTHER_SVC, texts.THIRD_SVC), 1)]
+    masquerading = ["-A %s ! -s 10.244.0.0/16 -d 10.96.0.%d/32 -p tcp -m comment --comment \"shop/web%d:http cluster "
+                    "IP\" -m tcp --dport 80 -j KUBE-MARK-MASQ" % (chain, number, number)
+                    for number, chain in enumerate((SVC, texts.OTHER_SVC, texts.THIRD_SVC), 1)]
     assert ask(texts.without(texts.healthy(), masquerading[0])) == [("emptied_chain", "nat", SVC)]
     assert ask(texts.without(texts.healthy(), *masquerading)) == [], "nothing tells what is local"
     assert ask(texts.without(texts.healthy(), *masquerading[:2])) == [], "nobody knows which is right"
@@ -94,7 +105,8 @@ def ipvs(*gone, **how):
     text = "\n".join(kept).replace("-I ", "-A ")
     for table in ("filter", "mangle", "nat"):
         built_in = "".join(":%s ACCEPT [0:0]\n" % chain for chain in texts.CHAINS[table][0].split())
-        text = text.replace("*%s\n" % table, "%s*%s\n%s" % (texts.HEADERS["nft"] % texts.WORDS["ipv4"], table, built_in))
+        text = text.replace("*%s\n" % table,
+                            "%s*%s\n%s" % (texts.HEADERS["nft"] % texts.WORDS["ipv4"], table, built_in))
     return ask(text, mode=how.get("mode", "ipvs"), kubernetes=how.get("version", (1, 33)))
 
 
@@ -103,11 +115,15 @@ def test_ipvs_mode_lacks_nothing(version):
     assert ipvs(version=version) == []
 
 
-@pytest.mark.parametrize("gone, table, chain", [
-    ("--dst-type LOCAL -j KUBE-NODE-PORT", "nat", "KUBE-SERVICES"), ("-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ", "nat", "KUBE-LOAD-BALANCER"),
-    ("-A KUBE-SOURCE-RANGES-FIREWALL -j DROP", "filter", "KUBE-SOURCE-RANGES-FIREWALL"), ("requiring SNAT", "nat", "KUBE-POSTROUTING"),
-    ("-A KUBE-IPVS-FILTER -m set --match-set %s" % kube_ipvs.set_name("CLUSTER-IP", "ipv4"), "filter", "KUBE-IPVS-FILTER"),
-])
+@pytest.mark.parametrize("gone, table, chain",
+                         [
+                             ("--dst-type LOCAL -j KUBE-NODE-PORT", "nat", "KUBE-SERVICES"),
+                             ("-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ", "nat", "KUBE-LOAD-BALANCER"),
+                             ("-A KUBE-SOURCE-RANGES-FIREWALL -j DROP", "filter", "KUBE-SOURCE-RANGES-FIREWALL"),
+                             ("requiring SNAT", "nat", "KUBE-POSTROUTING"),
+                             ("-A KUBE-IPVS-FILTER -m set --match-set %s" % kube_ipvs.set_name("CLUSTER-IP", "ipv4"),
+                              "filter", "KUBE-IPVS-FILTER"),
+                         ])
 def test_a_rule_that_ipvs_mode_always_has(gone, table, chain):
     assert ipvs(gone) == [("emptied_chain", table, chain)]
     assert ipvs(gone, mode="iptables") == []

@@ -39,17 +39,22 @@ def test_a_mark_that_nobody_looks_for(family, backend):
 def test_it_is_told_alone_and_with_the_rule():
     text = texts.instead(texts.healthy(), texts.UNMARKED, texts.UNMARKED.replace("0x4000", "0x8000"))
     rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
-    assert [(row["kind"], row["text"]) for row in rows] == [("mark_mismatch", texts.UNMARKED.replace("0x4000", "0x8000"))]
+    assert [(row["kind"], row["text"])
+            for row in rows] == [("mark_mismatch", texts.UNMARKED.replace("0x4000", "0x8000"))]
 
 
-@pytest.mark.parametrize("rules, told", [
-    (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --set-xmark 0x8000/0x8000"], False), (["-j MARK --or-mark 0x4000"], False),
-    (["-j MARK --set-mark 0x4000"], False), (["-j MARK --set-mark 0x4000/0xf000"], False), (["-j MARK --set-xmark 0x4000/0xffffffff"], False),
-    (["-j MARK --set-xmark 16384/16384"], False), (["-j MARK --set-xmark 0x2000/0x2000", "-j MARK --xor-mark 0x6000"], False),
-    (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --and-mark 0xff"], True),
-    (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --set-mark 0x1"], True), (["-j MARK --set-xmark 0x1/0x1"], True),
-    (["-p tcp -j MARK --set-xmark 0x1/0x1"], False), (["-j MARK"], False), (["-j MARK --set-xmark what"], False), (["-j RETURN"], False),
-])
+@pytest.mark.parametrize(
+    "rules, told", [
+        (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --set-xmark 0x8000/0x8000"], False),
+        (["-j MARK --or-mark 0x4000"], False), (["-j MARK --set-mark 0x4000"], False),
+        (["-j MARK --set-mark 0x4000/0xf000"], False), (["-j MARK --set-xmark 0x4000/0xffffffff"], False),
+        (["-j MARK --set-xmark 16384/16384"], False),
+        (["-j MARK --set-xmark 0x2000/0x2000", "-j MARK --xor-mark 0x6000"], False),
+        (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --and-mark 0xff"], True),
+        (["-j MARK --set-xmark 0x4000/0x4000", "-j MARK --set-mark 0x1"], True),
+        (["-j MARK --set-xmark 0x1/0x1"], True), (["-p tcp -j MARK --set-xmark 0x1/0x1"], False), (["-j MARK"], False),
+        (["-j MARK --set-xmark what"], False), (["-j RETURN"], False),
+    ])
 def test_what_a_mark_amounts_to(rules, told):
     assert (MASQUERADED in ask(marking(*rules))) is told
 
@@ -59,14 +64,18 @@ def test_what_a_mark_amounts_to(rules, told):
     (["-m mark --mark 0x4000/0x4000 -j MASQUERADE"], False), (["-m mark --mark 0x8000/0x8000 -j MASQUERADE"], True),
     (["-m mark --mark 0x8000/0x8000 -j MASQUERADE", "-m mark --mark 0x4000/0x4000 -j MASQUERADE"], False),
     # ipvs mode: what comes back to its own endpoint is in a set.
-    (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], False),
-    (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], True),
-    (["-m mark --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True), (["-m mark ! --mark 0x4000 -j RETURN", "-j MASQUERADE"], False),
+    (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x4000/0x4000 -j RETURN",
+      "-j MASQUERADE"], False),
+    (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x8000/0x8000 -j RETURN",
+      "-j MASQUERADE"], True),
+    (["-m mark --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True),
+    (["-m mark ! --mark 0x4000 -j RETURN", "-j MASQUERADE"], False),
     (["-j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True),
     (["-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE"], False),
     (["-o eth1 -j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], False),
     (["-j RETURN", "-j MASQUERADE"], False),  # A lost match, which is told as that.
-    (["-o eth1 -j RETURN", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False), (["-m mark ! --mark none -j RETURN"], False),
+    (["-o eth1 -j RETURN", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False),
+    (["-m mark ! --mark none -j RETURN"], False),
     (["-o eth1 -j ACCEPT", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False), ([], False),
 ])
 def test_forms_of_postrouting(rules, told):
@@ -79,5 +88,6 @@ def test_nothing_is_said_of_what_is_not_known():
     other = marking("-j MARK --set-xmark 0x8000/0x8000")
     assert ask(other[:other.rindex("COMMIT")]) == []
     assert ask(texts.without(other, ":KUBE-MARK-MASQ - [0:0]")) == []
-    only = texts.small("nat", "KUBE-MARK-MASQ KUBE-POSTROUTING", [SET.replace("0x4000", "0x1"), texts.UNMARKED, texts.SNAT])
+    only = texts.small("nat", "KUBE-MARK-MASQ KUBE-POSTROUTING",
+                       [SET.replace("0x4000", "0x1"), texts.UNMARKED, texts.SNAT])
     assert ask(only) == [], "kubelet's own, up to 1.27"

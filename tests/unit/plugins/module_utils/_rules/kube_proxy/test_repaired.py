@@ -13,7 +13,8 @@ JUMPS = (texts.TO_SERVICES, texts.FROM_NODE)
 
 def ask(text, **known):
     rule_set = texts.read(text)
-    return [(row["kind"], row["table"], row["chain"], row["count"]) for row in ask_repaired(rule_set, texts.setting(rule_set, **known))]
+    return [(row["kind"], row["table"], row["chain"], row["count"])
+            for row in ask_repaired(rule_set, texts.setting(rule_set, **known))]
 
 
 def emptied(text, *chains):

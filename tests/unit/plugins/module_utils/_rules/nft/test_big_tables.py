@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is inside the chains of Services is judged in tables of more than 3000 chains too, without deep, and what is not judged is told."""
+"""What is inside the chains of Services is judged in tables of more than 3000 chains too, without deep, and what is not
+judged is told."""
 
 import copy
 import re
@@ -23,7 +24,8 @@ LAYOUTS = ("1.30", "1.36")
 def healthy(request):
     """Every kind of Service among so many plain ones."""
     plain = kube_cluster.plain_cluster("ipv4", CHAINS if request.param == "1.36" else CHAINS // 3, 2).services
-    made = kube_nft.table(kube_cluster.cluster("ipv4", list(kube_cluster.every_kind("ipv4").services) + list(plain)), request.param)
+    made = kube_nft.table(kube_cluster.cluster("ipv4", list(kube_cluster.every_kind("ipv4").services) + list(plain)),
+                          request.param)
     assert len(made.chains) > CHAINS
     return made
 
@@ -97,8 +99,8 @@ def unreached_source_ranges(made):
     return "emptied_chain", name
 
 
-@pytest.mark.parametrize("damage", [short_map, loopback, other_address, other_service, lost_affinity, forgotten_client, lost_source_ranges,
-                                    unreached_source_ranges])
+@pytest.mark.parametrize("damage", [short_map, loopback, other_address, other_service, lost_affinity, forgotten_client,
+                                    lost_source_ranges, unreached_source_ranges])
 def test_a_damaged_service_among_thousands(damage, made):
     kind, name = damage(made)
     assert (kind, shown(name)) in told(made)
@@ -111,8 +113,10 @@ def test_nothing_is_told_of_a_big_table_that_is_whole(healthy):
 def test_what_is_not_judged_is_told_once(healthy):
     found = read_kube_tables(kube_nft.answers(healthy), False, CHAINS)
     row, = ask_nftables(found, setting(mode=None))
-    assert (row["kind"], row["family"], row["table"], row["chain"], row["count"]) == ("unjudged_table", "ipv4", "ip kube-proxy", "", 1)
-    assert row["detail"].startswith("the rules inside the chains of Services are not judged: the table has %d chains, " % len(healthy.chains))
+    assert (row["kind"], row["family"], row["table"], row["chain"],
+            row["count"]) == ("unjudged_table", "ipv4", "ip kube-proxy", "", 1)
+    assert row["detail"].startswith("the rules inside the chains of Services are not judged: the table has %d chains, "
+                                    % len(healthy.chains))
 
 
 def test_a_chain_that_came_while_the_table_was_listed_is_not_empty(healthy):

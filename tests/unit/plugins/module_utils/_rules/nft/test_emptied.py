@@ -13,7 +13,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube
 
 NEWER = ("1.30", "1.34", "1.36")
 CHECKS = ("service-endpoints-check", "nodeport-endpoints-check", "firewall-check", "cluster-ips-check", "reject-chain")
-EMPTIED = [(layout, name) for layout in NEWER for name in CHECKS + (() if layout == "1.36" else ("mark-for-masquerade",))]
+EMPTIED = [(layout, name) for layout in NEWER
+           for name in CHECKS + (() if layout == "1.36" else ("mark-for-masquerade",))]
 
 
 @pytest.mark.parametrize("layout, name", EMPTIED)
@@ -36,7 +37,8 @@ def test_single_chains_of_a_big_table_are_enough(name):
 def test_another_rule_is_not_the_one_that_is_gone():
     made = tables("1.34", ["ipv4"])
     made[0].chains["firewall-check"][1][:] = ["counter packets 0 bytes 0"]
-    assert [row["detail"] for row in rows(made)] == ["loadBalancerSourceRanges are not enforced: no rule has vmap @firewall-ips"]
+    assert [row["detail"]
+            for row in rows(made)] == ["loadBalancerSourceRanges are not enforced: no rule has vmap @firewall-ips"]
 
 
 def test_what_an_upgrade_leaves_behind_empty_is_not_in_use():
@@ -69,13 +71,15 @@ def test_source_ranges_whose_map_is_empty_are_one_finding(layout):
     names = services(made[0], "firewall-")
     del made[0].sets["firewall-ips"][2][:]
     found = rows(made)
-    assert [(row["kind"], row["chain"], row["count"]) for row in found] == [("emptied_chain", shown(sorted(names)[0]), len(names))]
+    assert [(row["kind"], row["chain"], row["count"])
+            for row in found] == [("emptied_chain", shown(sorted(names)[0]), len(names))]
 
 
 def test_many_source_ranges_are_enforced():
     made = tables("1.36", ["ipv4"])
     name = services(made[0], "firewall-")[0]
-    made[0].chains[name][1][:] = ["ip saddr != { %s } drop" % ", ".join("10.%d.0.0/16" % number for number in range(200))]
+    made[0].chains[name][1][:] = ["ip saddr != { %s } drop"
+                                  % ", ".join("10.%d.0.0/16" % number for number in range(200))]
     assert ask(made) == []
 
 
@@ -85,7 +89,8 @@ def test_a_masquerade_that_lost_its_return(layout, deep):
     made = tables(layout, ["ipv4"])
     del made[0].chains["masquerading"][1][0]
     found = judged(read_kube_tables(kube_nft.answers(*made), deep, 0, True))
-    assert [(row["kind"], row["chain"], row["text"]) for row in found] == [("lost_match", "masquerading", "masquerade fully-random")]
+    assert [(row["kind"], row["chain"], row["text"])
+            for row in found] == [("lost_match", "masquerading", "masquerade fully-random")]
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
@@ -108,14 +113,17 @@ def test_an_empty_set_of_cluster_ips(layout, deep):
     del made[0].sets["cluster-ips"][2][:]
     assert ask(made, deep) == [("anchor_missing", "ipv4", "set cluster-ips")]
     # External addresses are not in it.
-    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2] if "goto external-" in element]
+    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2]
+                                         if "goto external-" in element]
     assert ask(made, deep=False) == []
 
 
 @needs_root
-@pytest.mark.parametrize("command, chain", [
-    (["flush", "chain", "ip", "kube-proxy", "firewall-check"], "firewall-check"), (["flush", "map", "ip", "kube-proxy", "firewall-ips"], "firewall-"),
-    (["flush", "chain", "ip", "kube-proxy", "reject-chain"], "reject-chain")])
+@pytest.mark.parametrize("command, chain",
+                         [
+                             (["flush", "chain", "ip", "kube-proxy", "firewall-check"], "firewall-check"),
+                             (["flush", "map", "ip", "kube-proxy", "firewall-ips"], "firewall-"),
+                             (["flush", "chain", "ip", "kube-proxy", "reject-chain"], "reject-chain")])
 @pytest.mark.parametrize("layout", NEWER)
 def test_emptied_by_the_real_nft(layout, command, chain):
     made = tables(layout, ["ipv4"])[0]

@@ -11,12 +11,14 @@ import kube_cluster
 import kube_nft
 from nft_audit import FAMILIES, ask, rows, services, setting, shown, tables
 from node_processes import needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import KubeTables, read_kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import (KubeTables,
+                                                                                                read_kube_tables)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import KINDS, merged
 
 # Versions each layout has to be found healthy under; patch releases of 1.31 to 1.33 have that of 1.34.
-VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)), "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
+VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)),
+            "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
 HEALTHY = [(layout, version) for layout in kube_nft.LAYOUTS for version in VERSIONS[layout]]
 NEWER = ("1.30", "1.34", "1.36")
 
@@ -42,11 +44,13 @@ def test_every_observation_has_its_keys():
     made = tables()
     del made[0].chains["nat-output"]
     row = rows(made)[0]
-    assert row == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy", "chain": "nat-output", "text": "",
-                   "count": 1, "detail": "this base chain is not there"} and row["kind"] in KINDS
+    assert row == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy",
+                   "chain": "nat-output", "text": "", "count": 1,
+                   "detail": "this base chain is not there"} and row["kind"] in KINDS
 
 
-# ---- tables that are missing, or should be -----------------------------------------------------------------------------------
+# ---- tables that are missing, or should be
+# -----------------------------------------------------------------------------------
 
 def test_no_table_at_all():
     assert ask([]) == [("anchor_missing", "ipv4", "table ip kube-proxy")]
@@ -58,10 +62,12 @@ def test_no_table_at_all():
 def test_one_family_repaired_after_a_flush():
     """kube-proxy 1.31 and newer repairs only the family in which a Service changes."""
     made = rows(tables(families=["ipv6"]))
-    assert [(row["kind"], row["family"]) for row in made] == [("anchor_missing", "ipv4")] and "that of ipv6 is" in made[0]["detail"]
+    assert [(row["kind"], row["family"])
+            for row in made] == [("anchor_missing", "ipv4")] and "that of ipv6 is" in made[0]["detail"]
     # A node without IPv6 has no such table, and nobody else has one.
     assert ask(tables(families=["ipv4"])) == []
-    assert ask(tables(families=["ipv4"]), others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
+    assert ask(tables(families=["ipv4"]),
+               others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
 
 
 @pytest.mark.parametrize("mode", ["iptables", "ipvs"])
@@ -69,10 +75,12 @@ def test_left_over_by_another_mode(mode):
     made = tables(families=["ipv4"])
     made[0].chains["nat-output"] = ([], [])
     found = rows(made, mode=mode)
-    assert [(row["kind"], row["text"], row["count"]) for row in found] == [("other_mode", "table ip kube-proxy", len(made[0].chains))]
+    assert [(row["kind"], row["text"], row["count"])
+            for row in found] == [("other_mode", "table ip kube-proxy", len(made[0].chains))]
 
 
-# ---- anchors -----------------------------------------------------------------------------------------------------------------
+# ---- anchors
+# -----------------------------------------------------------------------------------------------------------------
 
 def anchors(layout):
     return [name for name in tables(layout, ["ipv4"])[0].chains if "/" not in name and name != "mark-for-masquerade"]
@@ -89,7 +97,8 @@ def test_each_missing_chain_is_seen(layout, name, deep):
     assert set(found) <= {("anchor_missing", "ipv6", name), ("dangling_jump", "ipv6", name)}
 
 
-@pytest.mark.parametrize("name", ["service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "cluster-ips", "firewall-ips"])
+@pytest.mark.parametrize("name", ["service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports",
+                                  "cluster-ips", "firewall-ips"])
 @pytest.mark.parametrize("layout", NEWER)
 def test_each_missing_map_is_seen(layout, name):
     made = tables(layout)
@@ -103,8 +112,10 @@ def test_versions_decide_where_the_table_does_not():
     assert ("anchor_missing", "ipv4", "cluster-ips-check") in ask(bare, kubernetes=(1, 31))
 
 
-@pytest.mark.parametrize("header", [
-    [], ["type filter hook prerouting priority dstnat; policy accept;"], ["type nat hook input priority dstnat; policy accept;"]])
+@pytest.mark.parametrize("header",
+                         [
+                             [], ["type filter hook prerouting priority dstnat; policy accept;"],
+                             ["type nat hook input priority dstnat; policy accept;"]])
 def test_a_chain_at_the_wrong_hook(header):
     made = tables()
     made[0].chains["nat-prerouting"] = (header, made[0].chains["nat-prerouting"][1])
@@ -126,10 +137,12 @@ def test_nft_flush_table_leaves_chains_and_maps(layout, deep):
     found = ask(made, deep)
     assert ("anchor_missing", "ipv4", "nat-prerouting") in found and ("anchor_missing", "ipv4", "services") in found
     emptied = {name for kind, _family, name in found if kind == "empty_service_chain"}
-    assert bool(emptied) is deep and {kind for kind, _family, _name in found} == {"anchor_missing"} | ({"empty_service_chain"} if deep else set())
+    assert bool(emptied) is deep and {kind for kind, _family, _name in found} == {"anchor_missing"} | (
+        {"empty_service_chain"} if deep else set())
 
 
-JUMPS = [(layout, name, index) for layout in NEWER for name, (_header, rules) in tables(layout, ["ipv4"])[0].chains.items()
+JUMPS = [(layout, name, index) for layout in NEWER
+         for name, (_header, rules) in tables(layout, ["ipv4"])[0].chains.items()
          if name.startswith(("nat-", "filter-")) for index in range(len(rules))]
 
 
@@ -155,16 +168,19 @@ def test_a_rule_in_front(rule):
     assert ask(made, deep=False) == [("anchor_shadowed", "ipv4", "nat-prerouting")]
 
 
-# ---- refusals ----------------------------------------------------------------------------------------------------------------
+# ---- refusals
+# ----------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_a_policy_of_drop(layout):
     made = tables(layout)
-    made[1].chains["filter-forward"] = ([made[1].chains["filter-forward"][0][0].replace("accept", "drop")], made[1].chains["filter-forward"][1])
+    made[1].chains["filter-forward"] = ([made[1].chains["filter-forward"][0][0].replace("accept", "drop")],
+                                        made[1].chains["filter-forward"][1])
     assert ask(made, deep=False) == [("unexpected_drop", "ipv6", "filter-forward")]
 
 
-@pytest.mark.parametrize("rule", ["drop", "reject", "reject with icmp port-unreachable", "counter packets 7 bytes 420 drop"])
+@pytest.mark.parametrize("rule",
+                         ["drop", "reject", "reject with icmp port-unreachable", "counter packets 7 bytes 420 drop"])
 def test_a_rule_that_refuses_everything(rule):
     made = tables()
     made[0].chains["filter-forward"][1].append(rule)
@@ -178,26 +194,31 @@ def test_served_and_refused_at_once():
     assert ask(made, deep=False) == [("unexpected_drop", "ipv4", key)]
 
 
-# ---- services ----------------------------------------------------------------------------------------------------------------
+# ---- services
+# ----------------------------------------------------------------------------------------------------------------
 
 def test_a_cluster_ip_that_lost_its_element():
     made = tables()
-    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2] if not element.startswith("10.96.0.1 ")]
+    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2]
+                                         if not element.startswith("10.96.0.1 ")]
     assert ask(made, deep=False) == [("half_repaired", "ipv4", "10.96.0.1")]
     found = ask(made)
-    assert [kind for kind, _family, _name in found] == ["anchor_missing", "half_repaired"] and found[1] == ("half_repaired", "ipv4", "10.96.0.1")
+    assert ([kind for kind, _family, _name in found] == ["anchor_missing", "half_repaired"]
+            and found[1] == ("half_repaired", "ipv4", "10.96.0.1"))
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_chains_kube_proxy_emptied_and_will_delete_are_normal(layout):
     made = tables(layout)
-    for name in ("service-ABCDEFGH-default/gone/tcp/", "endpoint-ABCDEFGI-default/gone/tcp/__10.244.0.9/80", "firewall-ABCDEFGH-default/gone/tcp/"):
+    for name in ("service-ABCDEFGH-default/gone/tcp/", "endpoint-ABCDEFGI-default/gone/tcp/__10.244.0.9/80",
+                 "firewall-ABCDEFGH-default/gone/tcp/"):
         made[0].chains[name] = ([], [])
     assert ask(made) == ask(made, deep=False) == []
 
 
 def test_an_endpoint_that_translates_nothing_or_two():
-    for rules in (["meta l4proto tcp accept"], ["meta l4proto tcp dnat to 10.1.1.1:80", "meta l4proto tcp dnat to 10.1.1.2:80"]):
+    for rules in (["meta l4proto tcp accept"],
+                  ["meta l4proto tcp dnat to 10.1.1.1:80", "meta l4proto tcp dnat to 10.1.1.2:80"]):
         made = tables("1.30")
         name = services(made[0], "endpoint-")[0]
         made[0].chains[name] = ([], rules)

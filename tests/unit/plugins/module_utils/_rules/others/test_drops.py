@@ -29,59 +29,75 @@ def test_a_healthy_node_refuses_nothing(family, backend):
     assert ask(texts.healthy(family, backend)) == []
 
 
-@pytest.mark.parametrize("rule", [
-    "-A FORWARD -s 198.51.100.0/24 -j DROP", "-A FORWARD -d 10.96.0.0/12 -j REJECT --reject-with icmp-port-unreachable",
-    "-A FORWARD -p tcp -m tcp --dport 80 -j DROP", "-A FORWARD -i eth1 -m comment --comment cali:x -j DROP",
-    "-A INPUT -d 10.96.0.1/32 -j DROP", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j REJECT --reject-with tcp-reset",
-    "-A KUBE-FORWARD -s 198.51.100.0/24 -j DROP", "-A KUBE-FORWARD -j DROP", "-A KUBE-SERVICES -s 198.51.100.0/24 -j DROP", "-A KUBE-SERVICES -j DROP",
-    # These leave nothing below the limit.
-    "-A FORWARD -p tcp -m connlimit --connlimit-above 0 --connlimit-mask 32 --connlimit-saddr -j REJECT",
-    "-A FORWARD -m hashlimit --hashlimit-upto 100/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
-    "-A KUBE-FIREWALL -s 198.51.100.0/24 -j DROP", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j DROP",
-])
+@pytest.mark.parametrize(
+    "rule", [
+        "-A FORWARD -s 198.51.100.0/24 -j DROP",
+        "-A FORWARD -d 10.96.0.0/12 -j REJECT --reject-with icmp-port-unreachable",
+        "-A FORWARD -p tcp -m tcp --dport 80 -j DROP", "-A FORWARD -i eth1 -m comment --comment cali:x -j DROP",
+        "-A INPUT -d 10.96.0.1/32 -j DROP", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j REJECT --reject-with tcp-reset",
+        "-A KUBE-FORWARD -s 198.51.100.0/24 -j DROP", "-A KUBE-FORWARD -j DROP",
+        "-A KUBE-SERVICES -s 198.51.100.0/24 -j DROP", "-A KUBE-SERVICES -j DROP",
+        # These leave nothing below the limit.
+        "-A FORWARD -p tcp -m connlimit --connlimit-above 0 --connlimit-mask 32 --connlimit-saddr -j REJECT",
+        "-A FORWARD -m hashlimit --hashlimit-upto 100/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
+        "-A KUBE-FIREWALL -s 198.51.100.0/24 -j DROP", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j DROP",
+    ])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
     assert added(rule, first=first) == [("unexpected_drop", rule.split()[1], rule)]
 
 
-@pytest.mark.parametrize("rule", [
-    "-A FORWARD -m conntrack --ctstate INVALID -j DROP", "-A FORWARD -m state --state INVALID -j DROP", "-A FORWARD -o weave -j DROP",
-    "-A FORWARD -i docker0 -o docker0 -j DROP", "-A FORWARD -o virbr0 -j REJECT --reject-with icmp-port-unreachable",
-    "-A FORWARD -p tcp -m connlimit --connlimit-above 100 --connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with tcp-reset",
-    "-A FORWARD -p tcp -m connlimit ! --connlimit-upto 100 --connlimit-mask 32 --connlimit-saddr -j DROP",
-    "-A FORWARD -p tcp -m hashlimit --hashlimit-above 100/sec --hashlimit-burst 50 --hashlimit-mode srcip --hashlimit-name syn -j DROP",
-    "-A OUTPUT -d 10.96.0.0/12 -m hashlimit --hashlimit-above 1000/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
-    "-A FORWARD -d 169.254.169.254/32 -j DROP", "-A FORWARD -i cali+ -m mark ! --mark 0x1000000/0x1000000 -j DROP", "-A INPUT -s 198.51.100.0/24 -j DROP",
-    "-A INPUT -p tcp -m tcp --dport 111 -j REJECT",
-    "-A INPUT -i eth1 -j DROP", "-A INPUT -p icmp -m icmp --icmp-type 13 -j DROP", "-A INPUT -d 224.0.0.0/4 -j DROP",
-    "-A OUTPUT -d 192.0.2.9/32 -p tcp -m tcp --dport 25 -j REJECT",
-    "-A INPUT -d 127.0.0.1/32 -p tcp -m tcp --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP",
-    "-A KUBE-FORWARD -m conntrack --ctstate INVALID -m nfacct --nfacct-name ct_state_invalid_dropped_pkts -j DROP",
-    '-A KUBE-SERVICES -d 10.96.0.7/32 -p tcp -m comment --comment "shop/db has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable',
-    '-A KUBE-EXTERNAL-SERVICES -p tcp -m comment --comment "shop/db has no local endpoints" -m addrtype --dst-type LOCAL -m tcp --dport 30090 -j DROP',
-    '-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web traffic not accepted by KUBE-FW-X" -m tcp --dport 80 -j DROP',
-    "-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP",
-    "-A INPUT -j DROP", "-A INPUT -j REJECT --reject-with icmp-host-prohibited", "-A OUTPUT -j DROP",
-    "-A INPUT -d 192.0.2.255/32 -j DROP", "-A OUTPUT -d 203.0.113.5/32 -j DROP", "-A OUTPUT -d 203.0.113.0/24 -p tcp -j REJECT --reject-with tcp-reset",
-])
+@pytest.mark.parametrize(
+    "rule", [
+        "-A FORWARD -m conntrack --ctstate INVALID -j DROP", "-A FORWARD -m state --state INVALID -j DROP",
+        "-A FORWARD -o weave -j DROP", "-A FORWARD -i docker0 -o docker0 -j DROP",
+        "-A FORWARD -o virbr0 -j REJECT --reject-with icmp-port-unreachable",
+        "-A FORWARD -p tcp -m connlimit --connlimit-above 100 --connlimit-mask 32 --connlimit-saddr -j REJECT "
+        "--reject-with tcp-reset",
+        "-A FORWARD -p tcp -m connlimit ! --connlimit-upto 100 --connlimit-mask 32 --connlimit-saddr -j DROP",
+        "-A FORWARD -p tcp -m hashlimit --hashlimit-above 100/sec --hashlimit-burst 50 --hashlimit-mode srcip "
+        "--hashlimit-name syn -j DROP", "-A OUTPUT -d 10.96.0.0/12 -m hashlimit --hashlimit-above 1000/sec "
+                                        "--hashlimit-burst 5 --hashlimit-name x -j DROP",
+        "-A FORWARD -d 169.254.169.254/32 -j DROP", "-A FORWARD -i cali+ -m mark ! --mark 0x1000000/0x1000000 -j DROP",
+        "-A INPUT -s 198.51.100.0/24 -j DROP", "-A INPUT -p tcp -m tcp --dport 111 -j REJECT",
+        "-A INPUT -i eth1 -j DROP", "-A INPUT -p icmp -m icmp --icmp-type 13 -j DROP",
+        "-A INPUT -d 224.0.0.0/4 -j DROP", "-A OUTPUT -d 192.0.2.9/32 -p tcp -m tcp --dport 25 -j REJECT",
+        "-A INPUT -d 127.0.0.1/32 -p tcp -m tcp --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate "
+        "RELATED,ESTABLISHED -j DROP",
+        "-A KUBE-FORWARD -m conntrack --ctstate INVALID -m nfacct --nfacct-name ct_state_invalid_dropped_pkts -j DROP",
+        '-A KUBE-SERVICES -d 10.96.0.7/32 -p tcp -m comment --comment "shop/db has no endpoints" -m tcp --dport 80 -j '
+        'REJECT --reject-with icmp-port-unreachable',
+        '-A KUBE-EXTERNAL-SERVICES -p tcp -m comment --comment "shop/db has no local endpoints" -m addrtype --dst-type '
+        'LOCAL -m tcp --dport 30090 -j DROP', '-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m comment --comment '
+                                              '"shop/web traffic not accepted by KUBE-FW-X" -m tcp --dport 80 -j DROP',
+        "-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP", "-A INPUT -j DROP",
+        "-A INPUT -j REJECT --reject-with icmp-host-prohibited", "-A OUTPUT -j DROP",
+        "-A INPUT -d 192.0.2.255/32 -j DROP", "-A OUTPUT -d 203.0.113.5/32 -j DROP",
+        "-A OUTPUT -d 203.0.113.0/24 -p tcp -j REJECT --reject-with tcp-reset",
+    ])
 def test_a_refusal_with_a_known_reason(rule):
     assert added(rule) == []
 
 
 def test_one_client_may_be_banned_but_no_endpoint():
     """What fail2ban and people do in FORWARD, where the packets of a NodePort's clients pass."""
-    assert added("-A FORWARD -s 198.51.100.7/32 -j DROP", "-A FORWARD -s 198.51.100.8/32 -p tcp -m tcp --dport 80 -j REJECT") == []
+    assert added("-A FORWARD -s 198.51.100.7/32 -j DROP",
+                 "-A FORWARD -s 198.51.100.8/32 -p tcp -m tcp --dport 80 -j REJECT") == []
     endpoint = re.search(r"--to-destination ([\d.]+):", texts.healthy()).group(1)
     rule = "-A FORWARD -s %s/32 -j DROP" % endpoint
     assert added(rule, first=True) == [("unexpected_drop", "FORWARD", rule)]
 
 
-@pytest.mark.parametrize("name, rule", [
-    ("KUBE-SOURCE-RANGES-FIREWALL", "-j DROP"), ("KUBE-IPVS-OUT-FILTER", "-s 203.0.113.9/32 -m ipvs --vaddr 203.0.113.9/32 --vproto tcp --vport 80 -j DROP"),
-    ("KUBE-IPVS-FILTER", "-m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT --reject-with icmp-port-unreachable"),
-    ("DOCKER-USER", "-j DROP"), ("ufw-user-forward", "-s 198.51.100.0/24 -j DROP"), ("cali-fw-cali1", "-j DROP"), ("KUBE-POD-FW-AAAAAAAAAAAAAAAA", "-j REJECT"),
-    ("FWDI_public_deny", "-j REJECT"), ("DOCKER-ISOLATION-STAGE-2", "-o docker0 -j DROP"), ("MY-FIREWALL", "-s 198.51.100.0/24 -j DROP"),
-])
+@pytest.mark.parametrize(
+    "name, rule", [
+        ("KUBE-SOURCE-RANGES-FIREWALL", "-j DROP"),
+        ("KUBE-IPVS-OUT-FILTER", "-s 203.0.113.9/32 -m ipvs --vaddr 203.0.113.9/32 --vproto tcp --vport 80 -j DROP"),
+        ("KUBE-IPVS-FILTER", "-m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT --reject-with "
+                             "icmp-port-unreachable"), ("DOCKER-USER", "-j DROP"),
+        ("ufw-user-forward", "-s 198.51.100.0/24 -j DROP"), ("cali-fw-cali1", "-j DROP"),
+        ("KUBE-POD-FW-AAAAAAAAAAAAAAAA", "-j REJECT"), ("FWDI_public_deny", "-j REJECT"),
+        ("DOCKER-ISOLATION-STAGE-2", "-o docker0 -j DROP"), ("MY-FIREWALL", "-s 198.51.100.0/24 -j DROP"),
+    ])
 def test_what_others_refuse_in_their_own_chains_is_theirs(name, rule):
     assert added(":%s - [0:0]" % name, "-A %s %s" % (name, rule)) == []
 
@@ -95,34 +111,44 @@ def test_a_refusal_of_everything_behind_the_anchors():
     assert added("-A FORWARD -j REJECT --reject-with icmp-host-prohibited") == [
         ("unexpected_drop", "FORWARD", "-A FORWARD -j REJECT --reject-with icmp-host-prohibited")]
     assert added(*(FLANNEL + ["-A FORWARD -j REJECT"])) == [], "what pods need was accepted before"
-    assert added(*(FLANNEL[:1] + ["-A FORWARD -j REJECT"] + FLANNEL[1:])) == [("unexpected_drop", "FORWARD", "-A FORWARD -j REJECT")]
-    assert added("-A INPUT -j DROP", "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT") == [("unexpected_drop", "INPUT", "-A INPUT -j DROP")]
+    assert added(*(FLANNEL[:1] + ["-A FORWARD -j REJECT"] + FLANNEL[1:])) == [("unexpected_drop", "FORWARD",
+                                                                               "-A FORWARD -j REJECT")]
+    assert added("-A INPUT -j DROP",
+                 "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT") == [("unexpected_drop", "INPUT", "-A INPUT -j DROP")]
 
 
 def policy(*lines, **known):
-    return ask(texts.dropping(texts.adding(texts.healthy(known.pop("family", "ipv4")), "filter", *lines), "filter", "FORWARD"), **known)
+    return ask(texts.dropping(texts.adding(texts.healthy(known.pop("family", "ipv4")), "filter", *lines), "filter",
+                              "FORWARD"), **known)
 
 
 FORWARD_DROP = [("forward_drop", "FORWARD", ":FORWARD DROP")]
-DOCKER = [":DOCKER - [0:0]", ":DOCKER-USER - [0:0]", "-A FORWARD -j DOCKER-USER", "-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
-          "-A FORWARD -o docker0 -j DOCKER", "-A FORWARD -i docker0 ! -o docker0 -j ACCEPT", "-A FORWARD -i docker0 -o docker0 -j ACCEPT",
-          "-A DOCKER -d 172.17.0.2/32 ! -i docker0 -o docker0 -p tcp -m tcp --dport 5000 -j ACCEPT", "-A DOCKER-USER -j RETURN"]
-UFW = [":ufw-before-forward - [0:0]", "-A FORWARD -j ufw-before-forward", "-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+DOCKER = [":DOCKER - [0:0]", ":DOCKER-USER - [0:0]", "-A FORWARD -j DOCKER-USER",
+          "-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+          "-A FORWARD -o docker0 -j DOCKER", "-A FORWARD -i docker0 ! -o docker0 -j ACCEPT",
+          "-A FORWARD -i docker0 -o docker0 -j ACCEPT", "-A DOCKER -d 172.17.0.2/32 ! -i docker0 -o docker0 -p tcp -m "
+                                                        "tcp --dport 5000 -j ACCEPT", "-A DOCKER-USER -j RETURN"]
+UFW = [":ufw-before-forward - [0:0]", "-A FORWARD -j ufw-before-forward",
+       "-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
        "-A ufw-before-forward -p icmp -m icmp --icmp-type 8 -j ACCEPT"]
 
 
-@pytest.mark.parametrize("lines", [[], DOCKER, UFW, ["-A FORWARD -i lo -j ACCEPT"], ["-A FORWARD -p tcp -m tcp --dport 80 -j ACCEPT"],
-                                   ["-A FORWARD -i virbr0 -j ACCEPT"], [":CNI-ADMIN - [0:0]", "-A CNI-ADMIN -j ACCEPT"]])
+@pytest.mark.parametrize(
+    "lines", [[], DOCKER, UFW, ["-A FORWARD -i lo -j ACCEPT"], ["-A FORWARD -p tcp -m tcp --dport 80 -j ACCEPT"],
+              ["-A FORWARD -i virbr0 -j ACCEPT"], [":CNI-ADMIN - [0:0]", "-A CNI-ADMIN -j ACCEPT"]])
 def test_a_policy_that_drops_what_nobody_accepted(lines):
     assert policy(*lines) == FORWARD_DROP
 
 
-@pytest.mark.parametrize("lines", [
-    FLANNEL, FLANNEL + DOCKER, DOCKER + FLANNEL, ["-A FORWARD -j ACCEPT"], ["-A FORWARD -i cni0 -j ACCEPT"], ["-A FORWARD -s 10.244.0.0/16 -j ACCEPT"],
-    ["-A FORWARD -m mark --mark 0x10000/0x10000 -m comment --comment cali:x -j ACCEPT"],
-    [":CILIUM_FORWARD - [0:0]", "-A FORWARD -j CILIUM_FORWARD", "-A CILIUM_FORWARD -i lxc+ -j ACCEPT"],
-    [":A - [0:0]", ":B - [0:0]", "-A FORWARD -g A", "-A A -j B", "-A B -j A", "-A B -m conntrack --ctstate NEW,RELATED -j ACCEPT"],
-])
+@pytest.mark.parametrize(
+    "lines", [
+        FLANNEL, FLANNEL + DOCKER, DOCKER + FLANNEL, ["-A FORWARD -j ACCEPT"], ["-A FORWARD -i cni0 -j ACCEPT"],
+        ["-A FORWARD -s 10.244.0.0/16 -j ACCEPT"],
+        ["-A FORWARD -m mark --mark 0x10000/0x10000 -m comment --comment cali:x -j ACCEPT"],
+        [":CILIUM_FORWARD - [0:0]", "-A FORWARD -j CILIUM_FORWARD", "-A CILIUM_FORWARD -i lxc+ -j ACCEPT"],
+        [":A - [0:0]", ":B - [0:0]", "-A FORWARD -g A", "-A A -j B", "-A B -j A",
+         "-A B -m conntrack --ctstate NEW,RELATED -j ACCEPT"],
+    ])
 def test_a_policy_with_accepts_before_it(lines):
     assert policy(*lines) == []
 
@@ -147,11 +173,12 @@ def test_a_table_that_is_cut_off_drops_nothing(at):
 def early(table, *rules):
     """A healthy node with these rules in table raw or mangle."""
     rules = ["-A " + rule for rule in rules]
-    return ask(texts.small("raw", "", rules) + texts.healthy() if table == "raw" else texts.adding(texts.healthy(), table, *rules))
+    return ask(texts.small("raw", "", rules) + texts.healthy()
+               if table == "raw" else texts.adding(texts.healthy(), table, *rules))
 
 
-@pytest.mark.parametrize("table, name", [("raw", "PREROUTING"), ("raw", "OUTPUT"), ("mangle", "PREROUTING"), ("mangle", "FORWARD"), ("mangle", "OUTPUT"),
-                                         ("mangle", "POSTROUTING")])
+@pytest.mark.parametrize("table, name", [("raw", "PREROUTING"), ("raw", "OUTPUT"), ("mangle", "PREROUTING"),
+                                         ("mangle", "FORWARD"), ("mangle", "OUTPUT"), ("mangle", "POSTROUTING")])
 @pytest.mark.parametrize("target", ["DROP", "REJECT --reject-with icmp-port-unreachable"])
 def test_a_refusal_of_everything_before_the_filter(table, name, target):
     rule = "%s -j %s" % (name, target)
@@ -168,7 +195,8 @@ def test_what_is_for_the_node_itself_may_be_refused_early():
 
 
 @pytest.mark.parametrize("target", ["DROP", "RETURN", "ACCEPT"])
-@pytest.mark.parametrize("chain, before", [("KUBE-SERVICES", "-A KUBE-SERVICES ! -d"), ("KUBE-NODEPORTS", "-A KUBE-NODEPORTS -p tcp")])
+@pytest.mark.parametrize("chain, before",
+                         [("KUBE-SERVICES", "-A KUBE-SERVICES ! -d"), ("KUBE-NODEPORTS", "-A KUBE-NODEPORTS -p tcp")])
 def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
     rule = "-A %s -j %s" % (chain, target)
     text = texts.adding(texts.healthy(), "nat", rule, first=True)
@@ -176,7 +204,8 @@ def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
     assert ask(text, mode="ipvs") == [], "there it is a rule whose match was lost"
     last = ask(texts.adding(texts.healthy(), "nat", rule))
     assert last == ([] if target == "RETURN" else [("unexpected_drop", chain, rule)]), "at its end it only returns"
-    assert ask(texts.instead(text, rule + "\n", "").replace(before, rule + "\n" + before)) == [("unexpected_drop", chain, rule)]
+    assert ask(texts.instead(text, rule + "\n",
+                             "").replace(before, rule + "\n" + before)) == [("unexpected_drop", chain, rule)]
     for rule in ("-A %s -s 10.244.3.0/24 -j %s" % (chain, target), "-A %s -d 10.96.0.1/32 -j %s" % (chain, target)):
         assert ask(texts.adding(texts.healthy(), "nat", rule, first=True)) == [("unexpected_drop", chain, rule)]
 
@@ -187,8 +216,10 @@ def test_a_verdict_among_the_virtual_addresses_is_told_once():
 
 
 def test_of_many_refusals_of_everything_the_first_is_told():
-    rule_set = texts.read(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP", "-A FORWARD -j REJECT", "-A FORWARD -j DROP"))
-    assert [(row["text"], row["count"]) for row in ask_drops(rule_set, texts.setting(rule_set))] == [("-A FORWARD -j DROP", 3)]
+    rule_set = texts.read(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP", "-A FORWARD -j REJECT",
+                                       "-A FORWARD -j DROP"))
+    assert [(row["text"], row["count"])
+            for row in ask_drops(rule_set, texts.setting(rule_set))] == [("-A FORWARD -j DROP", 3)]
 
 
 @pytest.mark.parametrize("name", ["FORWARD", "INPUT", "OUTPUT", "KUBE-FORWARD"])

@@ -30,7 +30,8 @@ def dump(chains, *rules):
 
 def ask(text, **known):
     rule_set = texts.read(text, **known)
-    return [(row["table"], row["chain"], row["count"], row["detail"]) for row in ask_masquerade(rule_set, texts.setting(rule_set))]
+    return [(row["table"], row["chain"], row["count"], row["detail"])
+            for row in ask_masquerade(rule_set, texts.setting(rule_set))]
 
 
 @pytest.mark.parametrize("chain", sorted(PLUGINS))
@@ -38,7 +39,8 @@ def test_each_plugin(chain):
     jump, rules = PLUGINS[chain]
     assert ask(dump(chain, jump, *rules)) == []
     assert ask(dump(chain, jump)) == [("nat", chain, 1, EMPTY)]
-    assert ask(dump(chain, jump, *rules[:-1])) == [("nat", chain, 1, EMPTY)], "what is only let through is not masqueraded"
+    assert ask(dump(chain, jump, *rules[:-1])) == [("nat", chain, 1,
+                                                    EMPTY)], "what is only let through is not masqueraded"
     assert ask(dump(chain, *rules)) == [("nat", chain, 1, ELSEWHERE)]
 
 
@@ -46,7 +48,8 @@ def test_a_flush_of_nat_is_told_beside_what_kube_proxy_lost():
     jump, rules = PLUGINS["FLANNEL-POSTRTG"]
     flushed = texts.flushed(dump("FLANNEL-POSTRTG", jump, *rules), "nat")
     rows = questions.ask([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
-    assert [(row["kind"], row["chain"]) for row in rows if row["kind"] == "masquerade_missing"] == [("masquerade_missing", "FLANNEL-POSTRTG")]
+    assert [(row["kind"], row["chain"]) for row in rows
+            if row["kind"] == "masquerade_missing"] == [("masquerade_missing", "FLANNEL-POSTRTG")]
 
 
 def test_pods_are_counted():
@@ -55,16 +58,21 @@ def test_pods_are_counted():
 
 
 def test_source_addresses_and_chains_behind():
-    rules = ["-A POSTROUTING -j AWS-SNAT-CHAIN-0", "-A AWS-SNAT-CHAIN-0 ! -d 10.0.0.0/16 -j AWS-SNAT-CHAIN-1", "-A AWS-SNAT-CHAIN-1 -j AWS-SNAT-CHAIN-0"]
+    rules = ["-A POSTROUTING -j AWS-SNAT-CHAIN-0", "-A AWS-SNAT-CHAIN-0 ! -d 10.0.0.0/16 -j AWS-SNAT-CHAIN-1",
+             "-A AWS-SNAT-CHAIN-1 -j AWS-SNAT-CHAIN-0"]
     snat = "-A AWS-SNAT-CHAIN-1 -m addrtype ! --dst-type LOCAL -j SNAT --to-source 192.0.2.4 --random-fully"
     assert ask(dump("AWS-SNAT-CHAIN-0 AWS-SNAT-CHAIN-1", *(rules + [snat]))) == []
     assert ask(dump("AWS-SNAT-CHAIN-0 AWS-SNAT-CHAIN-1", *rules)) == [("nat", "AWS-SNAT-CHAIN-0", 1, EMPTY)]
 
 
-@pytest.mark.parametrize("text", [
-    texts.healthy(), texts.healthy("ipv6"), dump("AWS-SNAT-CHAIN-0 AWS-CONNMARK-CHAIN-0"), dump("cali-nat-outgoing CILIUM_POST_nat ANTREA-POSTROUTING"),
-    dump("CNI-HOSTPORT-MASQ CNI-DN-0123456789abcdef01234 CNI-FORWARD DOCKER WEAVE-EXPOSE"), texts.small("filter", "FLANNEL-FWD WEAVE", []),
-], ids=["IPv4", "IPv6", "AWS with its SNAT elsewhere", "pods that keep their addresses", "other chains of plugins", "another table"])
+@pytest.mark.parametrize("text",
+                         [
+                             texts.healthy(), texts.healthy("ipv6"), dump("AWS-SNAT-CHAIN-0 AWS-CONNMARK-CHAIN-0"),
+                             dump("cali-nat-outgoing CILIUM_POST_nat ANTREA-POSTROUTING"),
+                             dump("CNI-HOSTPORT-MASQ CNI-DN-0123456789abcdef01234 CNI-FORWARD DOCKER WEAVE-EXPOSE"),
+                             texts.small("filter", "FLANNEL-FWD WEAVE", []),
+                         ], ids=["IPv4", "IPv6", "AWS with its SNAT elsewhere", "pods that keep their addresses",
+                                 "other chains of plugins", "another table"])
 def test_look_alikes(text):
     assert ask(text) == []
 

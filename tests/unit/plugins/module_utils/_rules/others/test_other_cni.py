@@ -8,8 +8,8 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.other_cni import ask_other_cni
 
-CHAINS = {"calico": "cali-FORWARD", "flannel": "FLANNEL-FWD", "weave": "WEAVE-NPC", "cilium": "CILIUM_FORWARD", "kube_router": "KUBE-NWPLCY-ABCDEFGH",
-          "aws": "AWS-SNAT-CHAIN-0", "portmap": "CNI-HOSTPORT-DNAT"}
+CHAINS = {"calico": "cali-FORWARD", "flannel": "FLANNEL-FWD", "weave": "WEAVE-NPC", "cilium": "CILIUM_FORWARD",
+          "kube_router": "KUBE-NWPLCY-ABCDEFGH", "aws": "AWS-SNAT-CHAIN-0", "portmap": "CNI-HOSTPORT-DNAT"}
 
 
 def ask(*plugins):
@@ -18,15 +18,17 @@ def ask(*plugins):
     return [(row["kind"], row["chain"]) for row in ask_other_cni([texts.read("\n".join(lines + ["COMMIT", ""]))])]
 
 
-@pytest.mark.parametrize("one, other, told", [
-    ("calico", "weave", "cali-FORWARD"), ("flannel", "weave", "FLANNEL-FWD"), ("cilium", "weave", "CILIUM_FORWARD"),
-    ("calico", "cilium", "cali-FORWARD"), ("cilium", "flannel", "CILIUM_FORWARD"), ("calico", "kube_router", "cali-FORWARD")])
+@pytest.mark.parametrize("one, other, told",
+                         [
+                             ("calico", "weave", "cali-FORWARD"), ("flannel", "weave", "FLANNEL-FWD"),
+                             ("cilium", "weave", "CILIUM_FORWARD"), ("calico", "cilium", "cali-FORWARD"),
+                             ("cilium", "flannel", "CILIUM_FORWARD"), ("calico", "kube_router", "cali-FORWARD")])
 def test_a_plugin_that_was_left_behind(one, other, told):
     assert ask(one, other) == ask(other, one) == [("other_cni", told)]
 
 
-@pytest.mark.parametrize("plugins", [("calico",), ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"), ("aws", "cilium"),
-                                     ("calico", "portmap"), ()])
+@pytest.mark.parametrize("plugins", [("calico",), ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"),
+                                     ("aws", "cilium"), ("calico", "portmap"), ()])
 def test_plugins_that_work_together(plugins):
     assert ask(*plugins) == []
 

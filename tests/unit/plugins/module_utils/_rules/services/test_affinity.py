@@ -15,7 +15,8 @@ RETURNING = re.compile(r"-A (KUBE-SV[CL]-\S+) .*--rcheck .*")
 
 
 def found(text):
-    return [(row["kind"], row["chain"], row["detail"]) for row in ask([texts.read(text)], texts.setting_by(kubelet=False))[0]]
+    return [(row["kind"], row["chain"], row["detail"])
+            for row in ask([texts.read(text)], texts.setting_by(kubelet=False))[0]]
 
 
 def unfolded(text):
@@ -24,7 +25,8 @@ def unfolded(text):
 
 
 @pytest.mark.parametrize("form", [str, unfolded])
-@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.36.3-nft-ipv6", "kube-proxy-1.30.5-legacy-ipv4", "kube-proxy-1.30.5-legacy-ipv6"])
+@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.36.3-nft-ipv6",
+                                  "kube-proxy-1.30.5-legacy-ipv4", "kube-proxy-1.30.5-legacy-ipv6"])
 def test_rules_of_affinity_that_are_gone(name, form):
     text = form(kube_audit.sample(name))
     assert found(text) == []

@@ -5,7 +5,9 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import chain_hash, endpoint_text, port_of_hash
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import (chain_hash,
+                                                                                                    endpoint_text,
+                                                                                                    port_of_hash)
 
 SERVICE, PROTOCOL = "ns1/service-\udc80:web", "tcp"
 
@@ -17,10 +19,12 @@ def test_the_port_is_found(address, port):
     assert port_of_hash(ending, SERVICE, PROTOCOL, address) == port
 
 
-@pytest.mark.parametrize("ending", [
-    chain_hash(SERVICE, "udp", "10.244.0.7:80"), chain_hash(SERVICE, PROTOCOL, "10.244.0.8:80"), chain_hash(SERVICE, PROTOCOL, "10.244.0.7:0"),
-    chain_hash(SERVICE, PROTOCOL, "10.244.0.7:65536"), chain_hash(SERVICE, PROTOCOL, "10.244.0.7:080"),
-    chain_hash(SERVICE, PROTOCOL, "10.244.0.7:80")[:8], "ABCDEFGHIJKLMNO1", "abcdefghijklmnop", "\xe4", "",
-])
+@pytest.mark.parametrize(
+    "ending", [
+        chain_hash(SERVICE, "udp", "10.244.0.7:80"), chain_hash(SERVICE, PROTOCOL, "10.244.0.8:80"),
+        chain_hash(SERVICE, PROTOCOL, "10.244.0.7:0"), chain_hash(SERVICE, PROTOCOL, "10.244.0.7:65536"),
+        chain_hash(SERVICE, PROTOCOL, "10.244.0.7:080"), chain_hash(SERVICE, PROTOCOL, "10.244.0.7:80")[:8],
+        "ABCDEFGHIJKLMNO1", "abcdefghijklmnop", "\xe4", "",
+    ])
 def test_there_is_none(ending):
     assert port_of_hash(ending, SERVICE, PROTOCOL, "10.244.0.7") is None

@@ -15,14 +15,16 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import chain_hash
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.service_names import with_names
 
-SAMPLES = ["kube-proxy-%s-%s" % (kind, family) for kind in ("1.36.3-nft", "1.30.5-legacy") for family in ("ipv4", "ipv6")]
+SAMPLES = ["kube-proxy-%s-%s" % (kind, family) for kind in ("1.36.3-nft", "1.30.5-legacy")
+           for family in ("ipv4", "ipv6")]
 CART = re.compile(r'-A KUBE-SERVICES -d (\S+)/\d+ .*"shop/cart:http cluster IP" .*-j (KUBE-SVC-\S+)')
 LOGIN = re.compile(r'-A KUBE-SERVICES -d (\S+)/\d+ .*"shop/login:http cluster IP" .*-j (KUBE-SVC-\S+)')
 
 
 def found(text):
     rule_set = texts.read(text)
-    return [(row["kind"], row["chain"], row["detail"]) for row in with_names(ask([rule_set], texts.setting_by(kubelet=False))[0], [rule_set])]
+    return [(row["kind"], row["chain"], row["detail"])
+            for row in with_names(ask([rule_set], texts.setting_by(kubelet=False))[0], [rule_set])]
 
 
 def as_printed(text):
@@ -41,7 +43,8 @@ def endpoints(text, service):
 
 def changed(text, chain, old, new, where="-j DNAT"):
     """The text with something changed in the rules of a chain."""
-    lines = [line.replace(old, new) if line.startswith("-A %s " % chain) and where in line else line for line in text.split("\n")]
+    lines = [line.replace(old, new) if line.startswith("-A %s " % chain) and where in line else line
+             for line in text.split("\n")]
     assert "\n".join(lines) != text
     return "\n".join(lines)
 
@@ -77,7 +80,8 @@ def test_a_dnat_of_another_protocol(node):
 def test_an_endpoint_that_was_moved_with_its_mark(node):
     text, _cart, _login, endpoint = node
     four = "10.129.0.7" in text
-    moved = changed(text, endpoint, "10.129.0.7" if four else "fd02:a:0:1::7", "10.129.0.98" if four else "fd02:a:0:1::98", "-A")
+    moved = changed(text, endpoint, "10.129.0.7" if four else "fd02:a:0:1::7",
+                    "10.129.0.98" if four else "fd02:a:0:1::98", "-A")
     # An address of IPv6 may be written otherwise in the EndpointSlice: its hash proves nothing.
     detail = "shop/cart:http: translates to 10.129.0.98:8080, its name is that of another endpoint"
     assert found(moved) == ([("unsound_endpoint", endpoint, detail)] if four else [])
@@ -96,7 +100,8 @@ def test_an_address_that_leads_to_another_service(node):
     text, cart, login, _endpoint = node
     address = CART.search(text).group(1)
     told = found(changed(text, "KUBE-SERVICES", "-j " + cart, "-j " + login, "shop/cart:http cluster"))
-    detail = "shop/cart:http: its rule in KUBE-SERVICES for %s port 80/tcp leads to %s, the chain of shop/login:http" % (address, login)
+    detail = ("shop/cart:http: its rule in KUBE-SERVICES for %s port 80/tcp leads to %s, the chain of shop/login:http"
+              % (address, login))
     assert told == [("anchor_missing", cart, detail)]
 
 

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.networks import NETWORKS_LIMIT, networks_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.networks import (NETWORKS_LIMIT,
+                                                                                                  networks_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import NODE_PORT, Service
 
 
 def service(address, *endpoints, **fields):
     name = fields.get("name", "shop/web:http")
-    return Service("ipv6" if ":" in address else "ipv4", address, 80, "tcp", name, tuple((each, 8080, "tcp") for each in endpoints), True, True)
+    return Service("ipv6" if ":" in address else "ipv4", address, 80, "tcp", name,
+                   tuple((each, 8080, "tcp") for each in endpoints), True, True)
 
 
 def row(network, addresses, name="shop/web:http"):
@@ -25,13 +27,15 @@ def row(network, addresses, name="shop/web:http"):
 
 
 def test_both_families_and_every_address_once():
-    told = networks_of([
-        service("10.96.0.10", "10.244.1.2", "10.244.1.3", name="kube-system/kube-dns:dns"), service("10.96.0.10", "10.244.1.2", "10.244.2.9"),
-        service(NODE_PORT, "10.244.1.2"), service("fd00:96::a", "fd00:10:244:1::5", "fd00:10:244:1:ab::6", "fd00:10:244:2::1")])
+    told = networks_of(
+        [
+            service("10.96.0.10", "10.244.1.2", "10.244.1.3", name="kube-system/kube-dns:dns"),
+            service("10.96.0.10", "10.244.1.2", "10.244.2.9"), service(NODE_PORT, "10.244.1.2"),
+            service("fd00:96::a", "fd00:10:244:1::5", "fd00:10:244:1:ab::6", "fd00:10:244:2::1")])
     assert told == {
         "services": [row("10.96.0.0/24", 1), row("fd00:96::/64", 1)], "services_left_out": 0,
-        "endpoints": [row("10.244.1.0/24", 2, "kube-system/kube-dns:dns"), row("fd00:10:244:1::/64", 2), row("10.244.2.0/24", 1), row("fd00:10:244:2::/64", 1)],
-        "endpoints_left_out": 0}
+        "endpoints": [row("10.244.1.0/24", 2, "kube-system/kube-dns:dns"), row("fd00:10:244:1::/64", 2),
+                      row("10.244.2.0/24", 1), row("fd00:10:244:2::/64", 1)], "endpoints_left_out": 0}
 
 
 def test_api_servers_are_no_pods():
@@ -39,7 +43,8 @@ def test_api_servers_are_no_pods():
 
 
 def test_many_networks_are_told_as_one():
-    pods = [service("10.96.0.1", *["10.244.%d.%d" % (node, pod) for node in range(200) for pod in range(1, 4)]), service("10.96.0.2", "192.0.2.9")]
+    pods = [service("10.96.0.1", *["10.244.%d.%d" % (node, pod) for node in range(200) for pod in range(1, 4)]),
+            service("10.96.0.2", "192.0.2.9")]
     assert networks_of(pods)["endpoints"] == [row("10.244.0.0/16", 600), row("192.0.2.0/24", 1)]
     scattered = networks_of([service("10.96.0.1", *["10.%d.1.1" % number for number in range(40)])])
     assert (len(scattered["endpoints"]), scattered["endpoints_left_out"]) == (NETWORKS_LIMIT, 40 - NETWORKS_LIMIT)
@@ -56,13 +61,19 @@ def test_what_is_not_known():
 def test_against_the_addresses_themselves():
     chance = random.Random(kube_audit.seed())
     for _round in range(20):
-        kind, wide, narrow = chance.choice([(ipaddress.IPv4Network, "10.0.0.0/12", 24), (ipaddress.IPv6Network, "fd00::/42", 64)])
-        networks = [kind((int(kind(wide).network_address) + (chance.randrange(40) << (kind(wide).max_prefixlen - narrow)), narrow)) for _each in range(12)]
-        addresses = [str(network[chance.randrange(200)]) for network in networks for _each in range(chance.randrange(1, 9))]
+        kind, wide, narrow = chance.choice([(ipaddress.IPv4Network, "10.0.0.0/12", 24),
+                                            (ipaddress.IPv6Network, "fd00::/42", 64)])
+        networks = [kind((int(kind(wide).network_address)
+                          + (chance.randrange(40) << (kind(wide).max_prefixlen - narrow)), narrow))
+                    for _each in range(12)]
+        addresses = [str(network[chance.randrange(200)]) for network in networks
+                     for _each in range(chance.randrange(1, 9))]
         told = networks_of([service("10.96.0.1", *addresses)])
-        assert sum(each["addresses"] for each in told["endpoints"]) == len(set(addresses)) and not told["endpoints_left_out"]
+        assert sum(each["addresses"]
+                   for each in told["endpoints"]) == len(set(addresses)) and not told["endpoints_left_out"]
         for each in told["endpoints"]:
-            inside = [address for address in set(addresses) if ipaddress.ip_address(address) in ipaddress.ip_network(each["network"])]
+            inside = [address for address in set(addresses)
+                      if ipaddress.ip_address(address) in ipaddress.ip_network(each["network"])]
             assert len(inside) == each["addresses"]
 
 
@@ -77,4 +88,5 @@ def test_a_real_dump(name):
     from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import list_services
     services = list_services(kube_audit.read(kube_audit.sample(name)))
     told = networks_of(services)
-    assert sum(each["addresses"] for each in told["services"]) == len({each.address for each in services if each.address != NODE_PORT})
+    assert sum(each["addresses"]
+               for each in told["services"]) == len({each.address for each in services if each.address != NODE_PORT})

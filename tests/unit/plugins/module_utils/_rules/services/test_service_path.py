@@ -11,19 +11,19 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.d
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import service_packets, service_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
-# chain_texts' Services are 10.96.0.1 to .3, port 80/tcp, with the endpoints 10.244.1.1 to .3, port 8080, and node port 30080.
-
 
 def ask(text, services=None, **known):
     rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["text"]) for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
+    return [(row["table"], row["chain"], row["text"])
+            for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
 
 
 def node(table, *lines, **how):
     """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table in ("raw", "security"):
-        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"), [line for line in lines if line[0] == "-"]) + healthy
+        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
+                           [line for line in lines if line[0] == "-"]) + healthy
     return texts.adding(healthy, table, *lines, first=how.get("first", True))
 
 
@@ -34,11 +34,12 @@ def mine(hook, *rules, **how):
 
 
 REFUSED = [
-    "-d 10.244.0.0/16 -j DROP", "-s 10.244.0.0/16 -j REJECT --reject-with icmp-port-unreachable", "-j DROP", "-p tcp -j DROP",
-    "-p tcp -m tcp --dport 8080 -j DROP",
-    "-p tcp -m multiport --dports 22,8000:8100 -j DROP", "-d 10.244.1.2/32 -p tcp -m tcp --dport 8080 -j REJECT --reject-with tcp-reset",
-    "-m conntrack --ctstate NEW -j DROP", "-m state --state NEW,INVALID -j DROP", "-m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP",
-    "-m conntrack --ctorigdst 10.96.0.2 -j DROP", "! -d 192.0.2.0/24 -j DROP", "-d 10.96.0.0/12 -j DROP", "-d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j DROP",
+    "-d 10.244.0.0/16 -j DROP", "-s 10.244.0.0/16 -j REJECT --reject-with icmp-port-unreachable", "-j DROP",
+    "-p tcp -j DROP", "-p tcp -m tcp --dport 8080 -j DROP", "-p tcp -m multiport --dports 22,8000:8100 -j DROP",
+    "-d 10.244.1.2/32 -p tcp -m tcp --dport 8080 -j REJECT --reject-with tcp-reset",
+    "-m conntrack --ctstate NEW -j DROP", "-m state --state NEW,INVALID -j DROP",
+    "-m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP", "-m conntrack --ctorigdst 10.96.0.2 -j DROP",
+    "! -d 192.0.2.0/24 -j DROP", "-d 10.96.0.0/12 -j DROP", "-d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j DROP",
     "-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -j DROP", "-p 6 -j DROP", "! -i docker0 -p tcp -m tcp -j DROP",
 ]
 
@@ -53,77 +54,97 @@ def test_a_refusal_in_a_chain_of_ones_own_that_services_pass(rule):
     assert mine("INPUT", rule) == (told if "-d 10.96." in rule else []), "what comes to the node is the node's own"
 
 
-@pytest.mark.parametrize("rule", [
-    "-s 198.51.100.7/32 -j DROP", "-d 203.0.113.0/24 -j DROP", "-p tcp -m tcp --dport 22 -j DROP", "-p udp -j DROP", "-i eth0 -j DROP",
-    "-o eth0 -j REJECT",
-    "-m set --match-set blocked src -j DROP", "-m mark --mark 0x1/0x1 -j DROP", "-m conntrack --ctstate INVALID -j DROP", "-i docker0 -j DROP",
-    "-p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -m conntrack --ctstate NEW -j DROP", "-p tcp -m tcp --tcp-flags ALL NONE -j DROP", "-f -j DROP",
-    "-m limit --limit 5/sec -j DROP", "-m connlimit --connlimit-above 100 -j REJECT", "-m geoip --src-cc XX -j DROP",
-    "-p tcp -m tcp --sport 25 -j DROP", "-p tcp -m tcp --dport 80 -j DROP",  # Behind DNAT no packet goes to the Service's own port.
-    "-d 10.244.0.0/255.255.0.7 -j DROP", "! -s 10.244.0.0/16 -d 10.244.0.0/16 -j DROP", "-m pkttype --pkt-type broadcast -j DROP",
-    "-d 10.96.0.0/12 -p tcp -m tcp --dport 22 -j DROP", "-m addrtype --dst-type LOCAL -j DROP", "-d none -j DROP",
-    "-p tcp -m tcp --dport http -j DROP",
-    "-m conntrack --ctorigdst 10.97.0.1 -j DROP", "-s 10.250.0.0/16 -j DROP", "-d 10.244.1.2/32 -p tcp -m tcp --dport 9090 -j DROP",
-])
+@pytest.mark.parametrize(
+    "rule", [
+        "-s 198.51.100.7/32 -j DROP", "-d 203.0.113.0/24 -j DROP", "-p tcp -m tcp --dport 22 -j DROP", "-p udp -j DROP",
+        "-i eth0 -j DROP",
+        "-o eth0 -j REJECT",
+        "-m set --match-set blocked src -j DROP", "-m mark --mark 0x1/0x1 -j DROP",
+        "-m conntrack --ctstate INVALID -j DROP", "-i docker0 -j DROP",
+        "-p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -m conntrack --ctstate NEW -j DROP",
+        "-p tcp -m tcp --tcp-flags ALL NONE -j DROP", "-f -j DROP",
+        "-m limit --limit 5/sec -j DROP", "-m connlimit --connlimit-above 100 -j REJECT",
+        "-m geoip --src-cc XX -j DROP",
+        "-p tcp -m tcp --sport 25 -j DROP",
+        "-p tcp -m tcp --dport 80 -j DROP",  # Behind DNAT no packet goes to the Service's own port.
+        "-d 10.244.0.0/255.255.0.7 -j DROP", "! -s 10.244.0.0/16 -d 10.244.0.0/16 -j DROP",
+        "-m pkttype --pkt-type broadcast -j DROP",
+        "-d 10.96.0.0/12 -p tcp -m tcp --dport 22 -j DROP", "-m addrtype --dst-type LOCAL -j DROP", "-d none -j DROP",
+        "-p tcp -m tcp --dport http -j DROP",
+        "-m conntrack --ctorigdst 10.97.0.1 -j DROP", "-s 10.250.0.0/16 -j DROP",
+        "-d 10.244.1.2/32 -p tcp -m tcp --dport 9090 -j DROP",
+    ])
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT", "INPUT"])
 def test_a_refusal_of_something_else(hook, rule):
     assert mine(hook, rule) == []
 
 
-@pytest.mark.parametrize("before", [
-    "-d 10.244.0.0/16 -j ACCEPT", "-o eth1 -j ACCEPT", "-m set --match-set good dst -j RETURN", "-j ACCEPT", "-j RETURN",
-    "-m mark --mark 0x2/0x2 -j RETURN",
-    "-p tcp -m tcp --dport 8080 -j ACCEPT", "-m conntrack --ctstate DNAT -j ACCEPT", "-j NFQUEUE --queue-num 1", "-g OTHER", "-i eth1 -g OTHER",
-])
+@pytest.mark.parametrize(
+    "before", [
+        "-d 10.244.0.0/16 -j ACCEPT", "-o eth1 -j ACCEPT", "-m set --match-set good dst -j RETURN", "-j ACCEPT",
+        "-j RETURN", "-m mark --mark 0x2/0x2 -j RETURN", "-p tcp -m tcp --dport 8080 -j ACCEPT",
+        "-m conntrack --ctstate DNAT -j ACCEPT", "-j NFQUEUE --queue-num 1", "-g OTHER", "-i eth1 -g OTHER",
+    ])
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT"])
 def test_what_may_have_been_accepted_before_is_not_told(hook, before):
-    lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before, "-A MINE -m conntrack --ctstate NEW -j DROP"]
+    lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before,
+             "-A MINE -m conntrack --ctstate NEW -j DROP"]
     assert ask(node("filter", *lines)) == []
 
 
-@pytest.mark.parametrize("before", [
-    "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "-i lo -j ACCEPT", "-o lo -j ACCEPT", "-p icmp -j ACCEPT",
-    "-p tcp -m tcp --dport 22 -j ACCEPT",
-    "-d 192.0.2.0/24 -j ACCEPT", "-j LOG --log-prefix \"MINE \"", "-j OTHER", "-o docker0 -j RETURN", "-m mark --mark 0x4000/0x4000 -j ACCEPT",
-    "-i eth1 -j DROP",
-    "-m set --match-set bad src -j OTHER", "-j MARK --set-xmark 0x1/0x1",
-])
+@pytest.mark.parametrize(
+    "before", [
+        "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "-i lo -j ACCEPT", "-o lo -j ACCEPT",
+        "-p icmp -j ACCEPT", "-p tcp -m tcp --dport 22 -j ACCEPT", "-d 192.0.2.0/24 -j ACCEPT",
+        "-j LOG --log-prefix \"MINE \"", "-j OTHER", "-o docker0 -j RETURN", "-m mark --mark 0x4000/0x4000 -j ACCEPT",
+        "-i eth1 -j DROP", "-m set --match-set bad src -j OTHER", "-j MARK --set-xmark 0x1/0x1",
+    ])
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT"])
 def test_what_accepts_others_before_changes_nothing(hook, before):
     lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before, "-A MINE -j REJECT"]
     assert ask(node("filter", *lines)) == [("filter", "MINE", "-A MINE -j REJECT")]
 
 
-@pytest.mark.parametrize("by, hook, told", [
-    ("", "FORWARD", True), ("-p tcp ", "FORWARD", True), ("-m conntrack --ctstate NEW ", "OUTPUT", True), ("-i eth0 ", "FORWARD", False),
-    ("-s 10.244.0.0/16 ", "FORWARD", True),
-    ("-s 192.0.2.0/24 ", "FORWARD", False), ("-p udp ", "OUTPUT", False), ("-m conntrack --ctstate RELATED ", "FORWARD", False),
-    ("-p tcp -m tcp --dport 22 ", "OUTPUT", False), ("! -o docker0 ", "OUTPUT", True),
-])
+@pytest.mark.parametrize(
+    "by, hook, told", [
+        ("", "FORWARD", True), ("-p tcp ", "FORWARD", True), ("-m conntrack --ctstate NEW ", "OUTPUT", True),
+        ("-i eth0 ", "FORWARD", False), ("-s 10.244.0.0/16 ", "FORWARD", True), ("-s 192.0.2.0/24 ", "FORWARD", False),
+        ("-p udp ", "OUTPUT", False), ("-m conntrack --ctstate RELATED ", "FORWARD", False),
+        ("-p tcp -m tcp --dport 22 ", "OUTPUT", False), ("! -o docker0 ", "OUTPUT", True),
+    ])
 def test_who_gets_there_at_all(by, hook, told):
     assert bool(mine(hook, "-j DROP", by=by)) is told
 
 
 def test_chains_behind_chains_and_circles():
-    lines = [":A - [0:0]", ":B - [0:0]", ":C - [0:0]", "-A FORWARD -j A", "-A A -g B", "-A B -j C", "-A C -d 10.244.0.0/16 -j DROP"]
+    lines = [":A - [0:0]", ":B - [0:0]", ":C - [0:0]", "-A FORWARD -j A", "-A A -g B", "-A B -j C",
+             "-A C -d 10.244.0.0/16 -j DROP"]
     assert ask(node("filter", *lines)) == [("filter", "C", lines[-1])]
     circle = lines[:-1] + ["-A C -j A", lines[-1]]
     assert ask(node("filter", *circle)) == [], "no kernel has such rules, and no packet comes to an end"
 
 
-@pytest.mark.parametrize("table, hook, rule, told", [
-    ("raw", "PREROUTING", "-d 10.96.0.0/12 -j DROP", True), ("raw", "OUTPUT", "-d 10.96.0.3/32 -j DROP", True), ("raw", "PREROUTING",
-                                                                                                                 "-p tcp -m tcp --dport 80 -j DROP", True),
-    ("raw", "PREROUTING", "-d 172.17.0.2/32 ! -i docker0 -j DROP", False), ("raw", "PREROUTING", "-s 198.51.100.7/32 -j DROP", False),
-    ("raw", "PREROUTING", "-p tcp -m tcp --dport 30080 -j DROP", True), ("raw", "PREROUTING", "-p tcp -m tcp --dport 30000:32767 -j REJECT", True),
-    ("raw", "PREROUTING", "-i eth0 -p tcp -m tcp --dport 30080 -j DROP", False), ("raw", "OUTPUT", "-p tcp -m tcp --dport 30080 -j DROP", False),
-    ("raw", "PREROUTING", "-d 10.244.0.0/16 -j DROP", False), ("raw", "PREROUTING", "-m addrtype --dst-type LOCAL -j DROP", False),
-    ("mangle", "PREROUTING", "-d 10.96.0.1/32 -j DROP", True), ("mangle", "PREROUTING", "-m conntrack --ctstate INVALID -j DROP", False),
-    ("mangle", "OUTPUT", "-p tcp -m tcp --dport 80 -j DROP", True), ("mangle", "FORWARD", "-d 10.244.1.0/24 -j DROP", True),
-    ("mangle", "POSTROUTING", "-p tcp -m tcp --dport 8080 -j DROP", True), ("mangle", "FORWARD", "-d 168.63.129.16/32 -p tcp -m tcp --dport 80 -j DROP", False),
-    ("mangle", "INPUT", "-d 10.96.0.1/32 -j DROP", False), ("security", "OUTPUT", "-d 10.244.0.0/16 -j DROP", True),
-    ("security", "OUTPUT", "-d 168.63.129.16/32 -p tcp -m conntrack --ctstate INVALID,NEW -j DROP", False),
-])
+@pytest.mark.parametrize(
+    "table, hook, rule, told", [
+        ("raw", "PREROUTING", "-d 10.96.0.0/12 -j DROP", True), ("raw", "OUTPUT", "-d 10.96.0.3/32 -j DROP", True),
+        ("raw", "PREROUTING", "-p tcp -m tcp --dport 80 -j DROP", True),
+        ("raw", "PREROUTING", "-d 172.17.0.2/32 ! -i docker0 -j DROP", False),
+        ("raw", "PREROUTING", "-s 198.51.100.7/32 -j DROP", False),
+        ("raw", "PREROUTING", "-p tcp -m tcp --dport 30080 -j DROP", True),
+        ("raw", "PREROUTING", "-p tcp -m tcp --dport 30000:32767 -j REJECT", True),
+        ("raw", "PREROUTING", "-i eth0 -p tcp -m tcp --dport 30080 -j DROP", False),
+        ("raw", "OUTPUT", "-p tcp -m tcp --dport 30080 -j DROP", False),
+        ("raw", "PREROUTING", "-d 10.244.0.0/16 -j DROP", False),
+        ("raw", "PREROUTING", "-m addrtype --dst-type LOCAL -j DROP", False),
+        ("mangle", "PREROUTING", "-d 10.96.0.1/32 -j DROP", True),
+        ("mangle", "PREROUTING", "-m conntrack --ctstate INVALID -j DROP", False),
+        ("mangle", "OUTPUT", "-p tcp -m tcp --dport 80 -j DROP", True),
+        ("mangle", "FORWARD", "-d 10.244.1.0/24 -j DROP", True),
+        ("mangle", "POSTROUTING", "-p tcp -m tcp --dport 8080 -j DROP", True),
+        ("mangle", "FORWARD", "-d 168.63.129.16/32 -p tcp -m tcp --dport 80 -j DROP", False),
+        ("mangle", "INPUT", "-d 10.96.0.1/32 -j DROP", False), ("security", "OUTPUT", "-d 10.244.0.0/16 -j DROP", True),
+        ("security", "OUTPUT", "-d 168.63.129.16/32 -p tcp -m conntrack --ctstate INVALID,NEW -j DROP", False),
+    ])
 def test_in_other_tables(table, hook, rule, told):
     rule = "-A %s %s" % (hook, rule)
     assert ask(node(table, rule)) == ([(table, hook, rule)] if told else [])
@@ -131,28 +152,32 @@ def test_in_other_tables(table, hook, rule, told):
     assert ask(node(table, *in_chain)) == ([(table, "MINE", in_chain[-1])] if told else [])
 
 
-@pytest.mark.parametrize("table, hook, accept, told", [
-    ("raw", "PREROUTING", "", True), ("raw", "OUTPUT", "", True), ("mangle", "FORWARD", "", True), ("mangle", "POSTROUTING", "-d 192.0.2.0/24", True),
-    ("mangle", "FORWARD", "-d 10.244.0.0/16", False), ("mangle", "INPUT", "", False), ("filter", "INPUT", "", False), ("filter", "OUTPUT", "", True),
-    ("filter", "OUTPUT", "-m conntrack --ctstate RELATED,ESTABLISHED", True), ("filter", "OUTPUT", "-p tcp -m tcp --dport 443", True),
-    ("filter", "OUTPUT", "-o eth0", False),
-    ("filter", "OUTPUT", "-p tcp", False), ("filter", "OUTPUT", "-o lo", True), ("security", "FORWARD", "", True),
-])
+@pytest.mark.parametrize(
+    "table, hook, accept, told", [
+        ("raw", "PREROUTING", "", True), ("raw", "OUTPUT", "", True), ("mangle", "FORWARD", "", True),
+        ("mangle", "POSTROUTING", "-d 192.0.2.0/24", True), ("mangle", "FORWARD", "-d 10.244.0.0/16", False),
+        ("mangle", "INPUT", "", False), ("filter", "INPUT", "", False), ("filter", "OUTPUT", "", True),
+        ("filter", "OUTPUT", "-m conntrack --ctstate RELATED,ESTABLISHED", True),
+        ("filter", "OUTPUT", "-p tcp -m tcp --dport 443", True), ("filter", "OUTPUT", "-o eth0", False),
+        ("filter", "OUTPUT", "-p tcp", False), ("filter", "OUTPUT", "-o lo", True), ("security", "FORWARD", "", True),
+    ])
 def test_a_policy_of_drop(table, hook, accept, told):
     text = texts.dropping(node(table, *(["-A %s %s -j ACCEPT" % (hook, accept)] if accept else [])), table, hook)
     assert ask(text) == ([(table, hook, ":%s DROP" % hook)] if told else [])
     returned = texts.dropping(node(table, "-A %s -i eth9 -j RETURN" % hook), table, hook)
-    assert ask(returned) == ([] if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]), "a RETURN leads to the policy"
+    assert ask(returned) == ([]
+                             if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]), "a RETURN leads to the policy"
 
 
-@pytest.mark.parametrize("rule, told", [
-    ("-d 10.96.0.0/12 -j RETURN", True), ("-d 10.96.0.2/32 -p tcp -j ACCEPT", True), ("-p tcp -j REDIRECT --to-ports 8080", True),
-    ("-p udp -j REDIRECT --to-ports 53", False),
-    ("-d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1:80", True),
-    ("-d 169.254.169.254/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1", False),
-    ("-i eth0 -j RETURN", False), ("-m addrtype --dst-type LOCAL -j MINE", False), ("-d 10.96.0.0/12 -j MINE", True),
-    ("-d 10.96.0.0/12 -j LOG", False),
-])
+@pytest.mark.parametrize("rule, told",
+                         [
+                             ("-d 10.96.0.0/12 -j RETURN", True), ("-d 10.96.0.2/32 -p tcp -j ACCEPT", True),
+                             ("-p tcp -j REDIRECT --to-ports 8080", True), ("-p udp -j REDIRECT --to-ports 53", False),
+                             ("-d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1:80", True),
+                             ("-d 169.254.169.254/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1",
+                              False), ("-i eth0 -j RETURN", False), ("-m addrtype --dst-type LOCAL -j MINE", False),
+                             ("-d 10.96.0.0/12 -j MINE", True), ("-d 10.96.0.0/12 -j LOG", False),
+                         ])
 def test_what_keeps_packets_from_the_services(rule, told):
     lines = [":MINE - [0:0]", "-A PREROUTING " + rule, "-A MINE -p tcp -j ACCEPT"]
     place = "MINE" if "-j MINE" in rule else "PREROUTING"
@@ -169,52 +194,65 @@ def test_what_keeps_all_packets_from_the_services_is_told_of_the_anchors():
     assert texts.told(rows) == [("anchor_shadowed", "nat", "PREROUTING")]
 
 
-@pytest.mark.parametrize("rule, told", [
-    ("-A OUTPUT -p tcp -m tcp --dport 80 -j REJECT", False), ("-A OUTPUT -p tcp -m tcp --dport 8080 -j REJECT", True),
-    ("-A OUTPUT -p tcp -m tcp --dport 25 -j REJECT", False),
-    ("-A OUTPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True), ("-A OUTPUT -d 10.244.0.0/16 -p tcp -m tcp --dport 8080 -j DROP", True),
-    ("-A OUTPUT -m owner --uid-owner 1000 -j REJECT", False), ("-A INPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True),
-    ("-A INPUT -p tcp -m tcp --dport 80 -j DROP", False), ("-A INPUT -p tcp -m tcp --dport 30080 -j DROP", False),
-    ("-A INPUT -s 10.244.0.0/16 -j DROP", False),
-    ("-A INPUT -d 192.0.2.11/32 -p tcp -m tcp --dport 80 -j DROP", False),
-])
+@pytest.mark.parametrize(
+    "rule, told", [
+        ("-A OUTPUT -p tcp -m tcp --dport 80 -j REJECT", False),
+        ("-A OUTPUT -p tcp -m tcp --dport 8080 -j REJECT", True),
+        ("-A OUTPUT -p tcp -m tcp --dport 25 -j REJECT", False),
+        ("-A OUTPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True),
+        ("-A OUTPUT -d 10.244.0.0/16 -p tcp -m tcp --dport 8080 -j DROP", True),
+        ("-A OUTPUT -m owner --uid-owner 1000 -j REJECT", False),
+        ("-A INPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True),
+        ("-A INPUT -p tcp -m tcp --dport 80 -j DROP", False), ("-A INPUT -p tcp -m tcp --dport 30080 -j DROP", False),
+        ("-A INPUT -s 10.244.0.0/16 -j DROP", False),
+        ("-A INPUT -d 192.0.2.11/32 -p tcp -m tcp --dport 80 -j DROP", False),
+    ])
 @pytest.mark.parametrize("first", [True, False])
 def test_in_built_in_chains_of_the_node_itself(rule, told, first):
     assert ask(node("filter", rule, first=first)) == ([("filter", rule.split()[1], rule)] if told else [])
 
 
 def test_ipv6():
-    assert mine("FORWARD", "-d fd00:10:244::/64 -j DROP", family="ipv6") == [("filter", "MINE", "-A MINE -d fd00:10:244::/64 -j DROP")]
-    assert mine("FORWARD", "-d fd00:10:96::2/128 -j DROP", family="ipv6") == [("filter", "MINE", "-A MINE -d fd00:10:96::2/128 -j DROP")]
+    assert mine("FORWARD", "-d fd00:10:244::/64 -j DROP",
+                family="ipv6") == [("filter", "MINE", "-A MINE -d fd00:10:244::/64 -j DROP")]
+    assert mine("FORWARD", "-d fd00:10:96::2/128 -j DROP",
+                family="ipv6") == [("filter", "MINE", "-A MINE -d fd00:10:96::2/128 -j DROP")]
     assert mine("FORWARD", "-s fd00:10:244::/56 -j DROP", family="ipv6") != []
     assert mine("FORWARD", "-d 2001:db8::/32 -j DROP", family="ipv6") == []
 
 
 # What other programs write, as on nodes without any defect; owners this collection does not know, and some it does.
 OTHERS = {
-    "fail2ban": [":f2b-sshd - [0:0]", "-A INPUT -p tcp -m multiport --dports 22 -j f2b-sshd", "-A f2b-sshd -s 198.51.100.7/32 -j REJECT",
-                 "-A f2b-sshd -j RETURN"],
+    "fail2ban": [":f2b-sshd - [0:0]", "-A INPUT -p tcp -m multiport --dports 22 -j f2b-sshd",
+                 "-A f2b-sshd -s 198.51.100.7/32 -j REJECT", "-A f2b-sshd -j RETURN"],
     "tailscale": [":ts-forward - [0:0]", ":ts-input - [0:0]", "-A INPUT -j ts-input", "-A FORWARD -j ts-forward",
                   "-A ts-input -s 100.64.0.0/10 ! -i tailscale0 -j DROP",
-                  "-A ts-forward -i tailscale0 -j MARK --set-xmark 0x40000/0xff0000", "-A ts-forward -s 100.64.0.0/10 -o tailscale0 -j DROP"],
-    "libvirt": [":LIBVIRT_FWI - [0:0]", ":LIBVIRT_FWX - [0:0]", "-A FORWARD -j LIBVIRT_FWX", "-A FORWARD -j LIBVIRT_FWI",
-                "-A LIBVIRT_FWX -i virbr0 -o virbr0 -j ACCEPT",
+                  "-A ts-forward -i tailscale0 -j MARK --set-xmark 0x40000/0xff0000",
+                  "-A ts-forward -s 100.64.0.0/10 -o tailscale0 -j DROP"],
+    "libvirt": [":LIBVIRT_FWI - [0:0]", ":LIBVIRT_FWX - [0:0]", "-A FORWARD -j LIBVIRT_FWX",
+                "-A FORWARD -j LIBVIRT_FWI", "-A LIBVIRT_FWX -i virbr0 -o virbr0 -j ACCEPT",
                 "-A LIBVIRT_FWI -o virbr0 -j REJECT --reject-with icmp-port-unreachable"],
-    "podman": [":NETAVARK_FORWARD - [0:0]", ":NETAVARK_ISOLATION_2 - [0:0]", ":NETAVARK_ISOLATION_3 - [0:0]", "-A FORWARD -j NETAVARK_FORWARD",
-               "-A NETAVARK_FORWARD -m conntrack --ctstate INVALID -j DROP", "-A NETAVARK_FORWARD -i podman1 ! -o podman1 -j NETAVARK_ISOLATION_2",
+    "podman": [":NETAVARK_FORWARD - [0:0]", ":NETAVARK_ISOLATION_2 - [0:0]", ":NETAVARK_ISOLATION_3 - [0:0]",
+               "-A FORWARD -j NETAVARK_FORWARD", "-A NETAVARK_FORWARD -m conntrack --ctstate INVALID -j DROP",
+               "-A NETAVARK_FORWARD -i podman1 ! -o podman1 -j NETAVARK_ISOLATION_2",
                "-A NETAVARK_ISOLATION_2 -o podman1 -j DROP", "-A NETAVARK_ISOLATION_3 -o podman1 -j DROP"],
-    "openshift": [":OPENSHIFT-BLOCK-OUTPUT - [0:0]", "-A FORWARD -j OPENSHIFT-BLOCK-OUTPUT", "-A OUTPUT -j OPENSHIFT-BLOCK-OUTPUT",
-                  "-A OPENSHIFT-BLOCK-OUTPUT -p tcp -m tcp --dport 22623 --tcp-flags FIN,SYN,RST,ACK SYN -j REJECT --reject-with icmp-port-unreachable"],
+    "openshift": [":OPENSHIFT-BLOCK-OUTPUT - [0:0]", "-A FORWARD -j OPENSHIFT-BLOCK-OUTPUT",
+                  "-A OUTPUT -j OPENSHIFT-BLOCK-OUTPUT",
+                  "-A OPENSHIFT-BLOCK-OUTPUT -p tcp -m tcp --dport 22623 --tcp-flags FIN,SYN,RST,ACK SYN -j REJECT "
+                  "--reject-with icmp-port-unreachable"],
     "crowdsec": [":CROWDSEC_CHAIN - [0:0]", "-A INPUT -j CROWDSEC_CHAIN", "-A FORWARD -j CROWDSEC_CHAIN",
-                 "-A CROWDSEC_CHAIN -m set --match-set crowdsec-blacklists-0 src -m comment --comment \"CrowdSec: lists\" -j DROP"],
-    "docker": [":DOCKER-ISOLATION-STAGE-1 - [0:0]", ":DOCKER-ISOLATION-STAGE-2 - [0:0]", "-A FORWARD -j DOCKER-ISOLATION-STAGE-1",
-               "-A DOCKER-ISOLATION-STAGE-1 -i docker0 ! -o docker0 -j DOCKER-ISOLATION-STAGE-2", "-A DOCKER-ISOLATION-STAGE-2 -o docker0 -j DROP"],
-    "a firewall of the node itself": [":MYFW - [0:0]", "-A INPUT -j MYFW", "-A MYFW -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
-                                      "-A MYFW -i lo -j ACCEPT",
-                                      "-A MYFW -p tcp -m multiport --dports 22,10250 -j ACCEPT", "-A MYFW -p tcp -m tcp --dport 80 -j DROP",
-                                      "-A MYFW -j DROP"],
-    "network policies": [":cali-FORWARD - [0:0]", ":cali-to-wl-dispatch - [0:0]", ":cali-tw-cali1 - [0:0]", "-A FORWARD -j cali-FORWARD",
-                         "-A cali-FORWARD -j cali-to-wl-dispatch",
+                 "-A CROWDSEC_CHAIN -m set --match-set crowdsec-blacklists-0 src -m comment --comment \"CrowdSec: "
+                 "lists\" -j DROP"],
+    "docker": [":DOCKER-ISOLATION-STAGE-1 - [0:0]", ":DOCKER-ISOLATION-STAGE-2 - [0:0]",
+               "-A FORWARD -j DOCKER-ISOLATION-STAGE-1",
+               "-A DOCKER-ISOLATION-STAGE-1 -i docker0 ! -o docker0 -j DOCKER-ISOLATION-STAGE-2",
+               "-A DOCKER-ISOLATION-STAGE-2 -o docker0 -j DROP"],
+    "a firewall of the node itself": [
+        ":MYFW - [0:0]", "-A INPUT -j MYFW", "-A MYFW -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+        "-A MYFW -i lo -j ACCEPT", "-A MYFW -p tcp -m multiport --dports 22,10250 -j ACCEPT",
+        "-A MYFW -p tcp -m tcp --dport 80 -j DROP", "-A MYFW -j DROP"],
+    "network policies": [":cali-FORWARD - [0:0]", ":cali-to-wl-dispatch - [0:0]", ":cali-tw-cali1 - [0:0]",
+                         "-A FORWARD -j cali-FORWARD", "-A cali-FORWARD -j cali-to-wl-dispatch",
                          "-A cali-to-wl-dispatch -d 10.244.1.1/32 -g cali-tw-cali1", "-A cali-tw-cali1 -j DROP"],
 }
 
@@ -233,50 +271,56 @@ def test_what_an_administrator_put_into_the_chain_of_another_program(chain):
 
 
 def test_behind_a_policy_engine_that_may_accept_nothing_is_certain():
-    lines = [":AZURE-NPM - [0:0]", ":MINE - [0:0]", "-A FORWARD -j AZURE-NPM", "-A FORWARD -j MINE", "-A AZURE-NPM -j ACCEPT",
-             "-A MINE -d 10.244.0.0/16 -j DROP"]
+    lines = [":AZURE-NPM - [0:0]", ":MINE - [0:0]", "-A FORWARD -j AZURE-NPM", "-A FORWARD -j MINE",
+             "-A AZURE-NPM -j ACCEPT", "-A MINE -d 10.244.0.0/16 -j DROP"]
     assert ask(node("filter", *lines)) == []
-    answers_only = [line.replace("-A AZURE-NPM -j", "-A AZURE-NPM -m conntrack --ctstate ESTABLISHED -j") for line in lines]
+    answers_only = [line.replace("-A AZURE-NPM -j", "-A AZURE-NPM -m conntrack --ctstate ESTABLISHED -j")
+                    for line in lines]
     assert ask(node("filter", *answers_only)) == [("filter", "MINE", lines[-1])]
 
 
 def test_where_the_services_are_not_in_rules():
     """In nftables mode they are given, without endpoints where these are not known; in ipvs mode nobody gives them."""
     lines = [":MINE - [0:0]", "-A FORWARD -j MINE", "-A OUTPUT -d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j DROP"]
-    given = [Service("ipv4", "10.96.0.1", 443, "tcp", "default/kubernetes", None, True, None), Service("ipv6", "fd00::1", 443, "tcp",
-             "", None, True, None)]
+    given = [Service("ipv4", "10.96.0.1", 443, "tcp", "default/kubernetes", None, True, None),
+             Service("ipv6", "fd00::1", 443, "tcp", "", None, True, None)]
     empty = texts.small("filter", "MINE", lines[1:] + ["-A MINE -m conntrack --ctstate NEW -j DROP"])
     assert ask(empty, given, mode="nftables") == [("filter", "OUTPUT", lines[-1])]
     assert ask(empty, [], mode="ipvs") == [("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP")]
-    assert ask(empty, [service._replace(endpoints=frozenset([("10.244.0.9", 6443, "tcp")])) for service in given[:1]], mode="nftables") == [
-        ("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP"), ("filter", "OUTPUT", lines[-1])]
+    assert ask(empty, [service._replace(endpoints=frozenset([("10.244.0.9", 6443, "tcp")])) for service in given[:1]],
+               mode="nftables") == [
+                   ("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP"), ("filter", "OUTPUT", lines[-1])]
     assert ask(empty, given, mode=None) == [], "no kube-proxy is here"
 
 
 def test_a_service_without_endpoints_refuses_by_itself():
-    refused = ('-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m comment --comment "shop/db has no endpoints" -m tcp --dport 80 -j REJECT '
+    refused = ('-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m comment --comment "shop/db has no endpoints" -m tcp --dport '
+               '80 -j REJECT '
                "--reject-with icmp-port-unreachable\n")
-    assert ask(texts.instead(node("raw", "-A PREROUTING -d 10.96.0.9/32 -j DROP"), texts.INVALID, refused + texts.INVALID)) == []
+    assert ask(texts.instead(node("raw", "-A PREROUTING -d 10.96.0.9/32 -j DROP"), texts.INVALID,
+                             refused + texts.INVALID)) == []
 
 
 def test_long_lists_of_refusals_are_bounded(monkeypatch):
     tried = []
     real = service_path.list_services
     monkeypatch.setattr(service_path, "list_services", lambda rule_set: tried.append(1) or real(rule_set))
-    blocked = [":BLOCKED - [0:0]",
-               "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -s 198.51.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(20000)]
+    blocked = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + [
+        "-A BLOCKED -s 198.51.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(20000)]
     assert ask(node("filter", *blocked)) == [] and tried == [1]
-    all_hit = [":BLOCKED - [0:0]",
-               "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -d 10.244.1.1/32 -p tcp -m tcp --dport %d -j DROP" % (8081 + number) for number in range(2000)]
+    all_hit = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -d 10.244.1.1/32 -p tcp -m tcp --dport %d "
+                                                               "-j DROP" % (8081 + number) for number in range(2000)]
     assert ask(node("filter", *all_hit)) == []
-    ports = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -p tcp -m tcp --dport %d -j DROP" % number for number in range(20000, 40000)]
+    ports = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -p tcp -m tcp --dport %d -j DROP" % number
+                                                             for number in range(20000, 40000)]
     services = [Service("ipv4", "10.96.%d.%d" % (number // 250, number % 250), 40001 + number, "tcp", "", frozenset(
         [("10.244.9.9", 50000 + number % 5000, "tcp")]), True, True) for number in range(10000)]
     looked, meets = [], service_packets.meets
     monkeypatch.setattr(service_packets, "meets", lambda *given: looked.append(1) or meets(*given))
     assert ask(node("filter", *ports), services) == []
     assert 20000 < len(looked) <= service_packets._LOOKED_ALL
-    every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number for number in range(20000)]
+    every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number
+                                                             for number in range(20000)]
     assert ask(node("filter", *every)) == [("filter", "BLOCKED", "-A BLOCKED -m comment --comment 0 -j DROP")]
 
 
@@ -285,66 +329,3 @@ def test_a_dump_that_ends_anywhere(at):
     text = node("filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -d 10.244.0.0/16 -j DROP")
     end = text.index("COMMIT", text.index("*filter"))
     assert ask(text[:min(at, end - 1)]) == []
-
-
-IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"),), True, None),
-        Service("ipv4", "10.96.0.2", 80, "tcp", "", (("10.244.1.2", 8080, "tcp"), ("10.244.2.3", 8080, "tcp")), True, None)]
-
-
-def ipvs(*lines, **how):
-    """What is told of a node in ipvs mode; its chains do not matter."""
-    table = how.pop("table", "filter")
-    return ask(node(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
-
-
-@pytest.mark.parametrize("rule", [
-    "-d 10.96.0.0/12 -j DROP", "-d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j REJECT --reject-with tcp-reset", "-s 10.244.0.0/16 -j DROP", "-j DROP",
-    "-d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j DROP", "-m conntrack --ctstate NEW -j DROP", "-p tcp -m multiport --dports 80,8080 -j DROP",
-])
-def test_in_ipvs_mode_packets_to_virtual_addresses_go_through_input(rule):
-    """On their way to a virtual server, which the node itself is."""
-    for first in (True, False):
-        told = ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule, first=first)
-        assert told == [("filter", "MINE", "-A MINE " + rule)]
-    assert ("filter", "INPUT", "-A INPUT " + rule) in ipvs("-A INPUT " + rule, first=False)
-    assert ("mangle", "INPUT", "-A INPUT " + rule) in ipvs("-A INPUT " + rule, table="mangle")
-    assert ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule, services=[]) == [], "nobody knows them"
-
-
-@pytest.mark.parametrize("rule", [
-    "-s 198.51.100.0/24 -j DROP", "-i eth0 -j DROP", "-p tcp -m tcp --dport 22 -j DROP", "-p udp -j DROP", "-m conntrack --ctstate INVALID -j DROP",
-    "-p tcp -m tcp --dport 30080 -j DROP", "-d 192.0.2.11/32 -j DROP", "-m set --match-set blocked src -j DROP", "-d 10.96.0.0/12 -p udp -j DROP",
-    "-m addrtype --dst-type BROADCAST -j DROP", "-m conntrack --ctstate DNAT -j DROP",
-])
-def test_in_ipvs_mode_the_firewall_of_the_node_stays_its_own(rule):
-    assert ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule) == []
-
-
-@pytest.mark.parametrize("before, told", [
-    ("-i cni0 -j ACCEPT", False), ("-s 10.244.0.0/16 -j ACCEPT", False), ("-d 10.96.0.0/12 -j ACCEPT", False),
-    ("-m addrtype --dst-type LOCAL -j ACCEPT", False),
-    ("-m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT", False), ("-i lo -j ACCEPT", True), ("-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", True),
-    ("-p tcp -m tcp --dport 22 -j ACCEPT", True), ("-m mark --mark 0x4000/0x4000 -j ACCEPT", True), ("-j KUBE-NODE-PORT", True),
-])
-def test_in_ipvs_mode_a_firewall_that_closes_the_node(before, told):
-    lines = [":KUBE-NODE-PORT - [0:0]", "-A INPUT " + before]
-    assert bool(ipvs(*(lines + ["-A INPUT -j DROP"]), first=False)) is told
-    healthy = texts.dropping(texts.adding(texts.healthy(), "filter", *lines, first=False), "filter", "INPUT")
-    assert bool(ask(healthy, IPVS, mode="ipvs")) is told
-    assert ask(healthy, IPVS, mode="nftables") == []
-
-
-def test_in_ipvs_mode_packets_leave_to_endpoints():
-    rule = "-A MINE -d 10.244.0.0/16 -j DROP"
-    for hook in ("FORWARD", "OUTPUT"):
-        assert ipvs(":MINE - [0:0]", "-A %s -j MINE" % hook, rule) == [("filter", "MINE", rule)]
-        assert ipvs(":MINE - [0:0]", "-A %s -j MINE" % hook, "-A MINE -m conntrack --ctstate DNAT -j ACCEPT", rule) == [("filter", "MINE", rule)]
-
-
-@pytest.mark.parametrize("mode", ["ipvs", "nftables"])
-def test_services_of_ipv6_that_no_rules_tell(mode):
-    text = "\n".join(line for line in texts.healthy("ipv6").split("\n") if not line.startswith((":KUBE-S", "-A KUBE-S", ":KUBE-E", "-A KUBE-E")))
-    text = texts.adding(text, "filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -j DROP")
-    service = Service("ipv6", "fd00:10:96::1", 80, "tcp", "", (("fd00:10:244::1", 8080, "tcp"),), True, None)
-    assert ask(text, [service], mode=mode) == [("filter", "MINE", "-A MINE -j DROP")]
-    assert ask(text, IPVS, mode=mode) == []

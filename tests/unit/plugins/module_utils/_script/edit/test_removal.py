@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A command goes from a script and nothing else notices: seen by real shells, which parse and run it before and after."""
+"""A command goes from a script and nothing else notices: seen by real shells, which parse and run it before and
+after."""
 
 import re
 import subprocess
@@ -21,44 +22,47 @@ def parses(text, shell="bash"):
     return subprocess.run([shell, "-n"], input=text.encode(), stderr=subprocess.PIPE, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("before, after", [
-    ("save\nFLUSH\ndone_\n", "save\ndone_\n"),
-    ("save\nFLUSH\n", "save\n:\n"),
-    ("save\nFLUSH", "save\n:"),
-    ("save; FLUSH; more\n", "save; more\n"),
-    ("save; FLUSH\nmore\n", "save\nmore\n"),
-    ("save; FLUSH # why\nmore\n", "save # why\nmore\n"),
-    ("    FLUSH   # start afresh\n    more\n", "    # start afresh\n    more\n"),
-    ("FLUSH; more\n", "more\n"),
-    ("save && FLUSH\nmore\n", "save && :\nmore\n"),
-    ("save &&\n  FLUSH\nmore\n", "save &&\n  :\nmore\n"),
-    ("check || FLUSH\nmore\n", "check || :\nmore\n"),
-    ("FLUSH || exit 1\nmore\n", ": || exit 1\nmore\n"),
-    ("if x; then FLUSH; fi\nmore\n", "if x; then :; fi\nmore\n"),
-    ("if x\nthen\n  FLUSH\n  FLUSH\nfi\n", "if x\nthen\n  :\nfi\n"),
-    ("if x\nthen\n  FLUSH\n  more\nfi\n", "if x\nthen\n  more\nfi\n"),
-    ("if FLUSH; then more; fi\n", "if :; then more; fi\n"),
-    ("for t in a b; do FLUSH; done\nmore\n", "for t in a b; do :; done\nmore\n"),
-    ("for t in a b; do\n\tFLUSH;\n\tmore\ndone\n", "for t in a b; do\n\tmore\ndone\n"),
-    ("f() { FLUSH; }\nf\n", "f() { :; }\nf\n"),
-    ("f() {\n\tFLUSH\n}\nf\n", "f() {\n\t:\n}\nf\n"),
-    ("case $1 in\nstop) FLUSH ;;\nstart)\n\tFLUSH\n\tmore\n\t;;\nesac\n", "case $1 in\nstop) : ;;\nstart)\n\tmore\n\t;;\nesac\n"),
-    ("save | FLUSH\nmore\n", "save | :\nmore\n"),
-    ("FLUSH &\nmore\n", ": &\nmore\n"),
-    ("sh -c 'FLUSH'\nmore\n", "sh -c ':'\nmore\n"),
-    ("x=$(FLUSH)\nmore\n", "x=$(:)\nmore\n"),
-    ("check() { echo $?; }\nFLUSH\ncheck\n", "check() { echo $?; }\n:\ncheck\n"),
-    ("FLUSH\nfor i in 1; do\n\techo $?\ndone\n", ":\nfor i in 1; do\n\techo $?\ndone\n"),
-    ("st() { echo $?; }\nFLUSH\nfor i in 1; do\n\tst\ndone\n", "st() { echo $?; }\n:\nfor i in 1; do\n\tst\ndone\n"),
-    ("st() { echo $?; }\nFLUSH\nx=1 st\n", "st() { echo $?; }\n:\nx=1 st\n"),
-    ("st() { echo $?; }\nFLUSH\nmore\nst\n", "st() { echo $?; }\nmore\nst\n"),
-    ("FLUSH\nif [ $? -ne 0 ]; then more; fi\n", ":\nif [ $? -ne 0 ]; then more; fi\n"),
-    ("f() {\n\tFLUSH\n\treturn\n}\n", "f() {\n\t:\n\treturn\n}\n"),
-    ("f() {\n\tFLUSH\n\treturn 0\n}\n", "f() {\n\treturn 0\n}\n"),
-    ("exec FLUSH\nmore\n", "exit 0\nmore\n"),
-    ("save # if\nFLUSH\nmore\n", "save # if\n:\nmore\n"),
-    ("save\r\nFLUSH\r\nmore\r\n", "save\r\nmore\r\n"),
-])
+@pytest.mark.parametrize("before, after",
+                         [
+                             ("save\nFLUSH\ndone_\n", "save\ndone_\n"),
+                             ("save\nFLUSH\n", "save\n:\n"),
+                             ("save\nFLUSH", "save\n:"),
+                             ("save; FLUSH; more\n", "save; more\n"),
+                             ("save; FLUSH\nmore\n", "save\nmore\n"),
+                             ("save; FLUSH # why\nmore\n", "save # why\nmore\n"),
+                             ("    FLUSH   # start afresh\n    more\n", "    # start afresh\n    more\n"),
+                             ("FLUSH; more\n", "more\n"),
+                             ("save && FLUSH\nmore\n", "save && :\nmore\n"),
+                             ("save &&\n  FLUSH\nmore\n", "save &&\n  :\nmore\n"),
+                             ("check || FLUSH\nmore\n", "check || :\nmore\n"),
+                             ("FLUSH || exit 1\nmore\n", ": || exit 1\nmore\n"),
+                             ("if x; then FLUSH; fi\nmore\n", "if x; then :; fi\nmore\n"),
+                             ("if x\nthen\n  FLUSH\n  FLUSH\nfi\n", "if x\nthen\n  :\nfi\n"),
+                             ("if x\nthen\n  FLUSH\n  more\nfi\n", "if x\nthen\n  more\nfi\n"),
+                             ("if FLUSH; then more; fi\n", "if :; then more; fi\n"),
+                             ("for t in a b; do FLUSH; done\nmore\n", "for t in a b; do :; done\nmore\n"),
+                             ("for t in a b; do\n\tFLUSH;\n\tmore\ndone\n", "for t in a b; do\n\tmore\ndone\n"),
+                             ("f() { FLUSH; }\nf\n", "f() { :; }\nf\n"),
+                             ("f() {\n\tFLUSH\n}\nf\n", "f() {\n\t:\n}\nf\n"),
+                             ("case $1 in\nstop) FLUSH ;;\nstart)\n\tFLUSH\n\tmore\n\t;;\nesac\n",
+                              "case $1 in\nstop) : ;;\nstart)\n\tmore\n\t;;\nesac\n"),
+                             ("save | FLUSH\nmore\n", "save | :\nmore\n"),
+                             ("FLUSH &\nmore\n", ": &\nmore\n"),
+                             ("sh -c 'FLUSH'\nmore\n", "sh -c ':'\nmore\n"),
+                             ("x=$(FLUSH)\nmore\n", "x=$(:)\nmore\n"),
+                             ("check() { echo $?; }\nFLUSH\ncheck\n", "check() { echo $?; }\n:\ncheck\n"),
+                             ("FLUSH\nfor i in 1; do\n\techo $?\ndone\n", ":\nfor i in 1; do\n\techo $?\ndone\n"),
+                             ("st() { echo $?; }\nFLUSH\nfor i in 1; do\n\tst\ndone\n",
+                              "st() { echo $?; }\n:\nfor i in 1; do\n\tst\ndone\n"),
+                             ("st() { echo $?; }\nFLUSH\nx=1 st\n", "st() { echo $?; }\n:\nx=1 st\n"),
+                             ("st() { echo $?; }\nFLUSH\nmore\nst\n", "st() { echo $?; }\nmore\nst\n"),
+                             ("FLUSH\nif [ $? -ne 0 ]; then more; fi\n", ":\nif [ $? -ne 0 ]; then more; fi\n"),
+                             ("f() {\n\tFLUSH\n\treturn\n}\n", "f() {\n\t:\n\treturn\n}\n"),
+                             ("f() {\n\tFLUSH\n\treturn 0\n}\n", "f() {\n\treturn 0\n}\n"),
+                             ("exec FLUSH\nmore\n", "exit 0\nmore\n"),
+                             ("save # if\nFLUSH\nmore\n", "save # if\n:\nmore\n"),
+                             ("save\r\nFLUSH\r\nmore\r\n", "save\r\nmore\r\n"),
+                         ])
 def test_what_is_left(before, after):
     assert removal.edited(before, spans(before)) == after
     assert parses(before) and parses(after)
@@ -72,27 +76,33 @@ def test_the_outer_of_two_spans_counts():
 def test_text_is_put_in_where_it_belongs():
     text = "iptables-restore < /etc/rules\nFLUSH\nmore\n"
     place = removal.noflush_at(text[:29])
-    assert removal.edited(text, spans(text), [(place, place, " --noflush")]) == "iptables-restore --noflush < /etc/rules\nmore\n"
+    assert removal.edited(text, spans(text),
+                          [(place, place, " --noflush")]) == "iptables-restore --noflush < /etc/rules\nmore\n"
 
 
-@pytest.mark.parametrize("source, place", [
-    ("iptables-restore < f", 16), ("sudo /sbin/ip6tables-nft-restore -w f", 32), ("$IPTR < f", None), ("iptables-restore-translate f", None),
-    ("cat iptables-restore | iptables-restore", None), ("my.iptables-restore f", None),
-])
+@pytest.mark.parametrize("source, place",
+                         [
+                             ("iptables-restore < f", 16), ("sudo /sbin/ip6tables-nft-restore -w f", 32),
+                             ("$IPTR < f", None), ("iptables-restore-translate f", None),
+                             ("cat iptables-restore | iptables-restore", None), ("my.iptables-restore f", None),
+                         ])
 def test_where_noflush_belongs(source, place):
     assert removal.noflush_at(source) == place
 
 
 # Every command tells that it ran and ends with a status of its own.
-STUBS = "FLUSH() { echo 'FLUSH it'; }\nyes_() { echo \"yes $*\"; }\nno_() { echo \"no $*\"; return 1; }\nst() { echo \"status $?\"; }\n"
-SIMPLE = st.sampled_from(["FLUSH", "FLUSH", "yes_ a", "no_ b", "yes_ 'c;d'", "echo $?", "st", ":", "FLUSH # not now", "yes_ e # if"])
+STUBS = ("FLUSH() { echo 'FLUSH it'; }\nyes_() { echo \"yes $*\"; }\nno_() { echo \"no $*\"; return 1; }\nst() { echo "
+         "\"status $?\"; }\n")
+SIMPLE = st.sampled_from(["FLUSH", "FLUSH", "yes_ a", "no_ b", "yes_ 'c;d'", "echo $?", "st", ":", "FLUSH # not now",
+                          "yes_ e # if"])
 
 
 def blocks(inner):
     joined = st.lists(inner, min_size=1, max_size=3).map("\n".join)
     return st.one_of(
         st.tuples(inner, st.sampled_from(["\n", "\n\n", "\n# note\n"]), inner).map("".join),
-        st.tuples(SIMPLE.filter(lambda text: "#" not in text), st.sampled_from(["; ", " && ", " || ", " &&\n  ", " | "]), SIMPLE).map("".join),
+        st.tuples(SIMPLE.filter(lambda text: "#" not in text),
+                  st.sampled_from(["; ", " && ", " || ", " &&\n  ", " | "]), SIMPLE).map("".join),
         joined.map(lambda text: "if yes_ x; then\n%s\nfi" % text),
         st.tuples(joined, joined).map(lambda pair: "if no_ x\nthen\n%s\nelse\n%s\nfi" % pair),
         joined.map(lambda text: "for i in 1 2; do\n%s\ndone" % text),
@@ -109,7 +119,8 @@ SCRIPTS = st.lists(st.recursive(SIMPLE, blocks, max_leaves=8), min_size=1, max_s
 
 def trace(script):
     done = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    return [line for line in done.stdout.decode().split("\n") if line != "FLUSH it"], done.returncode, done.stderr.decode().replace("\n", "")
+    return [line for line in done.stdout.decode().split("\n")
+            if line != "FLUSH it"], done.returncode, done.stderr.decode().replace("\n", "")
 
 
 @given(SCRIPTS, st.booleans())

@@ -1,0 +1,135 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables of nftables mode, read from a real kernel."""
+
+import json
+import os
+import subprocess
+import sys
+
+import chain_texts as texts
+import pytest
+import kube_cluster
+import kube_dumps
+import kube_nft
+from fake_tools import LIVE, unpacked
+from node_processes import needs_root, python_path
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import NAME_LIMIT, cut
+
+
+def judge(tmp_path, dumps, **options):
+    """The section of files {name: content}."""
+    return collect_iptables_chains(unpacked(tmp_path, dumps), LIVE,
+                                   dict(options, src=["/" + name for name in sorted(dumps)]))
+
+
+LOOK = """\
+import json, os, subprocess, sys
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import collect_iptables_chains
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables as nft_kube_tables
+nft_kube_tables.WHOLE_BALANCING = int(sys.argv[3])
+subprocess.check_call(["nft", "-f", sys.argv[1]])
+node = {"place": "live", "kernel_release": os.uname()[2]}
+options = json.loads(sys.argv[2])
+json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=deep)) for deep in (False, True)], sys.stdout)
+"""
+
+
+def looks(tmp_path, text, balancing=kube_tables.WHOLE_BALANCING, **options):
+    """[section, section with deep] of a node with these nft rules, and none of this machine's processes; `balancing`:
+    of a table with more chains that balance only parts are read without deep."""
+    (tmp_path / "rules").write_text(text, encoding="utf-8")
+    arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]
+    out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments,
+                           stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path())).communicate()[0]
+    return json.loads(out.decode("utf-8"))
+
+
+@needs_root
+@pytest.mark.parametrize("services, balancing, whole", [(30, 7000, True), (3100, 7000, True), (300, 200, False)])
+def test_nftables_mode_means_the_same_as_iptables_mode(services, balancing, whole, tmp_path):
+    cluster = kube_cluster.plain_cluster("ipv4", services, 3)
+    quick, deep = looks(tmp_path, kube_nft.table(cluster).text()
+                        + kube_nft.table(kube_cluster.cluster("ipv6", [])).text(), balancing)
+    observed = {} if whole else {"unjudged_table": 1}
+    assert (quick["mode"], quick["collected"]["nftables"], quick["observed"],
+            quick["services"]) == ("nftables", "ok", observed, services)
+    iptables = judge(tmp_path, {"v4": kube_dumps.node_dump((1, 30), "iptables", "nft", cluster)[0]})["digest"]
+    assert quick["digest"]["services"] == deep["digest"]["services"] == iptables["services"]
+    assert (quick["digest"]["endpoints"],
+            deep["digest"]["endpoints"]) == (iptables["endpoints"] if whole else None, iptables["endpoints"])
+    assert (quick["service_rows"][0]["endpoints"], deep["service_rows"][0]["endpoints"]) == (3 if whole else None, 3)
+
+
+@needs_root
+def test_what_somebody_put_into_a_small_table_of_nftables_mode(tmp_path):
+    text = kube_nft.table(
+        kube_cluster.every_kind("ipv4")).text() + "insert rule ip kube-proxy filter-forward counter drop\n"
+    quick, deep = looks(tmp_path, text)
+    assert [(row["kind"], row["chain"])
+            for row in quick["observations"]] == [(row["kind"], row["chain"]) for row in deep["observations"]]
+    assert ("unexpected_drop", "filter-forward") in [(row["kind"], row["chain"]) for row in quick["observations"]]
+
+
+def kinds(section):
+    return [(row["kind"], row["family"], row["chain"]) for row in section["observations"]]
+
+
+@needs_root
+@pytest.mark.parametrize("command, gone",
+                         [
+                             ("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]),
+                             ("flush ruleset", ["ipv4", "ipv6"])])
+def test_a_table_that_somebody_deleted(command, gone, tmp_path):
+    text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
+    section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]
+    assert kinds(section) == [("anchor_missing", family, "") for family in gone]
+    assert looks(tmp_path, text)[0]["observations"] == []
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
+    """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's
+    own chains alone."""
+    cluster = kube_cluster.plain_cluster("ipv6", 300, 1)
+    text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
+    damage = ("insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain "
+              "ip6 kube-proxy masquerading\n")
+    quick, deep = looks(tmp_path, text + "flush chain ip6 kube-proxy filter-input\nadd rule ip6 kube-proxy "
+                                         "filter-input ct state new accept\n" + damage, 200)
+    assert ("unexpected_drop", "ipv6",
+            "services") in kinds(quick) and ("anchor_missing", "ipv6", "masquerading") in kinds(quick)
+    assert ("anchor_missing", "ipv6",
+            "nat-output") in kinds(quick) and set(kinds(quick)) - {("unjudged_table", "ipv6", "")} <= set(kinds(deep))
+    assert looks(tmp_path, text, 200)[0]["observed"] == {"unjudged_table": 1}
+
+
+@needs_root
+@pytest.mark.parametrize("layout", ["1.30", "1.36"])
+def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
+    """More than 3000 chains in each, asked for beside each other: what is inside the chains of Services is known
+    without deep."""
+    made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout)
+            for family in kube_dumps.FAMILIES]
+    text = "".join(table.text() for table in made)
+    healthy = looks(tmp_path, text)[0]
+    assert (healthy["observed"], healthy["unread"], healthy["notices"]) == ({}, [], [])
+    damaged = [next(name for name in reversed(table.chains) if name.startswith("service-")) for table in made]
+    flushes = "".join("flush chain %s kube-proxy %s\n" % (table.family, name) for table, name in zip(made, damaged))
+    found = looks(tmp_path, text + flushes)[0]["observations"]
+    assert [(row["family"], row["chain"]) for row in found if row["kind"] == "empty_service_chain"] == [
+        (family, cut(name, NAME_LIMIT)) for family, name in zip(kube_dumps.FAMILIES, damaged)]
+
+
+def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(save_lines, "LINES_LIMIT", 40)
+    section = judge(tmp_path, {"v4": texts.healthy()})
+    assert any("is too large: " in row["evidence"] and " lines of this dump were not read" in row["evidence"]
+               for row in section["unread"])
