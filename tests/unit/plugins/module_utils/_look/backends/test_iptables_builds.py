@@ -156,14 +156,12 @@ def test_a_root_that_may_not_be_seen(tmp_path):
 
 def test_the_pod_has_its_names(tmp_path):
     uid, identity = "9c1b5a52-6b0e-4a7e-8a9d-2f1f3d0c7e11", "a" * 64
-    tree = node_tree.unpack(merged(process(7, NAME, ["kube-proxy"], root=None),
-                                   {
-                                       "proc/7/cgroup": "0::/kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s."
-                                                        "scope\n" % (uid.replace("-", "_"), identity),
-                                       "var/log/pods/kube-system_kube-proxy-x7k2p_%s/x" % uid: "",
-                                       "var/log/containers/kube-proxy-x7k2p_kube-system_kube-proxy-%s.log"
-                                       % identity: "",
-                                   }), tmp_path)
+    cgroup = "0::/kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope\n" % (uid.replace("-", "_"), identity)
+    tree = node_tree.unpack(merged(process(7, NAME, ["kube-proxy"], root=None), {
+        "proc/7/cgroup": cgroup,
+        "var/log/pods/kube-system_kube-proxy-x7k2p_%s/x" % uid: "",
+        "var/log/containers/kube-proxy-x7k2p_kube-system_kube-proxy-%s.log" % identity: "",
+    }), tmp_path)
     _status, rows, _left_out = collect_builds(Host(tree))
     assert [(row["container"], row["pod"], row["namespace"], row["status"]) for row in rows] == [
         ("kube-proxy", "kube-proxy-x7k2p", "kube-system", "denied")]
