@@ -9,7 +9,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..plugin_utils import _answer, _play, _policy, _run, _select, _selection
-from ..plugin_utils._fix import iptables_backend, outcomes, results, turns
+from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
 from ..plugin_utils._looking import LookingAction
@@ -111,16 +111,12 @@ class ActionModule(LookingAction):
         return done + self._round(again, settings) if again else done
 
     def _round(self, chosen, settings):
-        done = []
-        for subject in chosen:
-            if self._up_to and not _select.assessed(self._facts, subject.judged[0]):
-                continue
-            work = subject.work(self._facts, settings[subject.name], self._up_to)
-            if work.options:
-                result = self._called(subject, "present", work.options)
-                done.append(self._judged_result(subject, settings[subject.name], work.findings, result))
-                if result.get("unreachable"):
-                    break
+        works = [(subject, subject.work(self._facts, settings[subject.name], self._up_to)) for subject in chosen
+                 if not self._up_to or _select.assessed(self._facts, subject.judged[0])]
+        works = [(subject, work) for subject, work in works if work.options]
+        called = self._called("present", [(subject, work.options) for subject, work in works])
+        done = [self._judged_result(subject, settings[subject.name], work.findings, result)
+                for (subject, work), result in zip(works, called)]
         self._record(done)
         return done
 
@@ -129,19 +125,29 @@ class ActionModule(LookingAction):
             return Done(subject, result, [], [])  # The turn decides what becomes of them.
         return Done(subject, result, findings, subject.refusals(result, findings))
 
-    def _called(self, subject, state, options):
-        """The documented part of what the module of a subject answers."""
-        given = dict(options, state=state, place=self._place["place"])
-        given.update({"root": self._place["root"]} if self._place["root"] else {})
+    def _called(self, state, work):
+        """The documented part of what the modules of `work`, [(subject, options)], answer. Several are one call: the
+        connection and the start of Python cost more than most changes."""
+        tree = {"root": self._place["root"]} if self._place["root"] else {}
+        given = [(subject.name, dict(options, state=state, place=self._place["place"], **tree))
+                 for subject, options in work]
+        names = [name for name, _options in given]
+        if len(given) > 1:
+            answers = calls.answers_of(self._answer(calls.MODULE, calls.arguments_of(given)), names)
+        else:
+            answers = [self._answer(name, options) for name, options in given]
+        return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)]
+
+    def _answer(self, name, arguments):
+        """What a module of this collection answers, unchecked, or why it does not."""
         try:
-            answer = pipelined(self._connection, lambda: self._execute_module(
-                module_name="kubenode.netfilter.%s" % subject.name, module_args=given, task_vars=self._variables))
+            return pipelined(self._connection, lambda: self._execute_module(
+                module_name="kubenode.netfilter.%s" % name, module_args=arguments, task_vars=self._variables))
         except AnsibleConnectionFailure as error:
-            answer = {"unreachable": True, "msg": str(error)}
+            return {"unreachable": True, "msg": str(error)}
         except (AnsibleError, RecursionError, ValueError) as error:
             # The last two are what reading an answer raises that is no JSON, such as 100,000 brackets.
-            answer = {"failed": True, "msg": str(error)}
-        return _answer.documented_part(answer, subject.name)
+            return {"failed": True, "msg": str(error)}
 
     def _record(self, done):
         """Looks again at what changed, and writes the outcomes into the findings."""
@@ -183,14 +189,12 @@ class ActionModule(LookingAction):
     def _undone(self, chosen, settings):
         """Puts back what the modules changed, in the opposite order."""
         done, due = [], []
-        for subject in reversed(chosen):
-            result = self._called(subject, "absent", subject.undo(settings[subject.name]))
+        work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen)]
+        for (subject, _options), result in zip(work, self._called("absent", work)):
             if result.get("live_rules") and settings[subject.name]["migrate"]:
                 due.append(turns.MIGRATE)
             migrates = subject.name == _BACKEND and due
             done.append(Done(subject, result, [], [] if migrates else subject.refusals(result, [])))
-            if result.get("unreachable"):
-                break
         return self._result(done, due, "fail")
 
     def _result(self, done, due, failure):

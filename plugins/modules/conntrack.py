@@ -202,33 +202,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors
-from ..module_utils._change.conntrack import asked, plan
-from ..module_utils._look import tree
-
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    max={"type": "int"},
-    buckets={"type": "int"},
-    resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
-    timeouts={"type": "dict", "default": {}},
-    sysctls={"type": "list", "elements": "str", "choices": list(asked.SWITCHES), "default": []},
-    modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
-    load={"type": "bool", "default": False},
-    persist={"type": "bool", "default": True},
-    lower={"type": "bool", "default": False},
-    comment_out_conflicts={"type": "bool", "default": False},
-    file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
-)
+from ..module_utils._change import ending
+from ..module_utils._change.conntrack import call
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    try:
-        module.exit_json(**plan.run(module.params, module.check_mode))
-    except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(**error.result())
+    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
 
 
 if __name__ == "__main__":

@@ -158,32 +158,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors
-from ..module_utils._change.hooks import plan
-from ..module_utils._look import tree
-from ..module_utils._look.hooks import flush_hooks
-
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    only={"type": "list", "elements": "str", "default": []},
-    start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
-    divert={"type": "bool", "default": False},
-    clean_saved={"type": "bool", "default": True},
-    directories={"type": "list", "elements": "path", "default": list(flush_hooks.DIRECTORIES)},
-)
+from ..module_utils._change import ending
+from ..module_utils._change.hooks import call
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    try:
-        result = plan.run(module.params, module.check_mode)
-        for path, message in sorted({(row["path"], row["msg"]) for row in result["hooks"]
-                                     if row["msg"] == plan.DUPLICATES}):
-            module.warn("%s: %s" % (path, message))
-        module.exit_json(**result)
-    except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(**error.result())
+    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
 
 
 if __name__ == "__main__":

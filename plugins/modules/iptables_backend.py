@@ -172,24 +172,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors
-from ..module_utils._change.backends import plan
-from ..module_utils._look import tree
-
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
-    live={"type": "bool", "default": False},
-)
+from ..module_utils._change import ending
+from ..module_utils._change.backends import call
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    try:
-        module.exit_json(**plan.run(module.params, module.check_mode))
-    except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(**error.result())
+    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
 
 
 if __name__ == "__main__":

@@ -185,27 +185,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors
-from ..module_utils._change.leftovers import clean
-from ..module_utils._look import tree
-
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
-    rollback_seconds={"type": "int", "default": 60},
-    rollback_token={"type": "str", "no_log": False},
-    sample_seconds={"type": "int", "default": 5},
-    proxy_mode={"type": "str", "choices": ["iptables", "ipvs"]},
-    kubernetes_version={"type": "str"},
-)
+from ..module_utils._change import ending
+from ..module_utils._change.leftovers import call
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    try:
-        module.exit_json(**clean.run(module.params, module.check_mode))
-    except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(**error.result())
+    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
 
 
 if __name__ == "__main__":

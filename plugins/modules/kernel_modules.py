@@ -118,29 +118,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _errors, _names
-from ..module_utils._change.modules import plan as modules_plan
-from ..module_utils._look import tree
-
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    name={"type": "list", "elements": "str"},
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    load={"type": "bool", "default": True},
-    persist={"type": "bool", "default": True},
-    unblock={"type": "bool", "default": False},
-    file={"type": "str", "default": "kubenode-netfilter.conf"},
-)
+from ..module_utils._change import ending
+from ..module_utils._change.modules import call
 
 
 def main():
-    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True,
-                           required_if=[("state", "present", ["name"])])
-    try:
-        module.exit_json(**modules_plan.run(module.params, module.check_mode,
-                                            _names.checked(module.params["name"] or [])))
-    except (_errors.BadInput, _errors.ChangeFailed) as error:
-        module.fail_json(**error.result())
+    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 """The action fix: what it decides, in which order it calls the modules, and what it tells."""
 
 import copy
+import json
 from unittest import mock
 
 import pytest
@@ -35,13 +36,23 @@ def facts(modules=None, changes=None, sections=None, reached=True):
 
 class Node:
     """What the modules answer, by name: a result, or a list of results for one call after the other; `calls` are
-    (module, arguments)."""
+    (module, arguments), `together` the names of those that one call had."""
 
     def __init__(self, **answers):
-        self.answers, self.calls = answers, []
+        self.answers, self.calls, self.together = answers, [], []
 
     def __call__(self, module_name, module_args, task_vars):
         name = module_name.rpartition(".")[2]
+        if name == "node_changes":
+            self.together.append([change["module"] for change in module_args["changes"]])
+            if name in self.answers:
+                return self._answer(name, module_args)
+            given = [(change["module"], change["options"]) for change in module_args["changes"]]
+            rows = [{"module": one, "result": json.dumps(self._answer(one, options))} for one, options in given]
+            return {"changed": True, "results": rows}
+        return self._answer(name, module_args)
+
+    def _answer(self, name, module_args):
         self.calls.append((name, module_args))
         answer = self.answers[name]
         answer = answer.pop(0) if isinstance(answer, list) else answer
@@ -121,6 +132,7 @@ def test_subjects_go_in_the_order_of_dependence_and_share_one_look(run):
     node = Node(kernel_modules=MODULES, conntrack=SETTINGS, node_facts=look())
     result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe", "subjects": ["conntrack", "kernel_modules"]})
     assert node.called() == ["kernel_modules", "conntrack", "node_facts"]
+    assert node.together == [["kernel_modules", "conntrack"]], "one call for both"
     assert outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("pass", "fixed"),
                                    ("CTRACK015", "net.ipv4.ip_forward"): ("pass", "fixed")}
 
@@ -150,11 +162,28 @@ def test_a_failure_is_told_and_fails_only_where_no_gate_follows(run):
 @pytest.mark.parametrize("answer",
                          [AnsibleConnectionFailure("gone"), {"unreachable": True, "msg": "gone", "changed": False}])
 def test_a_host_that_is_lost_is_not_called_again(run, answer):
-    node = Node(kernel_modules=answer, node_facts={"unreachable": True, "msg": "gone"})
+    node = Node(node_changes=answer, node_facts={"unreachable": True, "msg": "gone"})
     result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe", "failure": "warn"})
-    assert node.called() == ["kernel_modules", "node_facts"] and not result.get("failed")
+    assert node.called() == ["node_changes", "node_facts"] and not result.get("failed")
     assert result["ansible_facts"]["node_assess_summary"]["reached"] is False
     assert run(Node(kernel_modules=answer, node_facts={"unreachable": True, "msg": "gone"}), facts(BROKEN))["failed"]
+
+
+@pytest.mark.parametrize("answer, message", [
+    ({"changed": True}, "is not one result for each"),
+    ({"changed": True, "failed": True, "msg": "MODULE FAILURE"}, "MODULE FAILURE"),
+    ({"changed": True, "results": [{"module": "conntrack", "result": "{}"}]}, "is not one result for each"),
+    ({"changed": True, "results": [{"module": "kernel_modules", "result": 100000 * "["},
+                                   {"module": "conntrack", "result": "7"}]}, "is no dictionary"),
+    ({"changed": True, "results": [["kernel_modules"], None]}, "is not one result for each"),
+    ({"changed": True, "results": {"module": "kernel_modules"}}, "is not one result for each"),
+])
+def test_what_is_no_answer_of_each_module_fixed_nothing(run, answer, message):
+    node = Node(node_changes=answer, node_facts=look(BROKEN, FORWARD))
+    result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe"})
+    assert result["failed"] and message in result["msg"] and not result["changed"]
+    assert {outcome for _status, outcome in outcomes_of(result).values()} <= {"failed"}
+    assert node.called() == ["node_changes", "node_facts"], "what it did is looked at"
 
 
 def test_an_immutable_host_stays_and_its_findings_say_so(run):

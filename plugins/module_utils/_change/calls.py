@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several modules in one call. PRIVATE to the collection."""
+
+import traceback
+
+from .. import _errors
+
+
+# Ansible sends whatever a file imports anywhere; compiled is what is imported when it runs: here only the modules
+# that are called for.
+def _kernel_modules():
+    from .modules import call
+    return call
+
+
+def _conntrack():
+    from .conntrack import call
+    return call
+
+
+def _flush_hooks():
+    from .hooks import call
+    return call
+
+
+def _iptables_backend():
+    from .backends import call
+    return call
+
+
+_CALLS = {"kernel_modules": _kernel_modules, "conntrack": _conntrack, "flush_hooks": _flush_hooks,
+          "iptables_backend": _iptables_backend}
+SUBJECTS = tuple(_CALLS)
+
+
+def result_of(subject, options, check_mode, validated):
+    """What the module `subject` returns for unchecked options, as a dict with `failed` where it fails.
+
+    `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Whatever is raised is a
+    result too: the changes of other subjects have been made by then and have to be told.
+    """
+    call = _CALLS[subject]()
+    params, messages = validated(options, call.OPTIONS, **call.RULES)
+    if messages:
+        return {"failed": True, "msg": "; ".join(messages)}
+    try:
+        return call.change(params, check_mode)
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        return dict(error.result(), failed=True)
+    except Exception as error:
+        return {"failed": True, "msg": "%s: %s" % (type(error).__name__, error), "exception": traceback.format_exc()}
