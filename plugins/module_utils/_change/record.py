@@ -1,7 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of files that can be undone byte for byte, and the record of them. PRIVATE to the collection.
+"""The record of what a module changed, from which it is undone. PRIVATE to the collection.
+
+One format for all modules, in `record.json` of a folder for each below STATE: `schema`, `changed` {path: entry} (of
+iptables_backend by the name of a group of programs), `folders` that were made, and what is the module's own. An entry
+has `time` and `by` of its first change, `after`, the digests of all that the file may be now, and `before`: the digest
+of its bytes, which are in `files/<digest>`, its mode, owner and extended attributes. Records of schema 1 lack time,
+user, mode, owner and attributes; they are read, and written anew with the next change.
 
 Backups are written first, then the record, then the changes. So whatever a run is killed at, the record names every
 file that may have been changed, what it was before, and everything it may be now; a file that is anything else was
@@ -10,55 +16,19 @@ changed by somebody else since.
 
 import collections
 import json
+import time
 
 from .. import _errors
 from .._host import apart, write as host_write
+from .._host.caller import caller
 from .._host.host import TEMPORARY
-from .._script.edit.changed_lines import changed_lines
+from .files import UNKNOWN_STATE, FileChange, RecordChange, digest_of, each_of
 
 STATE = "/var/lib/kubenode-netfilter"
-_SCHEMA = 1
+_SCHEMA = 2
 
 # What a record holds: `entries` {path: entry}, `folders` that runs made, and `more` of the module's own.
 Contents = collections.namedtuple("Contents", "entries folders more")
-
-
-class FileChange:
-    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings
-    back, where that is not `before`. `unit` is whose drop-in it is."""
-
-    def __init__(self, path, before, after, unit=None, mode=0o644, original=None):
-        self.path = path
-        self.before = before
-        self.after = after
-        self.unit = unit
-        self.mode = mode
-        self.original = before if original is None else original
-
-    def make(self, host):
-        if self.after is None:
-            host_write.remove(host, self.path)
-        else:
-            host_write.replace(host, self.path, self.after, self.mode)
-
-    def put_back(self, host):
-        """Undo it, however far it came."""
-        now = host_write.read_exactly(host, self.path)
-        if now != self.before:
-            FileChange(self.path, now, self.before, mode=self.mode).make(host)
-
-    def diff(self):
-        before, after = changed_lines(self.before, self.after)
-        return {"before_header": self.path, "after_header": self.path, "before": before, "after": after}
-
-    def entry(self, former):
-        """What the record holds about it; of a file that was changed before, what it was before that."""
-        ours = (former is not None and self.before is not None
-                and host_write.digest(self.before) in former.get("after", ()))
-        return {
-            "kind": "file", "unit": self.unit, "before": former["before"] if ours else _digest(self.original),
-            "after": sorted(set(former["after"] if ours else ()) | {_digest(self.after)}, key=str),
-        }
 
 
 class Record:
@@ -73,6 +43,8 @@ class Record:
         self.path, self.backups = self.folder + "/record.json", self.folder + "/files"
         self.text = host_write.read_exactly(host, self.path)
         self.held = self._read() if self.text is not None else Contents({}, [], {})
+        # What others changed since besides the bytes, a sentence for each file that is put back.
+        self.notices = []
 
     @property
     def entries(self):
@@ -83,13 +55,15 @@ class Record:
             held = json.loads(self.text)
             if isinstance(held.get("schema"), int) and held["schema"] > _SCHEMA:
                 raise _errors.ChangeFailed("%s has schema %d, which this version does not read; use the version that "
-                                           "wrote it" % (
-                                               self.path, held["schema"]))
-            if not all(self.is_sound(path, entry) for path, entry in held["changed"].items()):
+                                           "wrote it" % (self.path, held["schema"]))
+            changed = held["changed"]
+            if held.get("schema") != _SCHEMA:
+                changed = {path: dict(self.upgraded(entry), time=None, by=None) for path, entry in changed.items()}
+            if not all(_is_stamp(entry) and self.is_sound(path, entry) for path, entry in changed.items()):
                 raise ValueError(self.path)
             if not all(path.startswith("/") for path in held["folders"]):
                 raise ValueError(self.path)
-            return Contents(dict(held["changed"]), list(held["folders"]), self.read_more(held))
+            return Contents(dict(changed), list(held["folders"]), self.read_more(held))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _errors.ChangeFailed(
                 "%s is damaged, so what was changed is not known; move it away to go on without undoing"
@@ -101,23 +75,32 @@ class Record:
         """What of a record is the module's own. Raises ValueError, KeyError or TypeError where it is damaged."""
         return {}
 
+    def upgraded(self, entry):
+        """An entry of schema 1, in which `before` was the digest alone, but for time and user."""
+        digest = entry.get("before")
+        if not isinstance(digest, (str, type(None))):
+            raise ValueError(digest)
+        return dict(entry, before=None if digest is None else dict(UNKNOWN_STATE, digest=digest))
+
     def is_sound(self, path, entry):
         """Whether an entry is one that this module makes."""
-        return (path.startswith("/") and entry["kind"] == "file" and isinstance(entry["before"], (str, type(None)))
-                and isinstance(entry["after"], list))
+        return (path.startswith("/") and entry["kind"] == "file" and isinstance(entry["after"], list)
+                and (entry["before"] is None or _is_state(entry["before"])))
 
     def undone(self, path, entry):
         """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it
         since."""
         now = host_write.read_exactly(self._host, path)
-        if _digest(now) == entry["before"]:
+        before = backup_in(entry)
+        if digest_of(now) == before:
             return []  # A run was killed before it got there.
-        if _digest(now) not in entry["after"]:
+        if digest_of(now) not in entry["after"]:
             raise _errors.ChangeFailed(
-                "it was %s since%s" % (
-                    "removed" if now is None else "changed",
-                    "; its former content is in " + self._backup_path(entry["before"]) if entry["before"] else ""))
-        return [FileChange(path, now, self.backup_of(entry["before"]) if entry["before"] else None, entry["unit"])]
+                "it was %s since%s" % ("removed" if now is None else "changed",
+                                       "; its former content is in " + self._backup_path(before) if before else ""))
+        if before:
+            self.notices += _state_notices(path, entry["before"], host_write.state_of(self._host, path))
+        return [FileChange(path, now, self.backup_of(before) if before else None, entry["unit"])]
 
     def has_more(self, more):
         """Whether `more` is reason enough to keep the record."""
@@ -129,8 +112,16 @@ class Record:
         """Contents once `changes` are made as well."""
         entries = dict(self.entries)
         for change in changes:
-            entries[change.path] = change.entry(self.entries.get(change.path))
+            state = host_write.state_of(self._host, change.path)
+            entries[change.path] = self.stamped(change.path, change.entry(self.entries.get(change.path), state))
         return self.with_folders(Contents(entries, self.held.folders, more or {}), [change.path for change in changes])
+
+    def stamped(self, key, entry):
+        """An entry with time and user: those of its first change, as long as what it was before that is the same."""
+        former = self.entries.get(key)
+        if former is not None and former.get("before") == entry.get("before"):
+            return dict(entry, time=former["time"], by=former["by"])
+        return dict(entry, time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), by=caller())
 
     def with_folders(self, contents, paths):
         """Contents with the directories that are made for `paths`, and for the record where there is one."""
@@ -169,10 +160,12 @@ class Record:
     def file_change(self, contents):
         """FileChange of the record itself that makes it hold these, or None."""
         after = self.text_of(contents)
-        return self.change_of(self.text, after) if after != self.text else None
+        # A record of schema 1 stays as it is until something changes.
+        same = after == self.text or (self.text is not None and after == self.text_of(self.held))
+        return None if same else self.change_of(self.text, after)
 
     def change_of(self, before, after):
-        return FileChange(self.path, before, after, mode=0o600)
+        return RecordChange(self.path, before, after, mode=0o600)
 
     def backup_of(self, digest):
         """Text of a backup. Raises ChangeFailed where it is gone or damaged."""
@@ -199,7 +192,7 @@ class Record:
 
     def unnamed(self, contents):
         """Paths of backups that `contents` do not name."""
-        wanted = {entry.get("before") for entry in contents.entries.values()}
+        wanted = {backup_in(entry) for entry in contents.entries.values()}
         return [self._backup_path(name) for name in settled_names(self._host, self.backups) if name not in wanted]
 
     def _is_emptied(self, folder, gone):
@@ -227,7 +220,7 @@ class Record:
 
     def begin(self, changes, contents):
         """Backups, then the record. Raises ChangeFailed, and no other file has changed."""
-        former, wanted = self.held, {entry.get("before") for entry in contents.entries.values()}
+        former, wanted = self.held, {backup_in(entry) for entry in contents.entries.values()}
         try:
             for change in changes:
                 self._back_up(change, wanted)
@@ -256,9 +249,9 @@ class Record:
                 failed = each_of(reversed(changes[:number + 1]), lambda made: made.put_back(self._host))
                 stay = [(made.path, problem) for made, problem in failed if not problem.changed]
                 if stay:
-                    raise _errors.ChangeFailed("%s. What was written before it could not be put back (%s); state: "
-                                               "absent does that" % (
-                                                   error, stay[0][1]), [path for path, _problem in stay]) from error
+                    raise _errors.ChangeFailed(
+                        "%s. What was written before it could not be put back (%s); state: absent does that"
+                        % (error, stay[0][1]), [path for path, _problem in stay]) from error
                 self.settle_as(former, contents, changes)
                 raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
 
@@ -299,21 +292,28 @@ class Record:
         return False
 
 
-def each_of(changes, work):
-    """Do `work(change)` with each of them, whatever becomes of the others; returns [(change, ChangeFailed)]."""
-    failed = []
-    for change in changes:
-        try:
-            work(change)
-        except _errors.ChangeFailed as error:
-            failed.append((change, error))
-    return failed
+def backup_in(entry):
+    """The digest of the bytes that an entry of a file puts back, or None."""
+    return (entry.get("before") or {}).get("digest")
+
+
+def _is_stamp(entry):
+    return all(isinstance(entry[name], (str, type(None))) for name in ("time", "by"))
+
+
+def _is_state(before):
+    return (isinstance(before["digest"], str) and isinstance(before["mode"], (str, type(None)))
+            and all(isinstance(before[name], (int, type(None))) for name in ("uid", "gid"))
+            and isinstance(before["xattrs"], (dict, type(None))))
+
+
+def _state_notices(path, before, now):
+    """A sentence where mode or owner of a file were changed since: they stay, as whoever did that meant it."""
+    changed = ["%s %s, was %s" % (name, now[name], before[name]) for name in ("mode", "uid", "gid")
+               if now is not None and before[name] is not None and now[name] != before[name]]
+    return ["%s: changed since and kept: %s" % (path, "; ".join(changed))] if changed else []
 
 
 def settled_names(host, folder):
     """Names in a directory but those of files that are being written."""
     return [name for name in host.list_dir(folder)[1] if not name.startswith(TEMPORARY)]
-
-
-def _digest(text):
-    return None if text is None else host_write.digest(text)

@@ -41,6 +41,19 @@ def read_exactly(host, path, limit=TEXT_LIMIT):
     return data.decode("utf-8", "surrogateescape")
 
 
+def state_of(host, path):
+    """What a file is besides its bytes: `{"mode": "0644", "uid", "gid", "xattrs": {name: hex}}`, None where it is not.
+    Raises ChangeFailed."""
+    with _failing(path, "looked at"):
+        real = host.real_path(path)
+        try:
+            seen = os.stat(real)
+        except FileNotFoundError:
+            return None
+        return {"mode": "%04o" % stat.S_IMODE(seen.st_mode), "uid": seen.st_uid, "gid": seen.st_gid,
+                "xattrs": {name: os.getxattr(real, name).hex() for name in sorted(_xattrs_of(real))}}
+
+
 def replace(host, path, text, mode=0o644):
     """Write `text` to `path` of the tree. A new file gets `mode` and root as owner. Raises ChangeFailed."""
     with _failing(path, "written") as done:
@@ -222,15 +235,18 @@ def _take_over(old, new, mode):
         return
     os.fchown(new, before.st_uid, before.st_gid)
     os.fchmod(new, stat.S_IMODE(before.st_mode))
+    for name in _xattrs_of(old):
+        os.setxattr(new, name, os.getxattr(old, name))
+
+
+def _xattrs_of(path):
+    """Names of the extended attributes that a new version of a file keeps."""
     try:
-        names = os.listxattr(old)
+        return [name for name in os.listxattr(path) if name not in _NOT_COPIED]
     except OSError as error:
         if error.errno == errno.ENOTSUP:
-            return  # A file system without extended attributes has neither ACLs nor labels.
+            return []  # A file system without extended attributes has neither ACLs nor labels.
         raise
-    for name in names:
-        if name not in _NOT_COPIED:
-            os.setxattr(new, name, os.getxattr(old, name))
 
 
 def _names_of(real):

@@ -10,7 +10,7 @@ file and the links that the tool would leave are written here.
 from ... import _errors
 from ..._host import write
 from ..._look.backends.groups import PLAIN, RED_HAT, UPDATE
-from ..record import each_of
+from ..files import each_of
 
 TOOL_SECONDS = 60.0
 _TOOLS = {UPDATE: ("update-alternatives",), RED_HAT: ("alternatives", "update-alternatives")}

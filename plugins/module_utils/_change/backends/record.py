@@ -43,6 +43,9 @@ class Record(record.Record):
         """Whether this very boot still runs with the rules of the backend that was left."""
         return bool(self.pending and self.boot_id and self.pending["boot_id"] == self.boot_id)
 
+    def upgraded(self, entry):
+        return entry
+
     def is_sound(self, _name, entry):
         states = [entry["before"], entry["after"]]
         return (isinstance(entry["mechanism"], str) and isinstance(entry["state_file"], (str, type(None)))
@@ -61,7 +64,8 @@ class Record(record.Record):
 
     def contents(self, groups, pending):
         """What the record holds once these groups are switched and this waits."""
-        contents = self.with_entries(groups, {"pending": pending})
+        stamped = {name: self.stamped(name, entry) for name, entry in groups.items()}
+        contents = self.with_entries(stamped, {"pending": pending})
         return self.with_folders(contents, []) if self.text_of(contents) is not None else contents
 
     def unnamed(self, contents):

@@ -16,7 +16,7 @@ from ..._host import write
 from ..._look.conntrack.router_advertisements import lost_by_forwarding
 from ..._look.tree import open_asked
 from ..modules.plan import checked_file_name
-from ..record import FileChange, each_of
+from ..files import FileChange, each_of
 from .asked import asked_values, check_memory, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, plan_live, set_live
@@ -187,6 +187,8 @@ def run(params, check_mode):
     }
     result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
+    if plan.record.notices:
+        result["warnings"] = plan.record.notices
     if problems:
         result.update(failed=True, msg="; ".join(problems))
     return result

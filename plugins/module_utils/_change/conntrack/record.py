@@ -12,16 +12,17 @@ import json
 import os
 
 from ..._look.conntrack.now import RECORD
-from ..record import FileChange, Record as FileRecord
+from .. import files
+from ..record import Record as FileRecord
 
 BEGUN, DONE = "begun", "done"
 
 
-class RecordChange(FileChange):
+class RecordChange(files.RecordChange):
     """The record itself. Its counters of losses go on counting, so they are not shown."""
 
     def diff(self):
-        return FileChange(self.path, _without_counters(self.before), _without_counters(self.after)).diff()
+        return files.RecordChange(self.path, _without_counters(self.before), _without_counters(self.after)).diff()
 
 
 class Record(FileRecord):

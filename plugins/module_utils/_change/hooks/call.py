@@ -24,4 +24,5 @@ def change(params, check_mode):
     """The result of the module for options that are valid; raises BadInput and ChangeFailed."""
     result = plan.run(params, check_mode)
     duplicates = {(row["path"], row["msg"]) for row in result["hooks"] if row["msg"] == plan.DUPLICATES}
-    return dict(result, warnings=["%s: %s" % row for row in sorted(duplicates)])
+    warnings = result.get("warnings", []) + ["%s: %s" % row for row in sorted(duplicates)]
+    return dict(result, warnings=warnings) if warnings else result

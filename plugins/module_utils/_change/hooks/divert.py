@@ -9,7 +9,8 @@ is no directory whose scripts somebody runs. rpm has nothing of the kind.
 
 from ... import _errors
 from ..._host import write
-from ..record import FileChange
+from ..files import FileChange
+from ..record import backup_in
 from .folders import ASIDE
 
 DIVERTED = "diverted"
@@ -30,8 +31,8 @@ class Diversion(FileChange):
         _divert(host, ["--divert", aside, "--add", self.name])
         write.replace(host, self.path, self.after, self.mode)
 
-    def entry(self, former):
-        return dict(FileChange.entry(self, former), kind="diverted", name=self.name)
+    def entry(self, former, state):
+        return dict(FileChange.entry(self, former, state), kind="diverted", name=self.name)
 
 
 class Return(FileChange):
@@ -72,11 +73,12 @@ def undone(host, record, path, entry, now):
     """[Return] of a diverted file; none where the run that meant to divert it was killed before it did."""
     aside = aside_of(path)
     packaged = write.read_exactly(host, aside)
-    if now is not None and write.digest(now) == entry["before"] and packaged is None:
+    before = backup_in(entry)
+    if now is not None and write.digest(now) == before and packaged is None:
         return []
-    if now is None or write.digest(now) not in entry["after"] + [entry["before"]]:
+    if now is None or write.digest(now) not in entry["after"] + [before]:
         raise _errors.ChangeFailed("it was changed since; what the package brings is in %s" % aside)
-    change = Return(path, now, packaged if packaged is not None else record.backup_of(entry["before"]))
+    change = Return(path, now, packaged if packaged is not None else record.backup_of(before))
     change.name = entry["name"]
     return [change]
 

@@ -14,7 +14,7 @@ from ... import _errors
 from ..._host import write
 from ..._look.hooks.flush_hooks import collect_flush_hooks
 from ..._look.tree import open_asked
-from ..record import FileChange, each_of
+from ..files import FileChange, each_of
 from .folders import RECORD
 from .record import Record
 
@@ -316,6 +316,8 @@ def run(params, check_mode):
         "changed": changed, "diff": [change.diff() for change in changes], "files": [change.path for change in changes],
         "hooks": plan.rows, "daemon_reload": reload,
     }
+    if plan.record.notices:
+        result["warnings"] = plan.record.notices
     if plan.problems:
         result.update(failed=True, msg="; ".join(plan.problems))
     return result

@@ -31,7 +31,7 @@ class MaskChange:
         return {"before_header": self.path, "after_header": self.path, "before": texts[not self.after],
                 "after": texts[bool(self.after)]}
 
-    def entry(self, _former):
+    def entry(self, _former, _state):
         return {"kind": "mask", "unit": self.unit}
 
 

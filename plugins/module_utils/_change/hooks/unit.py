@@ -14,7 +14,7 @@ from ..._script.edit import drop_in
 from ..._script.edit.exec_line import without_flush
 from ..._script.saved_rules import SIZE_LIMIT, flushing_commands
 from ..._script.services import settings_of
-from ..record import FileChange
+from ..files import FileChange
 from .record import MaskChange, NULL
 
 DROP_IN, MASKED, ORDERED = "drop_in", "masked", "ordered"

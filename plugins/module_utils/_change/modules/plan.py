@@ -19,7 +19,7 @@ from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look.tree import open_asked
 from .. import record as change_record
-from ..record import FileChange, each_of
+from ..files import FileChange, each_of
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
 HEADER = ("# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; "
@@ -284,6 +284,8 @@ def run(params, check_mode, names):
         "files": [change.path for change in files],
         "modules": [{key: row[key] for key in SHOWN} for row in plan.rows],
     }
+    if plan.record.notices:
+        result["warnings"] = plan.record.notices
     if problems:
         result.update(failed=True, msg="; ".join(problems))
     return result

@@ -272,7 +272,7 @@ def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
     assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
     assert set(result["rollback"]) == set(documented["rollback"]["contains"])
     options = yaml.safe_load(iptables_leftovers.DOCUMENTATION)["options"]
-    assert set(options) == set(iptables_leftovers.OPTIONS) - {"root", "place"}
+    assert set(options) == set(iptables_leftovers.call.OPTIONS) - {"root", "place"}
 
 
 @BOTH

@@ -57,7 +57,7 @@ def test_a_packaged_script_is_put_aside_and_comes_back():
     def work():
         host, before = Host("/"), open(SCRIPT).read()
         made = change(host)
-        entries = {SCRIPT: made.entry(None)}
+        entries = {SCRIPT: made.entry(None, None)}
         made.make(host)
         seen = [open(SCRIPT).read() == before + "# edited\n", os.stat(SCRIPT).st_mode & 0o777, SCRIPT in listed()]
         seen.append(open(divert.aside_of(SCRIPT)).read() == before)
@@ -76,7 +76,7 @@ def test_an_upgrade_of_the_package_is_what_comes_back():
     def work():
         host = Host("/")
         made = change(host)
-        entry = made.entry(None)
+        entry = made.entry(None, None)
         made.make(host)
         with open(divert.aside_of(SCRIPT), "w") as stream:
             stream.write("#!/bin/sh\n# newer\n")

@@ -220,8 +220,8 @@ def test_what_is_lost_during_the_look(tmp_path, monkeypatch):
 
 
 def test_what_was_lost_before_the_look(tmp_path):
-    assert look(tracking(counters(drop=4711, insert_failed=4711)),
-                tmp_path / "a")["growth"] == {"drop": 0, "insert_failed": 0, "seconds": 0.0}
+    growth = look(tracking(counters(drop=4711, insert_failed=4711)), tmp_path / "a")["growth"]
+    assert (growth["drop"], growth["insert_failed"]) == (0, 0) and growth["seconds"] >= 0
     section, _host = live(tmp_path / "b", counters(drop=5), window_seconds=1)
     assert section["growth"]["drop"] == 0 and section["growth"]["seconds"] >= 1.0
     assert look(tracking({"proc/net/stat/nf_conntrack": None}), tmp_path / "c")["growth"] is None
