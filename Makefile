@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit check quick robust damage lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit check quick robust damage kube-proxy lint sanity molecule bench docs build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -12,11 +12,13 @@ SMOKE ?=
 QUICK ?=
 CHECK ?=
 SITE ?=
+KUBE_PROXY ?=
 # Asked for on the command line alone: names as short as these may be in anybody's environment.
 T =
 K =
 ID =
 BASE =
+ONLY =
 export INVENTORY LIMIT T K ID BASE
 
 TOOLS := tests/tools
@@ -54,6 +56,10 @@ robust: venv-dev link ## Long versions of the tests with damage, errors and kill
 damage: venv-dev link ## All scenarios of damaged live rules; prints how many are judged right and writes docs/damage.md (as root; ten minutes, QUICK=1: four)
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables util-linux iproute2
 	@$(RUN) $(TOOLS)/damage.py $(if $(QUICK),--quick)
+
+kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; Debian's 1.20.2 is built without it) in healthy and broken states; writes docs/kube-proxy.md (as root; half an hour, ONLY=word: some)
+	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2
+	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py
