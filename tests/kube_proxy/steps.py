@@ -91,6 +91,7 @@ def api(node, how):
 
 
 def hang(node, program):
+    """The next start of that program waits for ever; to be followed by `mend`, so that those behind it do not."""
     real, wrapper = RUN / "hanging" / program, RUN / ("never-ending-" + program)
     real.parent.mkdir()
     real.symlink_to("/usr/sbin/xtables-%s-multi" % node.backend)
@@ -99,6 +100,10 @@ def hang(node, program):
     shell("mkfifo %s/never" % RUN)
     background(node, "sleep infinity <> %s/never" % RUN)
     node.replace_program(program, wrapper)
+
+
+def mend(node, _program):
+    node.use_backend(node.backend)
 
 
 def stop(node, _value):
@@ -112,4 +117,4 @@ def wait(_node, seconds):
 
 ACTIONS = {step.__name__: step for step in (
     start, start_again, sync, run, background, remove_endpoint,
-    keep_changing, remove_service, api, hang, stop, wait)}
+    keep_changing, remove_service, api, hang, mend, stop, wait)}

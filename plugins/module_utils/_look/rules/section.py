@@ -11,8 +11,9 @@ from .nftables import read_nftables
 from .setting import UNTOLD, mode_of, situation_of
 
 _NOTICES_LIMIT = 20
-# What the first sync of a kube-proxy makes.
-_OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing")
+# What the first sync of a kube-proxy makes. It makes its own chains one by one, empty, before it writes all rules at
+# once (kubernetes pkg/proxy/iptables/proxier.go, syncProxyRules).
+_OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied_chain")
 # What _chains_answers.answer() says of a kernel without rules.
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
