@@ -57,7 +57,7 @@ damage: venv-dev link ## All scenarios of damaged live rules; prints how many ar
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables util-linux iproute2
 	@$(RUN) $(TOOLS)/damage.py $(if $(QUICK),--quick)
 
-kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; Debian's 1.20.2 is built without it) in healthy and broken states; writes docs/kube-proxy.md (as root; half an hour, ONLY=word: some)
+kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: builds 1.20.2 of Debian) in healthy and broken states; writes docs/kube-proxy.md (as root; half an hour, ONLY=word: some)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2
 	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
 

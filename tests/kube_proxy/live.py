@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Brings a node into one state of states.yml and looks at it. To be the first process of new namespaces, see run.py.
 
-    live.py BINARY PLACE STATE     writes a line of JSON for each look, and ends with all that it started
+    live.py BINARY PLACE STATE [ARGUMENT OF KUBE-PROXY]...     writes a line of JSON for each look
 """
 
 import json
@@ -23,10 +23,10 @@ SERVICES = 30
 
 
 def main():
-    binary, place, name = sys.argv[1:]
+    binary, place, name, *arguments = sys.argv[1:]
     states = yaml.safe_load((HERE / "states.yml").read_text(encoding="utf-8"))
     state = next(state for state in states if state["state"] == name)
-    node = Node(binary, place, state.get("services", SERVICES))
+    node = Node(binary, place, state.get("services", SERVICES), arguments)
     try:
         node.prepare()
         for step in state["does"]:

@@ -38,8 +38,8 @@ class NotDone(Exception):
 
 
 class Node:
-    def __init__(self, binary, place, services):
-        self.binary, self.services = binary, services
+    def __init__(self, binary, place, services, arguments):
+        self.binary, self.services, self.arguments = binary, services, (*ARGUMENTS, *arguments)
         self.mode, self.backend = ("nftables", "nft") if place == "nftables" else ("iptables", place)
         self.log = api_server.Log()
         for resource, thing in cluster.of_cluster(services):
@@ -77,9 +77,9 @@ class Node:
         self.api = api_server.ApiServer(self.log)
 
     def start_kube_proxy(self):
-        with open("/run/kube-proxy/log", "ab") as output:
-            self.kube_proxy = subprocess.Popen([str(RUN / "kube-proxy"), "--proxy-mode=" + self.mode, *ARGUMENTS],
-                                               stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        with open(str(RUN / "log"), "ab") as output:
+            command = [str(RUN / "kube-proxy"), "--proxy-mode=" + self.mode, *self.arguments]
+            self.kube_proxy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def stop_kube_proxy(self):
         self.kube_proxy.send_signal(signal.SIGTERM)

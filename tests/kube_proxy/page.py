@@ -84,7 +84,8 @@ def machine(versions):
     def first_line(*command):
         return subprocess.run(command, stdout=subprocess.PIPE, check=True,
                               universal_newlines=True).stdout.split("\n")[0]
-    lines = ["date: %s" % datetime.date.today().isoformat(), "kube-proxy: %s" % ", ".join(versions),
+    lines = ["date: %s" % datetime.date.today().isoformat(),
+             "kube-proxy, by what the programs print: %s" % ", ".join(versions),
              "kernel: %s, %s" % (platform.release(), platform.machine()), first_line("iptables-nft", "--version"),
              first_line("nft", "--version")]
     return "".join("- %s\n" % line.strip() for line in lines)

@@ -22,14 +22,16 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 # Every process of a state is in a PID namespace, so the end of its first process ends them all (pid_namespaces(7)).
-NAMESPACES = ("unshare", "--net", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-              "--mount-proc")
+# unshare ignores SIGTERM while it waits, and ends with this process, however that ends.
+NAMESPACES = ("setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--propagation",
+              "private", "--pid", "--fork", "--kill-child", "--mount-proc")
 PLACES = ("legacy", "nft", "nftables")
-# NFTablesProxyMode is alpha from 1.29 on (Kubernetes changelog of 1.29).
-FIRST_WITH_NFTABLES = (1, 29)
+# Feature gates that are off by default: (gate, first version, first one where it is on) (kubernetes pkg/features).
+WITH_NFTABLES = (1, 29)
+GATES = (("IPv6DualStack", (1, 16), (1, 21)), ("NFTablesProxyMode", WITH_NFTABLES, (1, 31)))
 LONGEST_SECONDS = 1500
 # States mostly wait: for a sync, for a timeout of kube-proxy.
-AT_ONCE = 3 * (os.cpu_count() or 1)
+AT_ONCE = 7 * (os.cpu_count() or 1)
 
 
 def version_of(binary):
@@ -41,7 +43,8 @@ def version_of(binary):
 def jobs(binaries, states, word):
     """(version, binary, place, state) of everything there is to do; what takes longest begins first."""
     found = [(version, binary, place, state) for state in states for version, binary in sorted(binaries.items())
-             for place in state.get("places", PLACES) if place != "nftables" or version >= FIRST_WITH_NFTABLES
+             for place in state.get("places", PLACES)
+             if version >= WITH_NFTABLES or "nftables" not in place + state["state"]
              if word in "%s %s" % (state["state"], place)]
     return sorted(found, key=lambda job: -seconds_of(job[3]))
 
@@ -54,6 +57,7 @@ def outcomes(job):
     """A row for each look of a state: (version, place, state, expectation of the look, what was found)."""
     version, binary, place, state = job
     command = [*NAMESPACES, sys.executable, str(HERE / "live.py"), os.path.abspath(binary), place, state["state"]]
+    command += ["--feature-gates=%s=true" % gate for gate, first, on in GATES if first <= version < on]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True, timeout=LONGEST_SECONDS, check=False)

@@ -5,6 +5,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -24,6 +25,7 @@ import steps
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
 
 STATES = yaml.safe_load((FOLDER / "states.yml").read_text(encoding="utf-8"))
+FAILED = subprocess.CompletedProcess([], 1, stdout="", stderr="")
 LOOKS = [(state["state"], step["look"]) for state in STATES for step in state["does"] if "look" in step]
 
 
@@ -138,7 +140,22 @@ def test_a_state_that_is_not_reached_is_no_silent_one(tmp_path, monkeypatch):
     assert [page.verdict(each) for each in found] == ["not reached"]
 
 
+@pytest.mark.parametrize("version, gates", [
+    ((1, 20, 2), ["IPv6DualStack"]), ((1, 28, 0), []), ((1, 30, 3), ["NFTablesProxyMode"]), ((1, 31, 0), [])])
+def test_what_a_version_has_off_by_default_is_switched_on(version, gates, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "NAMESPACES", ("env", "--"))
+    monkeypatch.setattr(run.sys, "executable", "echo")
+    given = []
+    monkeypatch.setattr(run.subprocess, "run", lambda command, **_options: given.append(command) or FAILED)
+    run.outcomes((version, str(tmp_path / "kube-proxy"), "nft", STATES[1]))
+    assert [argument for argument in given[0] if argument.startswith("--feature")] == [
+        "--feature-gates=%s=true" % gate for gate in gates]
+
+
 def test_old_versions_have_no_nftables_mode():
     found = run.jobs({(1, 20, 2): "a", (1, 30, 3): "b"}, STATES, "")
     assert {(version, place) for version, _binary, place, _state in found} == {
         ((1, 20, 2), "legacy"), ((1, 20, 2), "nft"), *(((1, 30, 3), place) for place in run.PLACES)}
+    assert not [job for job in found if job[0] == (1, 20, 2) and "nftables" in job[3]["state"]]
+    assert {(version, place) for version, _binary, place, _state in run.jobs({(1, 36, 2): "c"}, STATES, "30 S")} == {
+        ((1, 36, 2), place) for place in run.PLACES}

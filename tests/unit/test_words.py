@@ -16,7 +16,7 @@ from banned_words import BANNED
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 # Written by tools, from checks, scenarios and benchmarks.
-GENERATED = {"checks.md", "damage.md", "benchmarks.md"}
+GENERATED = {"checks.md", "damage.md", "kube-proxy.md", "benchmarks.md"}
 PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *TOP.glob("roles/*/README.md"),
                 *(path for path in TOP.glob("docs/*.md") if path.name not in GENERATED)])
 PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
