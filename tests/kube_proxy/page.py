@@ -18,7 +18,9 @@ tables list the checks that fail, of those about kube-proxy, its rules, the back
 - **false**: a check fails, and nothing is wrong.
 - **not reached**: the state was not reached in that run; the reason follows.
 
-The number in brackets is the status of `/healthz`. "unknown" lists checks that could not be judged.
+The number in brackets is the status of `/healthz`. "unknown" lists checks that could not be judged. The list above
+a table has those that could not be judged in any state: they need two looks, a number that kube-proxy does not count in
+that mode, or the locks of the whole machine, which a PID namespace hides.
 """
 
 
@@ -39,23 +41,32 @@ def is_expected(row):
     return verdict(row) == "right" or verdict(row) == row[3].get("known", {}).get("verdict")
 
 
-def said(row):
-    """What a look found, in one cell."""
+def never_judged(rows):
+    """The checks that are unknown in every look."""
+    unknown = [set(row[4]["unknown"]) for row in rows if "unknown" in row[4]]
+    return set.intersection(*unknown) if unknown else set()
+
+
+def said(row, left_out=frozenset()):
+    """What a look found, in one cell, but for unknown checks that are `left_out`."""
     found, judgement = row[4], verdict(row)
     if judgement == "not reached":
         return "not reached: %s" % found["not_done"].replace("|", "/")
     words = [", ".join(sorted(found["fail"])) or "none"]
-    words += ["unknown: " + ", ".join(sorted(found["unknown"]))] if found["unknown"] else []
+    unknown = sorted(set(found["unknown"]) - left_out)
+    words += ["unknown: " + ", ".join(unknown)] if unknown else []
     words += ["**%s**" % judgement] if judgement != "right" else []
     return "%s [%s]" % ("; ".join(words), found["healthz"])
 
 
 def table(rows, versions):
     """A line for each look, a column for each version; `rows` are of one place."""
-    lines = ["| state | look | must fail | %s |" % " | ".join(versions), "| --- " * (3 + len(versions)) + "|"]
+    left_out = never_judged(rows)
+    lines = ["Unknown in every state: %s.\n" % (", ".join(sorted(left_out)) or "none"),
+             "| state | look | must fail | %s |" % " | ".join(versions), "| --- " * (3 + len(versions)) + "|"]
     looks = {(row[2], row[3]["when"]): row[3] for row in rows}
     for (state, when), look in looks.items():
-        cells = {row[0]: said(row) for row in rows if (row[2], row[3]["when"]) == (state, when)}
+        cells = {row[0]: said(row, left_out) for row in rows if (row[2], row[3]["when"]) == (state, when)}
         wanted = "none" if look.get("silent") else "any" if look["find"] == "any" else " or ".join(look["find"])
         columns = [state, when, wanted, *(cells.get(name, "") for name in versions)]
         lines.append("| %s |" % " | ".join(columns))

@@ -128,9 +128,11 @@ def test_what_is_not_right_is_so_only_where_the_reason_is_known():
 
 
 def test_the_table_has_a_column_for_each_version():
-    rows = [row({"silent": True}, unknown=["XLOCK003"]), ("1.30.3", *row({"silent": True}, ["CHAIN001"])[1:])]
+    rows = [row({"silent": True}, unknown=["XLOCK003", "CHAIN003"]),
+            ("1.30.3", *row({"silent": True}, ["CHAIN001"], ["XLOCK003"])[1:])]
     lines = page.table(rows, ["1.30.3", "1.36.2"]).splitlines()
-    assert lines[2] == "| %s | synced | none | CHAIN001; **false** [200] | none; unknown: XLOCK003 [200] |" % (
+    assert lines[0] == "Unknown in every state: XLOCK003."
+    assert lines[-1] == "| %s | synced | none | CHAIN001; **false** [200] | none; unknown: CHAIN003 [200] |" % (
         STATES[0]["state"])
 
 
