@@ -45,6 +45,7 @@ seealso:
   - module: kubenode.netfilter.ipvs_facts
   - module: kubenode.netfilter.flush_hooks_facts
   - module: kubenode.netfilter.kubelet_facts
+  - module: kubenode.netfilter.kube_proxy_facts
   - module: kubenode.netfilter.conntrack_facts
   - module: kubenode.netfilter.assess
 """
@@ -111,57 +112,10 @@ ansible_facts:
       type: dict
       sample: {schema: 1, running: true, distribution: kubelet, version: 1.31.2}
     node_kube_proxy:
-      description: Place and mode of kube-proxy, and the programs that it finds.
+      description: See RV(kubenode.netfilter.kube_proxy_facts#module:ansible_facts.node_kube_proxy).
       returned: when C(kube_proxy) is asked for
       type: dict
-      contains:
-        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always,
-                    sample: {processes: ok, config: ok, version: ok}}
-        running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always,
-                  sample: true}
-        runs_in: {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str,
-                  returned: always, sample: container}
-        mode: {description: 'V(iptables), V(ipvs), V(nftables) or null.', type: str, returned: always, sample: iptables}
-        mode_source: {description: Source of this value., type: str, returned: always,
-                      sample: mode in /var/lib/kube-proxy/config.conf}
-        ipvs_scheduler: {description: Scheduler in ipvs mode., type: str, returned: always, sample: null}
-        version:
-          description: Its version by its metrics on the loopback interface; null where they do not show it.
-          type: str
-          returned: always
-          sample: 1.31.2
-        cluster_cidr:
-          description: Ranges of pods that it is configured with; null where its settings could not be read.
-          type: list
-          elements: str
-          returned: always
-          sample: [10.244.0.0/16]
-        detect_local_mode: {description: How it detects local traffic; null is its default., type: str,
-                            returned: always, sample: null}
-        masquerade_all: {description: Whether it masquerades all traffic to Services., type: bool, returned: always,
-                         sample: false}
-        conntrack:
-          description: The settings of connection tracking that are set, as numbers and seconds; null where they could
-            not be read.
-          type: dict
-          returned: always
-          sample: {maxPerCore: 32768, tcpEstablishedTimeout: 86400}
-        conntrack_by: {description: 'Program that applies them: V(kube-proxy), V(k3s) or null.', type: str,
-                       returned: always, sample: kube-proxy}
-        tools:
-          description: For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.
-          type: dict
-          returned: always
-          sample: {iptables: present, conntrack: absent}
-        started_seconds_ago: {description: For how long it runs; null where it does not., type: float, returned: always,
-                              sample: 8640.2}
-        starting:
-          description: Reason why its rules may not exist yet, in its first two minutes before its first sync, or null.
-          type: str
-          returned: always
-          sample: null
-        tools_root: {description: That root as the node sees it., type: str, returned: always, sample: /proc/2211/root}
+      sample: {schema: 1, running: true, mode: iptables}
     node_cni:
       description: The network plugin of this node, and the networks around it.
       returned: when C(cni) is asked for

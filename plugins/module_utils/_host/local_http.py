@@ -1,68 +1,82 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking a program of this node over its loopback interface, and never anybody else. PRIVATE to the collection.
+"""Asking a program of this node over HTTP, and never anybody else. PRIVATE to the collection.
 
 A rule may send what goes to 127.0.0.1 elsewhere (a hostPort does); so the socket is bound to the interface lo, which no
 packet of it leaves (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the whole question takes;
-HTTP/1.0 needs three lines, and answers to it are neither in chunks nor kept open (RFC 1945).
+HTTP/1.0 needs three lines, and answers to it are neither in chunks nor kept open (RFC 1945). No proxy is used, and a
+redirect is an answer like any other.
 """
 
+import collections
 import re
 import socket
 import time
 
 from .host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED, status_of
 
+# `status` of asking, `code` of the answer and its `body` as bytes; None and empty unless the status is ok.
+Answer = collections.namedtuple("Answer", "status code body")
+
 _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){3}\Z|::1\Z")
-_OK = re.compile(br"HTTP/1\.[01] 200 ")
+_HEAD = re.compile(br"HTTP/1\.[01] ([0-9]{3})[ \r\n]")
+_LENGTH = re.compile(br"^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$", re.I | re.M)
 _BLOCK = 64 * 1024
-# A match may stand across two blocks.
-_OVERLAP = 4096
 
 
-def find_local(address, port, path, pattern, seconds, limit):
-    """(status, match or None) of the first place that fits `pattern` (of bytes) in what `GET path` answers within
-    `seconds`.
+def fetch_local(address, port, path, seconds, limit, own=()):
+    """The `Answer` to `GET path` within `seconds`.
 
-    `address` is an IP address of the loopback interface; any other is `denied`. Reading stops at the match, or after
-    `limit` bytes, which is `unparsed`, as is an answer without a match.
+    `address` is an IP address of the loopback interface, or one of `own`, on which a process of this node listens; any
+    other is `denied`. An answer of more than `limit` bytes is `unparsed`, as is one that was cut off or is not HTTP.
     """
-    if not _LOOPBACK.match(address):
-        return DENIED, None
+    if not _LOOPBACK.match(address) and address not in own:
+        return Answer(DENIED, None, b"")
     deadline = time.monotonic() + seconds
     channel = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        channel.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+        if _LOOPBACK.match(address):
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+        else:
+            # From an address of the node to the same one: the kernel delivers that itself (table local).
+            channel.bind((address, 0))
         channel.settimeout(seconds)
         channel.connect((address, port))
         channel.sendall(("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path).encode("ascii"))
-        return _search(channel, pattern, deadline, limit)
+        return _answer(_read(channel, deadline, limit), limit)
     except socket.timeout:
-        return TIMEOUT, None
+        return Answer(TIMEOUT, None, b"")
     except ConnectionRefusedError:
-        return ABSENT, None
+        return Answer(ABSENT, None, b"")
     except OSError as error:
-        return status_of(error), None
+        return Answer(status_of(error), None, b"")
     finally:
         channel.close()
 
 
-def _search(channel, pattern, deadline, limit):
-    data = b""
-    while len(data) <= limit:
+def _read(channel, deadline, limit):
+    """All that comes, or a bit more than `limit` bytes; raises socket.timeout."""
+    chunks, size = [], 0
+    while size <= limit:
         left = deadline - time.monotonic()
         if left <= 0:
-            return TIMEOUT, None
+            raise socket.timeout()
         channel.settimeout(left)
         chunk = channel.recv(_BLOCK)
-        data += chunk
-        if len(data) > 16 and not _OK.match(data):
-            return UNPARSED, None
-        found = pattern.search(data, max(0, len(data) - len(chunk) - _OVERLAP))
-        # A match that ends with what has come may go on.
-        if found and (not chunk or found.end() < len(data)):
-            return OK, found
         if not chunk:
-            return UNPARSED, None
-    return UNPARSED, None
+            break
+        size += len(chunk)
+        chunks.append(chunk)
+        if size > 16 and len(chunks) == 1 and not _HEAD.match(chunk):
+            break
+    return b"".join(chunks)
+
+
+def _answer(data, limit):
+    found = _HEAD.match(data)
+    head, blank, body = data.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    if not found or not blank or len(data) > limit or length and int(length.group(1)) != len(body):
+        return Answer(UNPARSED, None, b"")
+    return Answer(OK, int(found.group(1)), body)

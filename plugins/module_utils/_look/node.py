@@ -71,4 +71,8 @@ def collect_from(host, node, sections, modules=None, kernel=None, hook_directori
         from .conntrack.now import first_counters
         first_counters(host)
     look = _Look(host, node, sections, modules, kernel, hook_directories)
+    if "kube_proxy" in sections and look.section("kube_proxy")["pid"]:
+        # Its metrics come before the rules of the other sections: what it writes in between is noticed.
+        from .kube.kube_proxy_rules import compare_with_kernel
+        compare_with_kernel(host, node, look.section("kube_proxy"))
     return {"node_" + section: look.section(section) for section in sections}

@@ -1,48 +1,54 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which tools. PRIVATE to the collection."""
+"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which tools. PRIVATE to the collection.
 
-import re
+What only a running kube-proxy has is imported when there is one: a module's sources are compiled on each run.
+"""
 
 from ..._host import container
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
-from ..agents import of_this_network
-from ..processes import find_processes, option_of, uptime_seconds
+from ..processes import option_of, uptime_seconds
+from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
 from .kube_proxy_settings import embedded_arguments, settings_of_embedded, settings_of_process
-from .kube_proxy_start import starting
 
 MODES = ("iptables", "ipvs", "nftables")
-# Programs that run kube-proxy inside their own process.
-EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
          "nft")
-# Its metrics tell its version; they are asked for on the loopback interface, where it offers them by default.
 _TOOL_STATES = {OK: "present", ABSENT: "absent"}
-METRICS_PORT, METRICS_SECONDS, METRICS_LIMIT = 10249, 0.5, 4 * 1024 * 1024
 # Where the layout of a bundle puts a KubeProxyConfiguration, wherever it was found.
 BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
-_VERSION = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.\d+)', re.M)
-_WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})\Z")
+# Sources that only a running kube-proxy has.
+_OF_RUNNING = ("cgroup", "configz", "healthz", "livez", "metrics", "proxy_mode", "sockets", "version")
+# What a section without a running kube-proxy has besides.
+_NOT_RUNNING = {
+    "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
+    "resources": None, "children": [], "api_sockets": None, "effective_mode": None, "sync_period_seconds": None,
+    "health": None, "sync": [], "pending": None, "api_requests": {}, "api_watch": None, "window": None, "modes": [],
+    "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
 
 
-def collect_kube_proxy(host, node):
-    """The evidence dict; outside of a live place kube-proxy does not run and nothing is known of its mode."""
+def collect_kube_proxy(host, node, window_seconds=0):
+    """The evidence dict; outside of a live place kube-proxy does not run and nothing is known of its mode. Its `rules`
+    are compared by compare_with_kernel()."""
     live = node["place"] == "live"
-    status, processes = find_processes(host, ("kube-proxy",) + EMBEDDING) if live else (ABSENT, [])
-    processes = of_this_network(host, processes)
+    found = find_kube_proxy(host) if live else None
+    status, process = (found.status, found.process) if live else (ABSENT, None)
     section = {
-        "schema": 1, "collected": {"processes": status, "config": ABSENT, "version": ABSENT},
-        "running": None if node["place"] == "bundle" or (live and status != OK) else bool(processes), "runs_in": None,
-        "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None, "cluster_cidr": None,
-        "detect_local_mode": None, "masquerade_all": None, "conntrack": None, "conntrack_by": None,
-        "tools": dict.fromkeys(TOOLS, "unknown"), "tools_root": None, "started_seconds_ago": None, "starting": None,
+        "schema": 1, "collected": dict(dict.fromkeys(_OF_RUNNING, ABSENT), processes=status, config=ABSENT),
+        "running": None if node["place"] == "bundle" or (live and status != OK) else process is not None,
+        "replaced_by": found.replaced_by if live else None,
+        "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
+        "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None,
+        "conntrack_by": None, "tools": dict.fromkeys(TOOLS, "unknown"), "tools_root": None,
+        "started_seconds_ago": None, "starting": None,
     }
-    own = next((process for process in processes if process.name == "kube-proxy"), None)
-    if own is not None:
-        _own_process(host, own, section)
-    elif processes:
-        _embedded(host, processes[0], section)
+    section.update(_NOT_RUNNING)
+    if process is not None:
+        bound = _embedded(host, process, section) if found.embedded else _own_process(host, process, section)
+        from .kube_proxy_running import fill_running
+        section["started_seconds_ago"] = process.age_seconds(uptime_seconds(host))
+        fill_running(host, node, found, bound, section, window_seconds)
     elif node["place"] == "bundle":
         _of_bundle(host, section)
     return section
@@ -70,11 +76,12 @@ def _config_of(host, path, text):
 
 
 def _own_process(host, process, section):
-    """A process of its own, on the node or in a container: its root decides which files and tools are its own."""
+    """Fills in a process of its own, on the node or in a container: its root decides which files and tools are its own.
+    Returns {default port: the configured address}."""
     if process.status != OK:
         # Its mode, or the path of its configuration, stands among its arguments.
         section["collected"]["config"] = process.status
-        return
+        return {}
     path = process.option("config")
     if process.contained is False:
         section["runs_in"], section["tools_root"] = "host", "/"
@@ -94,10 +101,9 @@ def _own_process(host, process, section):
     config = _config_of(host, path, text)
     _mode_of(process, path, config, section)
     section.update(settings_of_process(process, path, config))
-    bound = (config["metrics"] if config else "") if path else process.option("metrics-bind-address") or ""
-    section["collected"]["version"], found = _ask_metrics(host, bound, _VERSION)
-    section["version"] = found.group(1).decode("ascii") if found else None
-    _fill_start(host, process, bound, section)
+    if path:
+        return {METRICS_PORT: config["metrics"], HEALTH_PORT: config["healthz"]} if config else {}
+    return {METRICS_PORT: process.option("metrics-bind-address"), HEALTH_PORT: process.option("healthz-bind-address")}
 
 
 def _mode_of(process, path, config, section):
@@ -121,32 +127,13 @@ def _set_mode(section, mode, source, scheduler):
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None
 
 
-def _ask_metrics(host, bound, pattern):
-    """(status, match or None) of its own metrics on the loopback interface: whoever runs it in a container lets nobody
-    ask its program."""
-    if not host.commands:
-        return ABSENT, None
-    from ..._host import local_http
-    found = _WITH_PORT.match(bound)
-    address, port = ((found.group(1) or found.group(2), int(found.group(3))) if found else (bound, METRICS_PORT))
-    for candidate in (("127.0.0.1", "::1") if address in ("", "0.0.0.0", "::") else (address,)):
-        status, match = local_http.find_local(candidate, port, "/metrics", pattern, METRICS_SECONDS, METRICS_LIMIT)
-        if status != ABSENT:
-            break
-    return status, match
-
-
-def _fill_start(host, process, bound, section):
-    section["started_seconds_ago"] = process.age_seconds(uptime_seconds(host))
-    section["starting"] = starting(section["started_seconds_ago"], lambda pattern: _ask_metrics(host, bound, pattern))
-
-
 def _embedded(host, process, section):
     section["runs_in"] = "embedded"
-    _fill_start(host, process, "", section)
     status, arguments = embedded_arguments(host, process) if process.status == OK else (process.status, None)
     if arguments is None:
         section["collected"]["config"] = status
-        return
+        return {}
     section.update(settings_of_embedded(arguments, "kube-proxy" if process.name == "kubelite" else "k3s"))
     _set_mode(section, option_of(arguments, "proxy-mode"), "proxy-mode among the arguments of %s" % process.name, None)
+    return {METRICS_PORT: option_of(arguments, "metrics-bind-address"),
+            HEALTH_PORT: option_of(arguments, "healthz-bind-address")}

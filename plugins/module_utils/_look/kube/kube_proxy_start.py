@@ -8,24 +8,17 @@ metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_secon
 each family from 1.33 on. Until it has reached the API server once, 1.34 and 1.36 do not listen at all.
 """
 
-import re
-
 # Who has not synced by then is not starting but failing.
 SETTLED_SECONDS = 120
-# The lines of one metric stand together, and the remark of the next one follows.
-_LAST_SYNC = re.compile(br"^(kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}\n]{0,99}\})? \S{1,40}\n"
-                        br"){1,2}(?=#)", re.M)
-_NEVER = re.compile(br" 0$", re.M)
 
 
-def starting(age, ask):
-    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `ask(pattern)` is
-    (status, match) of its metrics."""
+def starting(age, metrics):
+    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `metrics` as
+    parse_kube_proxy_metrics() returns them."""
     if age is None or age >= SETTLED_SECONDS:
         return None
-    found = ask(_LAST_SYNC)[1]
-    if found and not _NEVER.search(found.group(0)):
+    if metrics and all(row["synced"] is not None for row in metrics["families"].values()):
         return None
     return "kube-proxy runs for %d seconds only%s" % (
         age, " and has not written its rules yet"
-        if found else ", and its metrics do not tell whether it has written its rules")
+        if metrics else ", and its metrics do not tell whether it has written its rules")

@@ -19,7 +19,8 @@ from .kube_proxy_conntrack import TYPES
 # (block or empty, key) -> what the value is called here, its type.
 FIELDS = {
     ("", "mode"): ("mode", str), ("ipvs", "scheduler"): ("scheduler", str),
-    ("", "metricsBindAddress"): ("metrics", str), ("", "clusterCIDR"): ("cluster_cidr", str),
+    ("", "metricsBindAddress"): ("metrics", str), ("", "healthzBindAddress"): ("healthz", str),
+    ("", "clusterCIDR"): ("cluster_cidr", str),
     ("", "detectLocalMode"): ("detect_local_mode", str), ("iptables", "masqueradeAll"): ("masquerade_all", bool),
     ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool),
 }

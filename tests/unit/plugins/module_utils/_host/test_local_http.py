@@ -16,8 +16,9 @@ PATTERN = re.compile(br'^kubernetes_build_info\{[^}\n]*git_version="v(\d+\.\d+\.
 
 
 def find(port, address="127.0.0.1", seconds=1.0, limit=4 << 20):
-    status, match = local_http.find_local(address, port, "/metrics", PATTERN, seconds, limit)
-    return status, match and match.group(1).decode()
+    answer = local_http.fetch_local(address, port, "/metrics", seconds, limit)
+    match = PATTERN.search(answer.body)
+    return answer.status, match and match.group(1).decode()
 
 
 def test_it_is_found():
@@ -45,16 +46,24 @@ def test_over_ipv6():
         assert find(server.port, "::1") == ("ok", "1.30.5")
 
 
-@pytest.mark.parametrize("answer, status",
-                         [
-                             ("", "unparsed"), ("HTTP/1.0 200 OK\r\n\r\nnothing of it", "unparsed"),
-                             ("HTTP/1.1 403 Forbidden\r\n\r\n" + loopback.metrics("1.30.5"), "unparsed"),
-                             ("SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"),
-                              "unparsed"), ("\x15\x03\x01", "unparsed"),
-                         ])
-def test_what_is_no_answer(answer, status):
+@pytest.mark.parametrize("answer", [
+    "", "SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"), "\x15\x03\x01",
+    "HTTP/1.0 200 OK\r\nContent-Length: 12\r\n\r\ncut off", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nlonger",
+    "HTTP/2 200\r\n\r\nok", "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n",
+])
+def test_what_is_no_answer(answer):
     with loopback.serving(answer) as server:
-        assert find(server.port) == (status, None)
+        assert local_http.fetch_local("127.0.0.1", server.port, "/", 1.0, 1000) == ("unparsed", None, b"")
+
+
+@pytest.mark.parametrize("answer, code, body", [
+    ("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 3\r\n\r\nbad", 503, b"bad"),
+    ("HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/\r\n\r\n", 302, b""), ("HTTP/1.0 200 OK\r\n\r\n", 200, b""),
+])
+def test_an_answer_of_any_code_is_one_and_a_redirect_is_not_followed(answer, code, body):
+    with loopback.serving(answer) as server:
+        assert local_http.fetch_local("127.0.0.1", server.port, "/", 1.0, 1000) == ("ok", code, body)
+    assert len(server.asked) == 1
 
 
 def test_nobody_listens():

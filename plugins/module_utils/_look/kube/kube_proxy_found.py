@@ -1,0 +1,86 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which process is the kube-proxy of this node: the one that listens on its ports, else one of its name. PRIVATE to the
+collection."""
+
+import re
+import time
+
+from ..._host.host import OK
+from ..._parse.proc.net_tcp import parse_net_tcp
+from ..agents import of_this_network
+from ..processes import Process, find_processes, named_processes
+
+METRICS_PORT, HEALTH_PORT = 10249, 10256
+# Programs that run kube-proxy inside their own process.
+EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
+NAMES = ("kube-proxy",) + EMBEDDING
+# Listening sockets stand before all others; 700 of them fit.
+_TABLE_LIMIT = 128 * 1024
+_LINKS_LIMIT, _SECONDS = 20000, 1.0
+# hyperkube and links of other names run it as well.
+_ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
+
+
+class Found:
+    """`status` of listing processes, `process` or None, `by` (how it was found), `replaced_by` (the name of another
+    program that listens on the ports of kube-proxy), `listening` {port: [address]}."""
+
+    def __init__(self, status, process, by, replaced_by, listening):
+        self.status = status
+        self.process = process
+        self.by = by
+        self.replaced_by = replaced_by
+        self.listening = listening
+
+    @property
+    def embedded(self):
+        """Whether the process runs more than kube-proxy."""
+        return self.process.name in EMBEDDING
+
+
+def find_kube_proxy(host):
+    """The `Found` of a live place."""
+    status, processes = find_processes(host, NAMES)
+    processes = of_this_network(host, processes)
+    processes.sort(key=lambda process: process.name != "kube-proxy")
+    sockets = _listening(host)
+    ports = [port for port in (METRICS_PORT, HEALTH_PORT) if any(row.port == port for row in sockets)]
+    owner = _owner(host, {row.inode for row in sockets if row.port == ports[0]}, processes) if ports else None
+    addresses = {}
+    for row in sockets:
+        addresses.setdefault(row.port, []).append(row.address)
+    if owner is not None and (owner.name in NAMES or any(map(_ARGUMENT.match, owner.arguments[:2]))):
+        return Found(status, owner, "the process that listens on port %d" % ports[0], None, addresses)
+    if processes:
+        return Found(status, processes[0], "the name of its process", None, addresses)
+    return Found(status, None, None, owner.name if owner is not None else None, addresses)
+
+
+def _listening(host):
+    """The listening sockets of this network."""
+    found = []
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        chunks = []
+        host.stream_file(path, chunks.append, _TABLE_LIMIT, packed=False)
+        text = b"".join(chunks).decode("ascii", "replace")
+        found += [row for row in parse_net_tcp(text) if row.state == "LISTEN"]
+    return found
+
+
+def _owner(host, inodes, processes):
+    """The process that has one of the sockets open: one of `processes`, else any; None where it cannot be seen."""
+    wanted = {"socket:[%d]" % inode for inode in inodes}
+    deadline, left = time.monotonic() + _SECONDS, _LINKS_LIMIT
+    first = {process.pid: process for process in processes}
+    named = named_processes(host)[1]
+    with host.noting():
+        for pid, name in sorted(named, key=lambda row: row[0] not in first):
+            status, links = host.list_dir("/proc/%d/fd" % pid)
+            left -= len(links)
+            if left < 0 or time.monotonic() > deadline:
+                return None
+            if status == OK and any(host.read_link("/proc/%d/fd/%s" % (pid, link)) in wanted for link in links):
+                return first.get(pid) or Process(host, pid, name)
+    return None

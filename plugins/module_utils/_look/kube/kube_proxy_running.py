@@ -1,0 +1,64 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a running kube-proxy is asked besides its configuration. PRIVATE to the collection."""
+
+import time
+
+from ..._host.host import OK, UNPARSED
+from ..._parse.kube.kube_proxy_metrics import parse_kube_proxy_metrics
+from .kube_proxy_asked import ask_all, ask_metrics
+from .kube_proxy_health import failed_requests, health_of, window_of
+from .kube_proxy_modes import modes_of
+from .kube_proxy_process import process_of
+from .kube_proxy_start import starting
+
+KEPT = "kube-proxy"
+# A broken connection is closed after 45 s (client-go health checks of HTTP/2: 30 s, then 15 s).
+_WATCH_SECONDS = 60
+
+
+def fill_running(host, node, found, bound, section, window_seconds):
+    """Fills in the section of the process `found`; `bound` is {default port: its configured address}."""
+    statuses, metrics, health = health_of(ask_all(host, bound, found.listening), time.time())
+    asked = time.monotonic()
+    process_statuses, process = process_of(host, found.process, frozenset(found.listening),
+                                           not found.embedded)
+    section["collected"].update(statuses, **process_statuses)
+    section.update(health, found_by=found.by, **process)
+    version = metrics and metrics["version"]
+    section["version"] = version
+    section["collected"]["version"] = OK if version else UNPARSED if statuses["metrics"] == OK else statuses["metrics"]
+    section["starting"] = starting(section["started_seconds_ago"], metrics)
+    section["modes"], section["advice"] = modes_of(host, node.get("kernel_release"), section["tools"], version)
+
+    def again():
+        """The metrics of now, or None."""
+        answer = ask_metrics(host, bound, found.listening)
+        return parse_kube_proxy_metrics(answer.body.decode("utf-8", "replace")) if answer.code == 200 else None
+
+    if window_seconds and metrics:
+        time.sleep(window_seconds)
+        after = again()
+        section["window"] = window_of(metrics, after, time.monotonic() - asked) if after else None
+        metrics = after or metrics
+    section["api_watch"] = watch_of(section["window"], section["api_sockets"])
+    host.kept[KEPT] = metrics, again
+
+
+def watch_of(window, sockets):
+    """`{"state", "because"}` of the watch of the API server: working, failing or unknown. A watch that works asks for
+    nothing for minutes; one whose server is gone asks at least every 30 s (client-go reflector)."""
+    connected = None if sockets is None else "%d connections to the API server are established" % sockets["established"]
+    if window is None:
+        because = "one reading does not show requests over time; run kube_proxy_facts with window_seconds"
+        return {"state": "unknown", "because": "; ".join(part for part in (because, connected) if part)}
+    failed = failed_requests(window["api_requests"])
+    answered = sum(number for code, number in window["api_requests"].items() if code[0] == "2")
+    counted = "%d requests were answered and %d failed in %d s" % (answered, failed, window["seconds"])
+    because = "; ".join(part for part in (counted, connected) if part)
+    if failed and not answered:
+        return {"state": "failing", "because": because}
+    if answered or (window["seconds"] >= _WATCH_SECONDS and sockets and sockets["established"]):
+        return {"state": "working", "because": because}
+    return {"state": "unknown", "because": because}

@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""/proc/net/tcp and /proc/net/tcp6. PRIVATE to the collection.
+
+Sample:
+      sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+       0: 0100007F:2809 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 18404 1 ...
+Listening sockets come first (net/ipv4/tcp_ipv4.c tcp_seq_start()). Words of an address are in the byte order of the
+machine.
+"""
+
+import collections
+import struct
+
+# `state` is ESTABLISHED, SYN_SENT, LISTEN or OTHER.
+Socket = collections.namedtuple("Socket", "address port state inode")
+
+_STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
+
+
+def parse_net_tcp(text):
+    """[Socket] of the whole lines of a text; lines that are none of such a file are passed over."""
+    found = []
+    for line in text.split("\n")[1:-1]:
+        fields = line.split()
+        if len(fields) < 10 or not fields[9].isdigit():
+            continue
+        address, _colon, port = fields[1].partition(":")
+        try:
+            found.append(Socket(_address(address), int(port, 16), _STATES.get(fields[3], "OTHER"), int(fields[9])))
+        except (ValueError, struct.error):
+            continue
+    return found
+
+
+def _address(text):
+    """The address as a socket takes it; of IPv6 the two that have a short name by that, all others in full."""
+    words = [int(text[place:place + 8], 16) for place in range(0, len(text), 8)]
+    packed = struct.pack("=%dI" % len(words), *words)
+    if len(words) == 1:
+        return "%d.%d.%d.%d" % struct.unpack("4B", packed)
+    groups = struct.unpack(">8H", packed)
+    return {(0,) * 8: "::", (0,) * 7 + (1,): "::1"}.get(groups) or ":".join(["%x" % group for group in groups])

@@ -1,0 +1,183 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a running kube-proxy answers, from a stand-in on the loopback interface that behaves and misbehaves."""
+
+import itertools
+import json
+import time
+
+import pytest
+
+import kube_proxy_captures
+import loopback
+import node_tree
+from fake_tools import LIVE, ToolNode
+from kube_proxy_captures import PATHS, replay
+from node_manifests import DEBIAN, merged, process
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_asked, kube_proxy_running
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_health import (
+    failed_requests, health_of, sync_row, window_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
+    parse_kube_proxy_metrics)
+
+SMALL = "iptables-mode/kube-proxy-1.36.3/nft/small"
+
+
+def look(tmp_path, answers, seconds=0, **fields):
+    """The section of a node whose kube-proxy is a server with these answers."""
+    with loopback.answering(answers) as server:
+        place = "127.0.0.1:%d" % server.port
+        proxy = process(500, "kube-proxy",
+                        ("kube-proxy", "--metrics-bind-address=" + place, "--healthz-bind-address=" + place), **fields)
+        tree = node_tree.unpack(merged(DEBIAN, proxy, {"proc/uptime": "9000.00 1.00\n"}), tmp_path)
+        section = collect_kube_proxy(ToolNode(tree), LIVE, seconds)
+    section["asked"] = server.asked
+    return section
+
+
+def test_a_healthy_one(tmp_path):
+    section = look(tmp_path, replay(SMALL))
+    assert {source: section["collected"][source] for source in PATHS} == dict.fromkeys(PATHS, "ok")
+    assert (section["effective_mode"], section["version"], section["sync_period_seconds"]) == ("iptables", "1.36.3", 30)
+    assert section["health"] == {"healthz_code": 200, "livez_code": 200, "node_eligible": True,
+                                 "unhealthy_families": []}
+    assert [(row["family"], row["waiting"], row["waiting_seconds"], row["never_synced"])
+            for row in section["sync"]] == [
+                ("ipv4", False, 0.0, False), ("ipv6", False, 0.0, False)]
+    assert section["api_watch"]["state"] == "unknown" and "window_seconds" in section["api_watch"]["because"]
+    assert (section["pid"], section["program"], section["found_by"]) == (500, "kube-proxy", "the name of its process")
+    assert sorted(section["asked"]) == sorted(PATHS.values())
+    assert len(json.dumps(section)) < 6000
+
+
+def test_before_1_28(tmp_path):
+    answers = replay("iptables-mode/kube-proxy-1.30.5/nft/small")
+    del answers["/livez"], answers["/configz"]
+    section = look(tmp_path, answers)
+    assert (section["collected"]["livez"], section["collected"]["configz"]) == ("absent", "absent")
+    assert [row["family"] for row in section["sync"]] == ["all"] and section["health"]["livez_code"] is None
+
+
+HUGE = itertools.chain([b"HTTP/1.0 200 OK\r\n\r\n"], itertools.repeat(b"kubeproxy_x 1\n" * 5000, 150000))
+
+
+@pytest.mark.parametrize("pieces, status", [
+    ((None,), "timeout"), ((b"HTTP/1.0 200 OK\r\n\r\nkubernetes_build_info 1\n", None), "timeout"),
+    ((b"HTTP/1.0 200 OK\r\nContent-Length: 900\r\n\r\nkubernetes_build_info 1\n",), "unparsed"),
+    (HUGE, "unparsed"), ((b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/metrics\r\n\r\n",), "unparsed"),
+    # Go's answer to plain HTTP at a port with TLS, and the alert of other libraries.
+    ((b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",), "unparsed"),
+    ((b"\x15\x03\x01\x00\x02\x02\x16",), "unparsed"), ((b"HTTP/1.0 200 OK\r\n\r\n\xff\xfe<html>",), "unparsed"),
+    ((b"HTTP/1.1 403 Forbidden\r\n\r\nkubernetes_build_info 1\n",), "unparsed"), ((), "unparsed"),
+])
+def test_metrics_that_are_none(pieces, status, tmp_path, monkeypatch):
+    monkeypatch.setattr(kube_proxy_asked, "SECONDS", 0.5)
+    answers = replay(SMALL, metrics=pieces)
+    section = look(tmp_path, answers)
+    assert section["collected"]["metrics"] == section["collected"]["version"] == status
+    assert (section["sync"], section["version"], section["pending"]) == ([], None, None)
+    assert section["rules_because"] and section["running"] is True
+
+
+def test_one_that_is_stopped_answers_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(kube_proxy_asked, "SECONDS", 0.3)
+    section = look(tmp_path, dict.fromkeys(PATHS.values(), (None,)), state="T")
+    assert {section["collected"][source] for source in PATHS} == {"timeout"}
+    assert (section["state"], section["health"], section["effective_mode"]) == ("T", None, None)
+
+
+def test_another_program_on_the_health_port(tmp_path):
+    section = look(tmp_path,
+                   replay(SMALL, healthz=(b"HTTP/1.0 200 OK\r\n\r\nok",), proxy_mode=(b"HTTP/1.0 200 OK\r\n\r\nx",)))
+    assert (section["collected"]["healthz"], section["collected"]["proxy_mode"]) == ("unparsed", "unparsed")
+    assert (section["health"], section["effective_mode"]) == (None, "iptables")
+
+
+def test_two_readings(tmp_path):
+    before = kube_proxy_captures.texts()[kube_proxy_captures.capture("restore-fails/kube-proxy-1.36.3-iptables-nft",
+                                                                     "1-20s-later")]["metrics"]
+    after = kube_proxy_captures.texts()[kube_proxy_captures.capture("restore-fails/kube-proxy-1.36.3-iptables-nft",
+                                                                    "2-70s-later")]["metrics"]
+    texts = iter([before, after])
+
+    class Turns(dict):
+        def get(self, path, default=None):
+            return (b"HTTP/1.0 200 OK\r\n\r\n" + next(texts),) if path == "/metrics" else super().get(path, default)
+
+    section = look(tmp_path, Turns(replay(SMALL)), seconds=0.01)
+    window = section["window"]
+    assert (window["failures"], window["restarted"], window["syncs"]) == (2, False, 2)
+    assert window["seconds"] < 60 and "requests were answered" in section["api_watch"]["because"]
+
+
+def metrics(started=100.0, syncs=4, failures=2, requests="", queued=5, synced=6):
+    return parse_kube_proxy_metrics("""\
+process_start_time_seconds %r
+kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="1"} %d
+kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="+Inf"} %d
+kubeproxy_sync_proxy_rules_iptables_restore_failures_total %d
+kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds %r
+kubeproxy_sync_proxy_rules_last_timestamp_seconds %r
+%s""" % (started, syncs, syncs, failures, queued, synced, "".join(
+        'rest_client_requests_total{code="%s"} %d\n' % pair for pair in requests)))
+
+
+def test_a_counter_that_went_back_is_no_negative_rate():
+    window = window_of(metrics(requests=[("200", 90), ("<error>", 5)]),
+                       metrics(started=200.0, syncs=1, failures=0, requests=[("200", 3)]), 30.0)
+    assert window == {"seconds": 30.0, "restarted": True, "syncs": 1, "failures": 0, "syncs_per_minute": 2.0,
+                      "api_requests": {"200": 3}}
+    assert window_of(metrics(), metrics(), 0.0)["syncs_per_minute"] is None
+
+
+@pytest.mark.parametrize(
+    "requests, sockets, seconds, state", [
+        ({}, None, 10, "unknown"), ({"200": 1}, None, 10, "working"), ({"none": 3}, {"established": 0}, 60, "failing"),
+        ({"403": 3}, {"established": 1}, 60, "failing"), ({"none": 1, "200": 2}, {"established": 1}, 60, "working"),
+        ({}, {"established": 1}, 60, "working"), ({}, {"established": 1}, 30, "unknown"),
+        ({}, {"established": 0}, 60, "unknown"), ({"410": 1}, None, 60, "unknown"),
+    ])
+def test_the_watch(requests, sockets, seconds, state):
+    window = {"seconds": float(seconds), "api_requests": requests}
+    found = kube_proxy_running.watch_of(window, sockets)
+    assert found["state"] == state and found["because"]
+
+
+def test_usual_codes_are_no_failures():
+    assert failed_requests({"200": 5, "410": 2, "429": 1, "none": 3, "500": 1, "404": 1}) == 5
+
+
+@pytest.mark.parametrize("now, queued, synced, waiting, seconds", [
+    (100.0, 50, 60, False, 0.0), (100.0, 60, 50, True, 40.0), (100.0, 60, 0, True, 40.0), (100.0, 0, 0, False, 0.0),
+    # The clock was set back, or the time is not known.
+    (10.0, 60, 50, True, None), (None, 60, 50, True, None), (59.5, 60, 50, True, 0.0),
+])
+def test_how_long_a_change_waits(now, queued, synced, waiting, seconds):
+    row = sync_row("all", metrics(queued=queued, synced=synced)["families"]["all"], now)
+    assert (row["waiting"], row["waiting_seconds"]) == (waiting, seconds)
+
+
+def test_every_capture_shows_what_was_provoked():
+    """What waits and fails in each capture; README of the captures has the same in words."""
+    waits = {}
+    for place in kube_proxy_captures.texts():
+        statuses, found, section = health_of(kube_proxy_captures.answers(place))
+        assert found and statuses["metrics"] == "ok", place
+        waits[place] = [row["family"] for row in section["sync"] if row["waiting"] and row["waiting_seconds"] >= 3]
+        assert all(row["duration_p99_seconds"] is None or row["duration_p99_seconds"] <= 16.384
+                   for row in section["sync"])
+    names = {place[0].split("/")[1] for place, families in waits.items()
+             if families and place[0].startswith("failures/")}
+    assert names == {"api-unreachable-at-start", "flush-filter-and-nat-with-chains",
+                     "foreign-rule-leads-to-service-chain", "lock-held", "nft-delete-table-ip", "nft-flush-ruleset",
+                     "old-dump-restored", "restore-fails", "restore-hangs"}
+    assert [place for place, families in waits.items() if families and not place[0].startswith("failures/")] == []
+
+
+def test_a_time_without_end_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(kube_proxy_asked, "SECONDS", 0.2)
+    begun = time.monotonic()
+    look(tmp_path, dict.fromkeys(PATHS.values(), (b"H", None)))
+    assert time.monotonic() - begun < 10

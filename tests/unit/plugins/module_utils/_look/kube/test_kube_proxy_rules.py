@@ -1,0 +1,110 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metrics of a live kube-proxy against the rules of the same node."""
+
+import pytest
+
+import kube_captures
+import loopback
+from fake_tools import LIVE, LOADED, tools, unpacked
+from kube_proxy_captures import replay
+from node_manifests import DEBIAN, process
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_facts import (
+    collect_kube_proxy_facts)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import collect_from
+
+FLUSH = ("failures/flush-nat/kube-proxy-1.36.3-iptables-nft", "2-flushed")
+BEFORE = (FLUSH[0], "1-before")
+
+
+def look(tmp_path, answers, rules, collect=collect_kube_proxy_facts):
+    files = {"usr/sbin/" + name: data.decode("utf-8")
+             for name, data in kube_captures.packed()[rules[0]][rules[1]].items()}
+    print_them = tools('cat "${0%/*}/${name%%-*}-save-c.txt"')
+    with loopback.answering(answers) as server:
+        place = "127.0.0.1:%d" % server.port
+        proxy = process(500, "kube-proxy",
+                        ("kube-proxy", "--metrics-bind-address=" + place, "--healthz-bind-address=" + place))
+        host = unpacked(tmp_path, DEBIAN, LOADED, print_them, files, proxy)
+        return collect(host, LIVE), server.asked
+
+
+def states(section):
+    return {"%(family)s/%(table)s" % row: row["state"] for row in section["rules"]}
+
+
+EQUAL = dict.fromkeys(("ipv4/filter", "ipv4/nat", "ipv6/filter", "ipv6/nat"), "equal")
+
+
+def test_equal_rules_are_read_once(tmp_path):
+    section, asked = look(tmp_path, replay(*BEFORE), BEFORE)
+    assert (states(section), section["rules_because"]) == (EQUAL, "") and asked.count("/metrics") == 1
+
+
+def test_flushed_rules_are_confirmed(tmp_path):
+    section, asked = look(tmp_path, replay(*FLUSH), FLUSH)
+    assert states(section) == dict(EQUAL, **{"ipv4/nat": "fewer"}) and asked.count("/metrics") == 2
+
+
+class Turns(dict):
+    """Other metrics for each reading."""
+
+    def __init__(self, *replays):
+        super().__init__(replays[0])
+        self.turns = [answers["/metrics"] for answers in replays]
+
+    def get(self, path, default=None):
+        return (self.turns.pop(0) if self.turns else (b"",)) if path == "/metrics" else super().get(path, default)
+
+
+@pytest.mark.parametrize("answers, state, why",
+                         [
+                             ((replay(*FLUSH), replay(FLUSH[0], "4-after-endpoint-change")), "unknown",
+                              "kube-proxy wrote rules while they were read"),
+                             ((replay(*FLUSH),), "unknown", "kube-proxy wrote rules while they were read"),
+                         ])
+def test_a_sync_during_the_look_is_no_difference(answers, state, why, tmp_path):
+    section = look(tmp_path, Turns(*answers), FLUSH)[0]
+    row = next(row for row in section["rules"] if row["state"] != "equal")
+    assert (row["family"], row["table"], row["state"], row["because"]) == ("ipv4", "nat", state, why)
+
+
+def test_rules_that_were_written_during_the_look(tmp_path):
+    """The first reading is of before a change, the rules and the second one are of after it."""
+    after = ("failures/flush-all-with-chains-one-family/kube-proxy-1.36.3-iptables-nft", "4-36s-later")
+    changed = replay("flush-nat/kube-proxy-1.36.3-iptables-nft", "4-after-endpoint-change")
+    section = look(tmp_path, Turns(changed, replay(*after)), after)[0]
+    assert states(section) == EQUAL
+
+
+def test_nftables_mode_counts_nothing(tmp_path):
+    section = look(tmp_path, replay("nftables-mode/kube-proxy-1.36.3/small"), BEFORE)[0]
+    assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in nftables mode")
+
+
+def test_node_facts_compares_as_well(tmp_path):
+    found = look(tmp_path, replay(*FLUSH), FLUSH, lambda host, node: collect_from(host, node, ["kube_proxy"]))[0]
+    assert states(found["node_kube_proxy"])["ipv4/nat"] == "fewer"
+
+
+def test_files_of_a_bundle(tmp_path):
+    answers = replay("restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging")
+    paths = {}
+    for source in ("metrics", "healthz"):
+        paths[source] = str(tmp_path / source)
+        (tmp_path / source).write_bytes(answers["/" + source][0])
+    host = unpacked(tmp_path / "tree", DEBIAN)
+    host.root = "/"
+    section = collect_kube_proxy_facts(host, LIVE, 0, paths)
+    assert (section["running"], section["version"], section["pid"]) == (None, "1.36.3", None)
+    assert [(row["family"], row["waiting"]) for row in section["sync"]] == [("ipv4", True), ("ipv6", False)]
+    assert 60 < section["sync"][0]["waiting_seconds"] < 80
+    assert section["health"]["healthz_code"] == 503 and section["health"]["unhealthy_families"] == ["ipv4"]
+    # Without the time of the node nobody knows how long.
+    section = collect_kube_proxy_facts(host, LIVE, 0, {"metrics": paths["metrics"]})
+    assert (section["sync"][0]["waiting"], section["sync"][0]["waiting_seconds"]) == (True, None)
+    # A body alone, as kubectl get --raw saves it.
+    body = (tmp_path / "healthz").read_bytes().partition(b"\r\n\r\n")[2]
+    (tmp_path / "healthz").write_bytes(body)
+    assert collect_kube_proxy_facts(host, LIVE, 0, paths)["health"]["healthz_code"] == 503
