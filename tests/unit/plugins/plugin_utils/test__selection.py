@@ -19,7 +19,7 @@ def ids(**selection):
     ({}, ALL),
     ({"sections": [], "checks": [], "skip": []}, ALL),
     ({"checks": ["KMOD010"]}, ["KMOD010"]),
-    ({"checks": ["KMOD00?", "KPROXY*"], "skip": ["KMOD00[2-9]"]}, ["KMOD001", "KPROXY001", "KPROXY002"]),
+    ({"checks": ["KMOD00?", "KPROXY*"], "skip": ["KMOD00[2-9]", "KPROXY00[3-9]", "KPROXY01*"]}, ["KMOD001", "KPROXY001", "KPROXY002"]),
     ({"checks": ["*001"], "sections": ["KMOD", "HOOK"]}, ["HOOK001", "KMOD001"]),
     ({"skip": ["KMOD010"]}, [name for name in ALL if name != "KMOD010"]),
     ({"checks": ["HOOK*"], "sections": ["KMOD"]}, []),
