@@ -53,7 +53,7 @@ def broken_evidence():
     return healthy(_policy.default_policy().module_names, modules, evidence)
 
 
-def evil_answers(folder):
+def evil_answers(folder, changed=()):
     """Every public variable of every role and playbook, set to what would do harm or to a value that can be found
     again."""
     settings = dict.fromkeys(_policy.known_names(), EVIL)
@@ -71,7 +71,9 @@ def evil_answers(folder):
               "ansible_facts": dict(settings, ansible_connection="local", ansible_become_exe=EVIL)}
     looked = dict(poison, ansible_facts=dict(poison["ansible_facts"], **broken_evidence()))
     kubelet = dict(poison, ansible_facts=dict(poison["ansible_facts"], node_kubelet=healthy([])["node_kubelet"]))
-    return {"*": looked, "kubelet_facts": kubelet}
+    together = {"changed": True, "results": [{"module": name, "changed": True, "failed": False,
+                                              "result": json.dumps(looked)} for name in changed]}
+    return {"*": looked, "kubelet_facts": kubelet, "node_changes": dict(looked, **together)}
 
 
 def run(folder, play, node, *arguments, **variables):
@@ -106,15 +108,16 @@ def variables_of(seen):
 
 
 PREFLIGHT = "- import_playbook: kubenode.netfilter.preflight\n"
-LOOKED = {"node_facts", "kernel_modules", "conntrack"}
+CALLED = {"node_facts", "node_changes"}
+SAFE = ("kernel_modules", "conntrack")
 
 
-@pytest.mark.parametrize("arguments, fix, asked", [
-    (["--check"], "safe", LOOKED),
-    ([], "disruptive", LOOKED | {"flush_hooks", "iptables_backend", "systemd_service", "kubelet_facts"}),
+@pytest.mark.parametrize("arguments, fix, changed, asked", [
+    (["--check"], "safe", SAFE, CALLED),
+    ([], "disruptive", SAFE + ("flush_hooks", "iptables_backend"), CALLED | {"systemd_service", "kubelet_facts"}),
 ], ids=["check mode", "disruptive"])
-def test_no_answer_sets_anything(tmp_path, arguments, fix, asked):
-    node = HostileNode(tmp_path / "node", evil_answers(tmp_path))
+def test_no_answer_sets_anything(tmp_path, arguments, fix, changed, asked):
+    node = HostileNode(tmp_path / "node", evil_answers(tmp_path, changed))
     done = run(tmp_path, PREFLIGHT, node, *arguments, preflight_fix=fix)
     assert asked <= set(node.asked), (node.asked, done.stdout)
     assert done.returncode == 0, done.stdout
