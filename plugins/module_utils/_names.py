@@ -14,6 +14,8 @@ UNCOLLECTED = "uncollected"
 # what was recognised.
 BUNDLE_FOLDER = "/.kubenode-bundle"
 BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
+# What kube-proxy answered at its paths.
+BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.

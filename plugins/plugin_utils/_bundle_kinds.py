@@ -33,6 +33,9 @@ _RULES = re.compile(
     r"|(?:\[\d+:\d+\] )?-A [A-Z]\S* .*-[jg] |:KUBE-\S+ - )|\\n(?:-A |:KUBE-|\*nat|\*filter)|^\{\s*\"nftables\""
     r"|(?: |^)-A KUBE-\S+ .*-j ", re.MULTILINE)
 _SHAPES = (
+    ("kube_proxy_metrics", re.compile(r"^kubeproxy_sync_proxy_rules_\w+[{ ]", re.MULTILINE)),
+    ("kube_proxy_healthz",
+     re.compile(r"^\{\"lastUpdated\": ?\"[^\"\n]{10,99}\", ?\"currentTime\": ?\"", re.MULTILINE)),
     ("lsmod", re.compile(r"^Module +Size +Used by", re.MULTILINE)),
     ("kernel_config",
      re.compile(r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+=", re.MULTILINE)),
@@ -55,8 +58,8 @@ _KERNEL_LINE = re.compile(
 def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
-    `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `uname`, `unit`, `script`, or None for what is not
-    known."""
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
+    `unit`, `script`, or None for what is not known."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
         return None, None
@@ -72,7 +75,7 @@ def kind_of(item):
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
-    kind = next((kind for kind, shape in _SHAPES[:8] if shape.search(head)), None)
+    kind = next((kind for kind, shape in _SHAPES[:10] if shape.search(head)), None)
     if kind is None and _is_script(head, name):
         kind = _is_script(head, name)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
@@ -81,9 +84,9 @@ def kind_of(item):
 
 def _is_script(head, name):
     """`unit`, `script` or None: a script may hold rules, and they are no rules of the kernel."""
-    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[8][1].search(head):
+    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[10][1].search(head):
         return "unit"
-    return "script" if _SHAPES[9][1].search(head) else None
+    return "script" if _SHAPES[11][1].search(head) else None
 
 
 def _of_settings(name, head):

@@ -144,6 +144,15 @@ class _Tree:
         """A configuration of kube-proxy."""
         self.put("/var/lib/kube-proxy/config.conf", item.data)
 
+    def take_kube_proxy_metrics(self, item, _path):
+        """The answer of /metrics of kube-proxy."""
+        self.put(_names.BUNDLE_ANSWERS + "/metrics", item.data)
+
+    def take_kube_proxy_healthz(self, item, _path):
+        """The answer of /healthz of kube-proxy; /livez has the same form."""
+        name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
+        self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), item.data)
+
     def take_uname(self, item, _path):
         """What uname -a prints."""
         self.put("/proc/sys/kernel/osrelease", _text(item).split()[2] + "\n")

@@ -8,6 +8,7 @@ What only a running kube-proxy has is imported when there is one: a module's sou
 
 from ..._host import container
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
+from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
 from ..processes import option_of, uptime_seconds
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
 from .kube_proxy_settings import embedded_arguments, settings_of_embedded, settings_of_process
@@ -62,6 +63,11 @@ def _of_bundle(host, section):
     section["collected"]["config"] = OK if config else UNPARSED if text.ok else ABSENT
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
+    section["collected"].update(dict.fromkeys(_OF_RUNNING, UNCOLLECTED))
+    held = {name: "%s/%s" % (BUNDLE_ANSWERS, name) for name in host.list_dir(BUNDLE_ANSWERS)[1]}
+    if held:
+        from .kube_proxy_files import fill_from_files
+        fill_from_files(host, section, held)
 
 
 def _config_of(host, path, text):

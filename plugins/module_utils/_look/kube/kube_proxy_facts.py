@@ -17,7 +17,8 @@ def collect_kube_proxy_facts(host, node, window_seconds=0, paths=None):
         raise _errors.BadInput("window_seconds needs the node, and files do not change; leave out one of them")
     if paths:
         from .kube_proxy_files import fill_from_files
-        section = collect_kube_proxy(host, dict(node, place="bundle"))
+        # The node of the files is not the host that reads them.
+        section = dict(collect_kube_proxy(host, dict(node, place="image")), running=None)
         fill_from_files(host, section, paths)
         return section
     section = collect_kube_proxy(host, node, window_seconds)

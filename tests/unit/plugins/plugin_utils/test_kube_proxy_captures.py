@@ -9,6 +9,7 @@ import fnmatch
 import pytest
 import yaml
 
+import bundles
 import kube_captures
 import kube_proxy_captures
 from healthy import healthy
@@ -88,3 +89,20 @@ def parsed(directory, snapshot):
 def test_two_captures_as_two_readings(directory, first, second, fails):
     window = window_of(parsed(directory, first), parsed(directory, second), 50.0)
     assert [check for check, _subject in judged((directory, second), window)] == fails
+
+
+def test_answers_in_a_bundle(tmp_path):
+    """/metrics and /healthz of a bundle are recognised by their content, whatever their names are."""
+    texts = kube_proxy_captures.texts()[("failures/restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging")]
+    files = {"a/pod-metrics": texts["metrics"], "a/health.out": texts["healthz"], "a/livez.out": texts["livez"]}
+    found, evidence = bundles.judged(bundles.folder(tmp_path / "failing", files))
+    assert [row["subject"] for row in found["KPROXY004"]] == ["ipv4"] and found["KPROXY004"][0]["status"] == "fail"
+    assert evidence["node_kube_proxy"]["running"] is None and evidence["node_kube_proxy"]["version"] == "1.36.3"
+    texts = kube_proxy_captures.texts()[("iptables-mode/kube-proxy-1.30.5/nft/small", "")]
+    found = bundles.judged(bundles.folder(tmp_path / "healthy", {"m": texts["metrics"], "h": texts["healthz"]}))[0]
+    assert {name: row["status"] for name, rows in found.items() for row in rows if name.startswith("KPROXY0")} == dict(
+        dict.fromkeys(("KPROXY%03d" % number for number in range(1, 15)), "skip"), KPROXY004="pass", KPROXY005="pass",
+        KPROXY008="pass", KPROXY012="pass")
+    lsmod = {"lsmod": "Module                  Size  Used by\nnf_tables 16384 0\n"}
+    without = bundles.judged(bundles.folder(tmp_path / "none", lsmod))[0]
+    assert {row["status"] for name in without if name.startswith("KPROXY") for row in without[name]} == {"skip"}

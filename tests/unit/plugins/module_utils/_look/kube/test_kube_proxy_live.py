@@ -59,6 +59,7 @@ else:
     run("ip6tables-%s -w 5 -A KUBE-FORWARD -j ACCEPT" % backend)
     told.append(look())
     child.kill()
+    child.wait()
     told.append(look()[1])
     print(json.dumps(told))
 """
