@@ -1,0 +1,76 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter kubenode.netfilter.diagnose."""
+
+DOCUMENTATION = r"""
+name: diagnose
+short_description: Causes of the errors in logs of kube-proxy, kubelet, network plugins, runtimes and the kernel
+version_added: 0.1.0
+description:
+  - Compares each line with the causes in C(roles/node_policy/files/log_causes) and returns one row for each cause that
+    is found. Repeated lines are counted.
+  - Known forms are klog (text and JSON), files of the container runtime (CRI), json-file of Docker, the journal (short
+    and JSON), syslog and dmesg. Messages of several lines are read as one.
+  - Lines that healthy nodes write too are no cause, such as what kube-proxy writes before its first sync.
+  - A line only shows that something happened. Whether it is over is for the checks of M(kubenode.netfilter.assess).
+options:
+  _input:
+    description:
+      - A text, a list of lines with the oldest first, or the lines of C(log_facts).
+    type: raw
+    required: true
+author:
+  - kubenode.netfilter contributors (@kubenode)
+"""
+
+EXAMPLES = r"""
+- name: Name the causes in a log on the controller
+  ansible.builtin.debug:
+    msg: "{{ lookup('ansible.builtin.file', 'kube-proxy.log') | kubenode.netfilter.diagnose }}"
+"""
+
+RETURN = r"""
+_value:
+  description: One row for each cause, the surest first.
+  type: list
+  elements: dict
+  contains:
+    cause: {description: Name of the cause., type: str, sample: xtables-lock-held}
+    meaning: {description: What happened., type: str,
+              sample: 'Another process holds the xtables lock, so legacy iptables did nothing.'}
+    confidence:
+      description: V(high) where the line names the object or the error, V(middle) where a second proof is needed,
+        V(low) where it is an effect.
+      type: str
+      sample: high
+    check: {description: The check that looks for the cause on the node, or null., type: str, sample: XLOCK003}
+    role: {description: The role that fixes it, or null., type: str, sample: harden_kernel_modules}
+    fix: {description: What to do by hand., type: str,
+          sample: 'Find the holder with lslocks | grep xtables.lock, and end it if it hangs'}
+    evidence: {description: The first line that shows it; secrets are masked., type: str,
+               sample: Another app is currently holding the xtables lock. Stopped waiting after 5s.}
+    source: {description: The source that it was first seen in, or null., type: str,
+             sample: /var/log/pods/kube-system_kube-proxy-hx7cw_a5c1/kube-proxy/0.log}
+    count: {description: How often it was written., type: int, sample: 12}
+    first: {description: 'Time of the first one, as exact as the line has it, or null.', type: str,
+            sample: '2026-11-22T10:00:00.123456789Z'}
+    last: {description: Time of the last one or null., type: str, sample: '2026-11-22T10:05:00.123456789Z'}
+"""
+
+from ..plugin_utils import _diagnose
+from ..plugin_utils._filtering import telling
+from ..plugin_utils._plain import plain
+
+
+@telling
+def diagnose(logs):
+    """Type check and call."""
+    return _diagnose.diagnose(plain(logs))
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"diagnose": diagnose}

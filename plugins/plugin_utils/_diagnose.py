@@ -1,0 +1,80 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines of logs against the causes. PRIVATE to the collection."""
+
+import collections
+
+from ..module_utils._errors import BadInput
+from ..module_utils._parse.logs.candidates import is_candidate
+from ..module_utils._parse.logs.entries import parse_entries
+from ..module_utils._parse.secrets import masked_line
+from ._log_causes import CONFIDENCES, causes
+from ._render.text import escaped
+
+# Entries between a line and the one that explains it; kube-proxy writes both within the same call.
+_NEAR = 3
+_ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
+
+
+def diagnose(logs):
+    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). Raises BadInput."""
+    found = {}
+    for source, lines in _sources(logs).items():
+        for cause, entry, text in _explained(lines):
+            finding = found.get(cause.id)
+            if finding is None:
+                finding = found[cause.id] = {
+                    "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
+                    "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()), "evidence": text,
+                    "source": source, "count": 0, "first": None, "last": None}
+            finding["count"] += entry.count
+            for key, pick in (("first", min), ("last", max)):
+                finding[key] = pick(filter(None, (finding[key], entry.time)), default=None)
+    return sorted(found.values(), key=lambda row: (-CONFIDENCES.index(row["confidence"]), -row["count"], row["cause"]))
+
+
+def _sources(logs):
+    """`{source: its lines, oldest first}`."""
+    if isinstance(logs, str):
+        return {None: logs.split("\n")}
+    if not isinstance(logs, list):
+        raise BadInput("%s, not %s" % (_ROW, type(logs).__name__))
+    if all(isinstance(row, str) for row in logs):
+        return {None: [line for row in logs for line in row.split("\n")]}
+    sources = {}
+    for row in reversed(logs):
+        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+            raise BadInput(_ROW)
+        sources.setdefault(row.get("source"), []).extend(row["text"].split("\n"))
+    return sources
+
+
+def _explained(lines):
+    """Yield (cause, entry, the line that shows it) for each entry that has a cause and is not normal."""
+    before = collections.deque(maxlen=_NEAR)
+    for entry in parse_entries(lines):
+        best = _best(entry.text) if is_candidate(entry.text) else None
+        if best is None:
+            continue
+        cause, match = best
+        is_effect = any(name in before for name in cause.silent_after)
+        # What follows an effect within the same call is an effect as well.
+        before.append(cause.silent_after[0] if is_effect else cause.id)
+        if not cause.normal and not is_effect:
+            yield cause, entry, _evidence(entry.text, match)
+
+
+def _best(text):
+    """(cause, match) of the cause that fits best: the surest, no normal one where another is as sure, and of those the
+    last in the text, because tools are nested in the message of their caller."""
+    matches = [(cause, cause.found_in(text)) for cause in causes()]
+    return max(((cause, match) for cause, match in matches if match), default=None,
+               key=lambda each: (CONFIDENCES.index(each[0].confidence), not each[0].normal, each[1].start()))
+
+
+def _evidence(text, match):
+    """The line of an entry that holds the match, without secrets and control characters."""
+    start = text.rfind("\n", 0, match.start()) + 1
+    line = text[start:].split("\n", 1)[0]
+    return escaped(masked_line(line.strip(), 400))

@@ -1,0 +1,59 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines of logs as klog, runtimes, the journal and syslog carry them."""
+
+import json
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.entries import MOST_LINES, parse_entries
+
+KLOG = "E1122 06:37:30.714024   19736 proxier.go:1406] "
+
+
+@pytest.mark.parametrize("line, time, text, count", [
+    (KLOG + '"Failed" err="x"', "11-22T06:37:30.714024", KLOG + '"Failed" err="x"', 1),
+    ('{"ts":1764060000123.4,"caller":"a.go:1","msg":"Failed","err":"a\\nb"}', "2025-11-25T08:40:00Z",
+     '"Failed" err="a\nb"', 1),
+    ("2026-11-22T06:37:30.1Z stderr F " + KLOG + "x", "2026-11-22T06:37:30.1Z", KLOG + "x", 1),
+    (json.dumps({"log": KLOG + "x\n", "stream": "stderr", "time": "2026-11-22T06:37:30.1Z"}),
+     "2026-11-22T06:37:30.1Z", KLOG + "x", 1),
+    ("Nov  2 06:37:30 worker-a kubelet[42]: x", "11-02T06:37:30", "x", 1),
+    (json.dumps({"MESSAGE": [120, 195, 164], "__REALTIME_TIMESTAMP": "1764060000000000"}), "2025-11-25T08:40:00Z",
+     "xä", 1),
+    ("Nov 22 06:37:30 worker-a kernel: [12.345678] table full", "11-22T06:37:30", "table full", 1),
+    ("2026-11-22T06:37:30+01:00 worker-a kubelet[42]: message repeated 3 times: [ x]", "2026-11-22T06:37:30+01:00",
+     "x", 3),
+    ("[   12.345678] table full", None, "table full", 1),
+    ('time="2026-11-22T06:37:30Z" level=error msg="x"', "2026-11-22T06:37:30Z",
+     'time="2026-11-22T06:37:30Z" level=error msg="x"', 1),
+    ('{"no": "log"', None, '{"no": "log"', 1),
+    ("", None, "", 1),
+])
+def test_forms(line, time, text, count):
+    assert [tuple(entry) for entry in parse_entries([line])] == [(text, time, count)]
+
+
+VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
+
+
+@pytest.mark.parametrize("carrier", [
+    "%s", "2026-11-22T06:37:30.1Z stderr F %s", "Nov 22 06:37:30 worker-a kube-proxy[42]: %s"])
+def test_a_value_of_several_lines_is_one_entry(carrier):
+    entries = list(parse_entries([carrier % line for line in VALUE]))
+    assert [entry.text for entry in entries] == ["\n".join(VALUE[:4]), KLOG + "next"]
+
+
+def test_lines_of_two_programs_stay_apart():
+    carriers = ("Nov 22 06:37:30 a kubelet[1]: %s", "Nov 22 06:37:30 a kube-proxy[2]: %s")
+    lines = [carrier % line for line in VALUE[:4] for carrier in carriers]
+    assert [entry.text for entry in parse_entries(lines)] == ["\n".join(VALUE[:4])] * 2
+
+
+def test_parts_of_a_long_line_are_joined_and_a_cut_value_ends():
+    head = "2026-11-22T06:37:30.1Z stderr "
+    assert [entry.text for entry in parse_entries([head + "P ab", head + "P cd", head + "F ef"])] == ["abcdef"]
+    assert [entry.text for entry in parse_entries([head + "P ab"])] == ["ab"]
+    assert [entry.text for entry in parse_entries(VALUE[:2])] == ["\n".join(VALUE[:2])]
+    assert max(entry.text.count("\n") for entry in parse_entries([VALUE[0]] + ["\tx"] * 1000)) == MOST_LINES - 1

@@ -1,0 +1,123 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The causes as data, and the filter that finds them in logs."""
+
+import json
+import pathlib
+import random
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_causes, _role_data
+
+CAUSES = _log_causes.causes()
+LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
+ENTRY = {"id": "a", "pattern": "ab{1,3}", "meaning": "m", "fix": "f", "confidence": "low", "example": "abb"}
+
+
+def found(logs):
+    return {row["cause"]: row["count"] for row in _diagnose.diagnose(logs)}
+
+
+def captured(name):
+    return (LOGS / name).read_text(encoding="utf-8")
+
+
+def test_there_are_enough_causes():
+    assert len(CAUSES) >= 80
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.id)
+def test_the_example_of_a_cause_is_found(cause):
+    assert cause.normal or is_candidate(cause.example)
+    assert found(cause.example) == ({} if cause.normal else {cause.id: 1})
+
+
+def test_no_entry_has_a_key_twice():
+    for path in (_role_data.ROLES / "node_policy" / "files" / "log_causes").glob("*.yml"):
+        for entry in path.read_text(encoding="utf-8").split("\n- ")[1:]:
+            keys = [line.split(":")[0].strip() for line in ("  " + entry).splitlines() if line[2:3].strip()]
+            assert len(keys) == len(set(keys)), (path.name, keys)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"pattern": "("}, "pattern is no regular expression"),
+    ({"pattern": "(a+)+b"}, "pattern repeats without a limit"),
+    ({"pattern": "a.{2,}b"}, "pattern repeats without a limit"),
+    ({"pattern": "x"}, "pattern is not found in example"),
+    ({"example": None}, "a lacks example"),
+    ({"confidence": "sure"}, "confidence must be one of low, middle, high"),
+    ({"check": "KMOD099"}, "the check KMOD099 is not known"),
+    ({"role": "harden_conntrak"}, "the role harden_conntrak is not known; did you mean harden_conntrack?"),
+    ({"patern": "a"}, "the key patern is not known; did you mean pattern?"),
+    ({"silent_after": ["b"]}, "silent_after b is not known"),
+])
+def test_a_wrong_entry_is_refused_in_one_sentence(change, words):
+    with pytest.raises(BadInput, match=words.replace("?", r"\?")) as error:
+        _log_causes.causes_of([("file", dict(ENTRY, **change))])
+    assert "\n" not in str(error.value)
+
+
+def test_an_id_exists_once():
+    assert _log_causes.causes_of([("file", ENTRY)])[0].id == "a"
+    with pytest.raises(BadInput, match="the id a exists twice"):
+        _log_causes.causes_of([("file", ENTRY), ("file", ENTRY)])
+
+
+def test_patterns_end_on_hostile_lines():
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    for cause in CAUSES:
+        pieces = [cause.example[at:at + rng.randint(1, 30)] for at in range(0, len(cause.example), 7)]
+        for filler in ("\t", " ", "a", "failed", "\n", cause.example[:40]):
+            text = "".join(rng.choice([*pieces, filler * 20]) for _ in range(2000))[:8192]
+            assert cause.found_in(text) is None or cause.found_in(text).end() <= len(text)
+
+
+@pytest.mark.parametrize("name, causes", [
+    ("lock-held-1.36.txt", {"xtables-lock-held", "lock-waited", "sync-retried"}),
+    ("nft-flushed-1.34.txt", {"nft-table-flushed"}),
+    ("foreign-rule-1.36.txt", {"chain-busy", "sync-retried"}),
+    ("flushed-legacy-1.36.txt", {"kube-target-missing"}),
+    ("healthy-nftables-1.34.txt", set()),
+    ("healthy-1.36.txt", set()),
+])
+def test_captured_logs(name, causes):
+    assert set(found(captured(name))) == causes
+    rows = [{"source": name, "text": captured(name)}]
+    assert set(found(rows)) == causes
+
+
+def test_a_flush_without_a_lock_is_one():
+    line = 'I1122 06:37:59.142456   19736 iptables.go:610] "IPTables canary deleted" table="mangle" chain="X"'
+    assert found(line) == {"canary-deleted": 1}
+
+
+def test_repeats_are_counted_with_first_and_last_time():
+    lines = ["2026-11-22T0%d:00:00Z stderr F iptables-restore: line 63 failed" % hour for hour in (3, 1, 2)]
+    row, = _diagnose.diagnose(lines)
+    assert (row["count"], row["first"], row["last"]) == (3, "2026-11-22T01:00:00Z", "2026-11-22T03:00:00Z")
+    assert _diagnose.diagnose([{"source": "/x", "text": line} for line in lines])[0]["source"] == "/x"
+    repeated = "Nov 22 06:37:30 a kernel: message repeated 4 times: [ nf_conntrack: table full, dropping packet]"
+    assert found(repeated) == {"conntrack-full": 4}
+
+
+def test_evidence_is_one_masked_line_without_control_characters():
+    text = json.dumps({"msg": "Another app is currently holding the xtables lock", "token": "abc\u001b[31m"})
+    row, = _diagnose.diagnose(text)
+    assert "abc" not in row["evidence"] and "\x1b" not in row["evidence"] and row["check"]
+
+
+@pytest.mark.parametrize("logs", [3, None, {"a": 1}, [3], [{"source": "x"}], ["x", 3]])
+def test_what_is_no_log_is_refused(logs):
+    with pytest.raises(BadInput, match="^needs a text"):
+        _diagnose.diagnose(logs)
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 5000, "\ufffd" * 5000, "{" * 5000, "[" * 5000, '{"a":' * 3000])
+def test_garbage_has_no_cause(text):
+    assert _diagnose.diagnose(text) == []
