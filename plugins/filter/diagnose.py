@@ -17,7 +17,7 @@ description:
 options:
   _input:
     description:
-      - A text, a list of lines with the oldest first, or the lines of C(log_facts).
+      - A text, a list of lines with the oldest first, or RV(kubenode.netfilter.log_facts#module:lines).
     type: raw
     required: true
 author:

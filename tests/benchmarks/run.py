@@ -17,13 +17,14 @@ import fleet
 import fleet_fixes
 import hooks
 import load_persist
+import logs
 import page
 import resolve
 import rules
 from measure import TOP, CannotRun, quiet
 
 BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
-              "hooks": hooks, **rules.BENCHMARKS}
+              "hooks": hooks, "logs": logs, **rules.BENCHMARKS}
 
 
 def show(outcome):

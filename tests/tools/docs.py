@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md and the changelog (with --check: only compares) and proves that every page of the collection
-renders.
+"""Writes docs/checks.md, docs/logs.md and the changelog (with --check: only compares) and proves that every page of the
+collection renders.
 
 With --site it also builds the documentation site, which takes minutes.
 """
@@ -15,6 +15,7 @@ import time
 
 import checks_page
 import docsite
+import logs_page
 from results import BUILD, TOP, VENV, Results, clean_env
 
 PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"),
@@ -56,19 +57,21 @@ def render(results, kind, pattern):
         print("    %s: %s" % (name, problem))
 
 
-def write_checks_page(results, check):
-    page = checks_page.render_page()
+def write_page(results, module, check):
+    """Writes a page that `module` renders from data of the collection, or compares it."""
+    page, name = module.render_page(), module.PAGE.relative_to(TOP)
     if check:
-        fresh = checks_page.PAGE.exists() and checks_page.PAGE.read_text(encoding="utf-8") == page
-        results.add("docs/checks.md says what the catalogue says", int(fresh), int(not fresh))
+        fresh = module.PAGE.exists() and module.PAGE.read_text(encoding="utf-8") == page
+        results.add("%s is what its data renders to" % name, int(fresh), int(not fresh))
     else:
-        checks_page.PAGE.write_text(page, encoding="utf-8")
-        print("  wrote %s" % checks_page.PAGE.relative_to(TOP))
+        module.PAGE.write_text(page, encoding="utf-8")
+        print("  wrote %s" % name)
 
 
 def main(check, site):
     results = Results("docs")
-    write_checks_page(results, check)
+    write_page(results, checks_page, check)
+    write_page(results, logs_page, check)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]
         tools = docsite.prepared(results)

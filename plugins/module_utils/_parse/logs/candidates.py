@@ -7,7 +7,7 @@
 # pass over all bytes, and none is in a line that an agent writes with every sync.
 WORDS = (
     "ailed", "rror", " not ", "n't", "issing", "anary deleted", "xtables lock", " is full", "table full",
-    "iptables flush", "Inconsistent", "Trace[", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync",
+    "iptables flush", "Inconsistent", "ChainExists", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync",
     "overflow", "Killed process", "no destination", "only valid", "only usable", "o such file", "imeout waiting",
     "imed out", "in use", "Invalid argument", "Too many links", "nable to", "o iptables ", "blacklisted",
     "module_request",

@@ -1,0 +1,25 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of log_facts: the node returns lines, the controller finds their causes."""
+
+from ..plugin_utils import _answer, _diagnose
+from ..plugin_utils._action import Action
+from ..plugin_utils._pipelining import pipelined
+
+
+class ActionModule(Action):
+    """The causes are data of the controller; no answer of a node says what a line means."""
+
+    TRANSFERS_FILES = True
+    _supports_async = False
+
+    def arguments(self, task_vars):
+        """None: the module checks its own, on the node."""
+        return {}
+
+    def work(self, arguments, task_vars):
+        answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))
+        result = _answer.documented_part(answer, self.name())
+        result["findings"] = _diagnose.diagnose(result.get("lines") or [])
+        return result

@@ -1,0 +1,63 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a look into 100 MB of logs takes, against grep for the same words, and how much memory."""
+
+import json
+import random
+import sys
+
+from measure import NODE_PYTHON, TOP, Ansible, Outcome, quiet, take_turns, workplace
+from resolve import payload
+
+sys.path.insert(0, str(TOP / ".build"))
+
+FACTS = "log_facts"
+FACTS_MODULE = "kubenode.netfilter.log_facts"
+GREP = "grep -E"
+SIZE = {False: 100 << 20, True: 4 << 20}
+ROUNDS = {False: 7, True: 2}
+LIMIT = 4
+SECONDS_LIMIT = 1.0
+MEMORY_LIMIT = 40
+LINES = (
+    'I1122 06:38:%02d.720735   19736 proxier.go:668] "Syncing iptables rules" ipFamily="IPv4" fullSync=false\n',
+    'I1122 06:38:%02d.720735   19736 proxier.go:662] "SyncProxyRules complete" ipFamily="IPv4" elapsed="52.8ms"\n',
+    'I1122 06:38:%02d.720735   19736 service_health.go:121] "Opening healthcheck" service="team-1/app-1" port=30001\n',
+)
+ERROR = 'E1122 06:38:%02d.720735   19736 proxier.go:1406] "Failed to execute iptables-restore" err="exit status 4"\n'
+
+
+def write_log(path, size):
+    """A log in which one line in a thousand is an error."""
+    chance = random.Random(size)
+    block = "".join((ERROR if number % 1000 == 999 else chance.choice(LINES)) % (number % 60) for number in range(9000))
+    with path.open("w", encoding="ascii") as stream:
+        for _number in range(size // len(block) + 1):
+            stream.write(block)
+
+
+def peak_megabytes(path):
+    """The most memory of one call, that of Python included."""
+    code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)")
+    return int(quiet([NODE_PYTHON, "-c", code, NODE_PYTHON, str(path)]))
+
+
+def measure(smoke):
+    from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import WORDS
+    with workplace() as folder:
+        log = folder / "kube-proxy.log"
+        write_log(log, SIZE[smoke])
+        ours = payload(Ansible(folder), FACTS_MODULE, {"src": [str(log)]})
+        found = json.loads(quiet([NODE_PYTHON, ours]))
+        grep = ["grep", "-cE", "|".join(WORDS), str(log)]
+        seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]), GREP: lambda: quiet(grep)}, ROUNDS[smoke])
+        memory = peak_megabytes(ours)
+    outcome = Outcome("logs", "one log of %d MB, one line in a thousand is an error; warm cache" % (SIZE[smoke] >> 20),
+                      FACTS, GREP, seconds, LIMIT, True, [])
+    met = "met" if outcome.median(FACTS) <= SECONDS_LIMIT and memory <= MEMORY_LIMIT else "missed"
+    outcome.notes.append("%d lines returned of the newest %d MB; the whole call %.2f s and %d MB (target at most %.1f s "
+                         "and %d MB: %s)" % (len(found["lines"]), found["files"][0]["read_bytes"] >> 20,
+                                             outcome.median(FACTS), memory, SECONDS_LIMIT, MEMORY_LIMIT, met))
+    return outcome

@@ -1,0 +1,73 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/logs.md, written from the causes: an entry there is a cause and its documentation at once."""
+
+import pathlib
+
+import yaml
+from checks_page import cell, one_line
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+CAUSES = TOP / "roles" / "node_policy" / "files" / "log_causes"
+PAGE = TOP / "docs" / "logs.md"
+
+INTRODUCTION = """\
+# Logs
+
+Written by `make docs`; change the causes in `roles/node_policy/files/log_causes/` and the text in
+`tests/tools/logs_page.py`.
+
+`log_facts` searches the logs of a node and returns the causes of errors, each with the check that looks for it on the
+node and the fix:
+
+    ansible NODE -b -m kubenode.netfilter.log_facts
+
+A log of a support bundle is judged on the controller alone; several files, rotated and compressed ones are possible:
+
+    ansible localhost -m kubenode.netfilter.log_facts -a '{"src": ["/srv/bundle/kube-proxy.log"]}'
+
+The filter `kubenode.netfilter.diagnose` does the same for a text or a list of lines that a play has already.
+
+## Searched logs
+
+The journal (the last 20,000 lines of kernel, kubelet, runtimes and distributions), the logs of kube-proxy and of
+network plugins below `/var/log/pods`, and `/var/log/messages`, `syslog` and `kern.log`, with rotated and compressed
+files. Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
+the newest first, without secrets.
+
+## What can go wrong
+
+- A line shows that something happened, not that it lasts. `last` is the time of the newest one; the checks of `assess`
+  look at the node itself.
+- Some failures write no line: a hung iptables-restore, filter or nat flushed without mangle, and an API server that is
+  gone with kube-proxy 1.36.
+- At most 48 MB are read, of the newest files first. `cut` of a file is true where older lines were left out; name an
+  older file in `src`.
+- klog and syslog write no year, and klog writes the time of the zone of its process.
+
+## The causes
+
+Confidence: `high` where the line names the object or the error, `middle` where a second proof is needed, `low` where
+the line is an effect whose cause is nearby. `normal` lines are no finding.
+"""
+
+
+def render_cause(cause):
+    versions = " to ".join(filter(None, [cause.get("since"), cause.get("until")]))
+    versions = versions if cause.get("until") or not versions else versions + "+"
+    versions = "to " + versions if cause.get("until") and not cause.get("since") else versions
+    check = "[%s](checks.md#%s)" % (cause["check"], cause["check"].lower()) if cause.get("check") else ""
+    return "| %s | %s | %s | %s | %s | %s |" % (
+        cause["id"], cell(cause["meaning"]), "normal" if cause.get("normal") else cause["confidence"], versions, check,
+        cell(cause["fix"]))
+
+
+def render_page():
+    lines = [INTRODUCTION]
+    for path in sorted(CAUSES.glob("*.yml")):
+        lines += ["### %s" % one_line(path.stem.replace("_", "-")), "",
+                  "| cause | meaning | confidence | versions | check | fix |",
+                  "| --- | --- | --- | --- | --- | --- |"]
+        lines += [render_cause(cause) for cause in yaml.safe_load(path.read_text(encoding="utf-8"))] + [""]
+    return "\n".join(lines).rstrip() + "\n"

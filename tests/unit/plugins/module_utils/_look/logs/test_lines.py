@@ -1,0 +1,120 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Candidate lines of the logs of a tree: which files, which end of them, and what is not touched."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.logs import lines as log_lines
+
+FULL = "Nov 22 06:37:30 a kernel: nf_conntrack: table full, dropping packet"
+POD = "/var/log/pods/kube-system_kube-proxy-x_1/kube-proxy/"
+
+
+def write(tmp_path, path, content, age=0):
+    place = tmp_path / path.lstrip("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    os.utime(str(place), (1764060000 - age, 1764060000 - age))
+    return place
+
+
+def look(tmp_path, *sources):
+    found = log_lines.collect_lines(Host(str(tmp_path)), list(sources) or None)
+    return [(row["source"], row["text"]) for row in found["lines"]], {
+        row["path"]: row["status"] for row in found["files"]}
+
+
+def test_agents_and_system_with_rotated_files_the_newest_first(tmp_path):
+    write(tmp_path, POD + "1.log", "2026-11-22T06:37:30Z stderr F it failed\n", 10)
+    write(tmp_path, POD + "1.log.20261122-063000.gz", gzip.compress(b"2026-11-22T06:30:00Z stderr F it failed\n"), 500)
+    write(tmp_path, "/var/log/kern.log", FULL + "\n", 20)
+    write(tmp_path, "/var/log/messages-20261101", "older: failed\n", 900)
+    write(tmp_path, "/var/log/dpkg.log", "failed\n")
+    write(tmp_path, "/var/log/pods/team_web_1/web/0.log", "2026-11-22T06:37:30Z stderr F it failed\n")
+    lines, files = look(tmp_path)
+    assert [source for source, _text in lines] == list(files) == [
+        POD + "1.log", "/var/log/kern.log", POD + "1.log.20261122-063000.gz", "/var/log/messages-20261101"]
+
+
+def test_only_what_the_user_names(tmp_path):
+    write(tmp_path, "/var/log/kern.log", FULL + "\n")
+    write(tmp_path, "/srv/a.log", "fine\n" + FULL + "\n")
+    assert look(tmp_path, "/srv/a.log", "/srv/none.log") == (
+        [("/srv/a.log", FULL)], {"/srv/a.log": "ok", "/srv/none.log": "absent"})
+    with pytest.raises(BadInput, match="src has 'a.log', which is not an absolute path"):
+        look(tmp_path, "a.log")
+
+
+def test_links_out_of_the_pods_are_not_followed_and_those_of_docker_are(tmp_path):
+    write(tmp_path, "/etc/shadow", "root failed\n")
+    docker = "/var/lib/docker/containers/1/1-json.log"
+    write(tmp_path, docker, json.dumps({"log": "it failed\n", "stream": "stderr", "time": "x"}) + "\n")
+    (tmp_path / POD.lstrip("/")).mkdir(parents=True)
+    os.symlink("/etc/shadow", str(tmp_path / (POD + "0.log").lstrip("/")))
+    os.symlink(docker, str(tmp_path / (POD + "1.log").lstrip("/")))
+    lines, files = look(tmp_path)
+    assert [source for source, _text in lines] == [POD + "1.log"]
+    assert files == {POD + "0.log": "unparsed", POD + "1.log": "ok"}
+
+
+def test_fifos_devices_directories_and_garbage_end(tmp_path):
+    (tmp_path / "srv").mkdir()
+    os.mkfifo(str(tmp_path / "srv/fifo"))
+    write(tmp_path, "/srv/garbage", bytes(range(256)) * 4000)
+    write(tmp_path, "/srv/cut.gz", gzip.compress(FULL.encode() * 9)[:-9])
+    _lines, files = look(tmp_path, "/srv/fifo", "/srv", "/srv/garbage", "/srv/cut.gz")
+    assert files == {"/srv/fifo": "unparsed", "/srv": "unparsed", "/srv/garbage": "ok", "/srv/cut.gz": "unparsed"}
+
+
+def test_of_a_large_file_the_end_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_lines, "MOST_BYTES", 1000)
+    write(tmp_path, "/srv/a.log", "failed first\n" + "fine\n" * 1000 + "failed last\n")
+    write(tmp_path, "/srv/b.log", "failed\n")
+    found = log_lines.collect_lines(Host(str(tmp_path)), ["/srv/a.log", "/srv/b.log"])
+    assert [row["text"] for row in found["lines"]] == ["failed last"]
+    assert [(row["read_bytes"], row["cut"]) for row in found["files"]] == [(1000, True), (0, True)]
+
+
+def test_one_line_of_a_gigabyte(tmp_path):
+    place = write(tmp_path, "/srv/a.log", "")
+    os.truncate(str(place), 1 << 30)
+    with place.open("ab") as stream:
+        stream.write(b"\nfailed\n")
+    assert look(tmp_path, "/srv/a.log")[0] == [("/srv/a.log", "failed")]
+
+
+def test_a_file_that_is_rotated_while_it_is_read(tmp_path, monkeypatch):
+    place = write(tmp_path, "/srv/a.log", "failed\n" * 3)
+    feed = log_lines._Counted.feed
+
+    def rotated(self, chunk):
+        if place.exists():
+            os.rename(str(place), str(place) + ".1")
+        feed(self, chunk)
+
+    monkeypatch.setattr(log_lines._Counted, "feed", rotated)
+    assert len(look(tmp_path, "/srv/a.log")[0]) == 3
+
+
+def test_the_answer_is_bounded_and_masked(tmp_path):
+    for name in "abcdefgh":
+        write(tmp_path, "/srv/%s.log" % name, ("failed password=geheim %s\n" % ("x" * 400)) * 500)
+    lines, files = look(tmp_path, *["/srv/%s.log" % name for name in "abcdefgh"])
+    assert len(lines) <= log_lines.MOST_ROWS and sum(len(text) for _source, text in lines) <= log_lines.MOST_CHARACTERS
+    assert len(files) == 8 and "geheim" not in str(lines) and "password=***" in lines[0][1]
+    write(tmp_path, "/srv/short.log", "failed\n" * 5000)
+    assert len(look(tmp_path, "/srv/short.log")[0]) == log_lines.MOST_ROWS
+
+
+def test_a_look_changes_nothing(tmp_path):
+    write(tmp_path, POD + "0.log", "it failed\n")
+    before = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*"))
+    look(tmp_path)
+    assert sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*")) == before
