@@ -46,6 +46,7 @@ seealso:
   - module: kubenode.netfilter.flush_hooks_facts
   - module: kubenode.netfilter.kubelet_facts
   - module: kubenode.netfilter.kube_proxy_facts
+  - module: kubenode.netfilter.cni_facts
   - module: kubenode.netfilter.conntrack_facts
   - module: kubenode.netfilter.assess
 """
@@ -117,45 +118,10 @@ ansible_facts:
       type: dict
       sample: {schema: 1, running: true, mode: iptables}
     node_cni:
-      description: The network plugin of this node, and the networks around it.
+      description: See RV(kubenode.netfilter.cni_facts#module:ansible_facts.node_cni).
       returned: when C(cni) is asked for
       type: dict
-      contains:
-        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
-        collected: {description: Status of each source., type: dict, returned: always, sample: {net_d: ok, routes: ok}}
-        file: {description: The configuration in force or null., type: str, returned: always,
-               sample: /etc/cni/net.d/10-flannel.conflist}
-        plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always,
-                  sample: [flannel, portmap]}
-        name:
-          description:
-            - V(flannel), V(calico), V(cilium), V(weave), V(aws), V(azure), V(kube-router), V(antrea), V(ovn), V(other),
-              or null where no CNI is found.
-          type: str
-          returned: always
-          sample: flannel
-        node_networks:
-          description:
-            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has
-              any, and bridges and tunnels of pods are not among them.
-          type: list
-          elements: dict
-          returned: always
-          contains:
-            family: {description: Address family., type: str, returned: always, sample: ipv4}
-            network: {description: The network., type: str, returned: always, sample: 192.0.2.0/24}
-            interface: {description: The interface., type: str, returned: always, sample: eth0}
-        service_ranges:
-          description: Service ranges of an API server on this node; empty where none runs here or they are not known.
-          type: list
-          elements: str
-          returned: always
-          sample: [10.96.0.0/12]
-        service_ranges_source:
-          description: Source of this value, or null.
-          type: str
-          returned: always
-          sample: --service-cluster-ip-range of kube-apiserver
+      sample: {schema: 1, name: flannel, plugins: [flannel, portmap]}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -12,9 +12,17 @@ from node_manifests import DEBIAN, merged
 from node_processes import as_nobody
 from node_sections import collect_sections
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.cni.runtime import runtime_of
+
 
 def look(tree):
     return collect_sections(["cni"], tree, "image")["node_cni"]
+
+
+def read(section):
+    """The sources that checks of other subjects rest on."""
+    return {name: section["collected"][name] for name in ("net_d", "routes")}
 
 
 def conf(*types):
@@ -37,7 +45,7 @@ def test_networks(files, name, plugins, tmp_path):
     section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/" + base: text for base, text in files.items()}),
                                     tmp_path))
     assert (section["name"], section["plugins"],
-            section["collected"]) == (name, plugins, {"net_d": "ok", "routes": "absent"})
+            read(section)) == (name, plugins, {"net_d": "ok", "routes": "absent"})
 
 
 @pytest.mark.parametrize("content", ["garbage", b"\xff\x00", "{}", '{"plugins": []}', node_tree.FIFO,
@@ -45,11 +53,11 @@ def test_networks(files, name, plugins, tmp_path):
 def test_a_file_that_cannot_be_read(content, tmp_path):
     section = look(node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conf": content}), tmp_path))
     assert (section["name"], section["plugins"],
-            section["collected"]) == (None, [], {"net_d": "unparsed", "routes": "absent"})
+            read(section)) == (None, [], {"net_d": "unparsed", "routes": "absent"})
 
 
 def test_no_network(tmp_path):
-    assert look(node_tree.unpack(DEBIAN, tmp_path))["collected"] == {"net_d": "absent", "routes": "absent"}
+    assert read(look(node_tree.unpack(DEBIAN, tmp_path))) == {"net_d": "absent", "routes": "absent"}
     assert look(node_tree.unpack({"etc/cni/net.d": node_tree.DIRECTORY}, tmp_path))["name"] is None
 
 
@@ -60,9 +68,108 @@ def test_what_may_not_be_read(closed):
     manifest[closed] = node_tree.mode(0o000, manifest.get(closed, node_tree.DIRECTORY))
     node_tree.unpack(manifest, folder)
     section = as_nobody(lambda: look(folder))
-    assert (section["name"], section["collected"]) == (None, {"net_d": "denied", "routes": "absent"})
+    assert (section["name"], read(section)) == (None, {"net_d": "denied", "routes": "absent"})
 
 
 def test_many_and_long_names_are_cut(tmp_path):
     section = look(node_tree.unpack({"etc/cni/net.d/1.conf": conf(*["\ud800" + "x" * 5000] * 50)}, tmp_path))
     assert len(section["plugins"]) == 16 and len(json.dumps(section, ensure_ascii=False).encode("utf-8")) < 4096
+
+
+def files_of(section):
+    return [(row["path"].rpartition("/")[2], row["used"], row["problem"], (row["hidden_by"] or "").rpartition("/")[2])
+            for row in section["files"]]
+
+
+CRIO = {"etc/crio/crio.conf": "[crio]\n"}
+CONTAINERD = {"etc/containerd/config.toml": "version = 2\n"}
+
+
+@pytest.mark.parametrize(
+    "more, files, found, used", [
+        # containerd stops at the first file, others pass over it.
+        (CONTAINERD, {"10-calico.conflist": conf("calico")[:-4], "20-a.conflist": conf("bridge")},
+         [("10-calico.conflist", True, "ends too early (truncated)", ""), ("20-a.conflist", False, None, "")],
+         "10-calico.conflist"),
+        (CRIO, {"10-calico.conflist": conf("calico")[:-4], "20-a.conflist": conf("bridge")},
+         [("10-calico.conflist", False, "ends too early (truncated)", ""), ("20-a.conflist", True, None, "")],
+         "20-a.conflist"),
+        # Order is that of names, whatever the ending.
+        (CONTAINERD, {"10-calico.conflist": conf("calico", "portmap"), "10-calico.conf": '{"type": "calico"}',
+                      "9.json": '{"type": "flannel"}'},
+         [("10-calico.conf", True, None, ""), ("10-calico.conflist", False, None, "10-calico.conf"),
+          ("9.json", False, None, "10-calico.conf")], "10-calico.conf"),
+        (CRIO, {"10-crio-bridge.conflist": conf("bridge"), "10-flannel.conflist": json.dumps(
+            {"name": "cbr0", "plugins": [{"type": "flannel"}]})},
+         [("10-crio-bridge.conflist", True, None, ""), ("10-flannel.conflist", False, None, "10-crio-bridge.conflist")],
+         "10-crio-bridge.conflist"),
+        # Both are there on purpose.
+        (CONTAINERD, {"00-multus.conf": '{"name": "multus", "type": "multus"}', "10-calico.conflist": conf("calico"),
+                      "99-loopback.conf": '{"type": "loopback"}'},
+         [("00-multus.conf", True, None, ""), ("10-calico.conflist", False, None, ""),
+          ("99-loopback.conf", False, None, "")], "00-multus.conf"),
+        (CONTAINERD, {"05-cilium.conflist": json.dumps({"name": "aws", "plugins": [{"type": "aws-cni"},
+                                                                                  {"type": "cilium-cni"}]}),
+                      "10-aws.conflist": json.dumps({"name": "aws-cni", "plugins": [{"type": "aws-cni"}]})},
+         [("05-cilium.conflist", True, None, ""), ("10-aws.conflist", False, None, "")], "05-cilium.conflist"),
+        (CONTAINERD, {"10-calico.conflist": conf("calico"), "87-podman.conflist": json.dumps(
+            {"name": "podman", "plugins": [{"type": "bridge"}]})},
+         [("10-calico.conflist", True, None, ""), ("87-podman.conflist", False, None, "")], "10-calico.conflist"),
+        (CONTAINERD, {"10-x.conf": node_tree.FIFO}, [("10-x.conf", True, "is not a regular file", "")], "10-x.conf"),
+        (CONTAINERD, {"10-x.conf": node_tree.link("10-x.conf")},
+         [("10-x.conf", True, "is a link to a file that does not exist", "")], "10-x.conf"),
+        (CONTAINERD, {"10-x.conf": node_tree.sparse(10 << 20)}, [("10-x.conf", True, None, "")], "10-x.conf"),
+        (CONTAINERD, {"10-x.conf": node_tree.DIRECTORY, "20\nx.conf": '{"type": "bridge"}'},
+         [("20\nx.conf", True, None, "")], "20\nx.conf"),
+    ])
+def test_files_as_the_runtime_takes_them(more, files, found, used, tmp_path):
+    section = look(node_tree.unpack(merged(DEBIAN, more, {"etc/cni/net.d/" + base: text
+                                                          for base, text in files.items()}), tmp_path))
+    assert (files_of(section), section["file"]) == (found, "/etc/cni/net.d/" + used)
+
+
+@pytest.mark.parametrize(
+    "files, runtime, status", [
+        ({}, ("containerd", None, "/etc/cni/net.d", ["/opt/cni/bin"]), "absent"),
+        ({"var/lib/rancher/k3s/agent/etc/containerd/config.toml":
+          '[plugins.\'io.containerd.cri.v1.runtime\'.cni]\nbin_dirs = ["/k3s/cni"]\nconf_dir = "/k3s/net.d"\n'},
+         ("containerd", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "/k3s/net.d", ["/k3s/cni"]), "ok"),
+        ({"etc/containerd/config.toml": 'imports = ["conf.d/*.toml"]\n',
+          "etc/containerd/conf.d/a.toml": '[plugins."io.containerd.grpc.v1.cri".cni]\nbin_dir = "/usr/lib/cni"\n'},
+         ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/usr/lib/cni"]), "ok"),
+        ({"etc/crio/crio.conf.d/10-crio.conf": '[crio.network]\nplugin_dirs = [\n "/usr/libexec/cni/",\n]\n'},
+         ("cri-o", "/etc/crio/crio.conf.d/10-crio.conf", "/etc/cni/net.d", ["/usr/libexec/cni"]), "ok"),
+        ({"etc/containerd/config.toml": '[plugins."io.containerd.grpc.v1.cri".cni]\nbin_dir = """/x"""\n'},
+         ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
+        ({"etc/containerd/config.toml": node_tree.FIFO},
+         ("containerd", None, "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
+    ])
+def test_directories_of_the_runtime(files, runtime, status, tmp_path):
+    found = runtime_of(Host(node_tree.unpack(merged(DEBIAN, files), tmp_path)), {"place": "image"})
+    assert (found.name, found.source, found.conf_dir, found.bin_dirs, found.status) == runtime + (status,)
+
+
+def test_the_network_that_cri_o_is_told(tmp_path):
+    files = {"etc/crio/crio.conf": '[crio.network]\ncni_default_network = "second"\n'}
+    for base, name in (("10-a.conflist", "first"), ("20-b.conflist", "second")):
+        files["etc/cni/net.d/" + base] = json.dumps({"name": name, "plugins": [{"type": "bridge"}]})
+    assert look(node_tree.unpack(merged(DEBIAN, files), tmp_path))["file"] == "/etc/cni/net.d/20-b.conflist"
+
+
+def test_programs(tmp_path):
+    types = ["bridge", "portmap", "firewall", "tuning", "vlan", "calico", "../../bin/sh"]
+    section = look(node_tree.unpack(merged(DEBIAN, {
+        "etc/cni/net.d/10-x.conflist": conf(*types), "opt/cni/bin/bridge": node_tree.executable("x"),
+        "opt/cni/bin/portmap": "x", "opt/cni/bin/firewall": node_tree.executable(""),
+        "opt/cni/bin/tuning": node_tree.FIFO, "opt/cni/bin/vlan": node_tree.link("cni"),
+        "opt/cni/bin/cni": node_tree.executable("x")}), tmp_path))
+    # The plugin of an agent comes with its pod.
+    assert [(row["name"], row["state"]) for row in section["programs"]] == [
+        ("bridge", "present"), ("portmap", "not_executable"), ("firewall", "empty"), ("tuning", "missing"),
+        ("vlan", "present"), ("../../bin/sh", "missing")]
+
+
+def test_hundreds_of_files_are_bounded(tmp_path):
+    files = {"etc/cni/net.d/%03d.conflist" % number: conf(*["x" * 300] * 40) for number in range(300)}
+    section = look(node_tree.unpack(merged(DEBIAN, files), tmp_path))
+    assert (len(section["files"]), section["files_left_out"]) == (12, 288)

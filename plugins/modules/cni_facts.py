@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubenode.netfilter.cni_facts."""
+
+DOCUMENTATION = r"""
+module: cni_facts
+short_description: Report the network plugin (CNI) of a Kubernetes node, its configuration files and its programs
+version_added: 0.1.0
+description:
+  - Reads the directories that the container runtime is configured with (C(config.toml) of containerd, also of k3s,
+    RKE2, k0s and MicroK8s; C(crio.conf) and its drop-ins; the flags of cri-dockerd), and every CNI configuration file
+    there as libcni reads it.
+  - Returns the file that the runtime uses, files that it refuses, files that another one hides, and whether each
+    program of the chain is installed. No program of the CNI is run.
+  - A file larger than 256 KiB is not read.
+author:
+  - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.looks
+  - kubenode.netfilter.common.tree
+seealso:
+  - module: kubenode.netfilter.node_facts
+  - module: kubenode.netfilter.kubelet_facts
+"""
+
+EXAMPLES = r"""
+- name: Look at the CNI
+  kubenode.netfilter.cni_facts:
+  become: true
+
+- name: Print the files that the runtime refuses
+  ansible.builtin.debug:
+    msg: "{{ item.path }} {{ item.problem }}"
+  loop: "{{ ansible_facts.node_cni.files | selectattr('problem') }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: Facts that are added to the host.
+  returned: success
+  type: dict
+  contains:
+    node_cni:
+      description: The section C(cni) of the evidence.
+      returned: success
+      type: dict
+      contains:
+        schema: {description: Version of this shape., type: int, returned: always, sample: 1}
+        collected:
+          description:
+            - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
+            - C(conf_dir) is the directory of CNI configurations. C(net_d) is V(unparsed) also where the plugins of the
+              file in force are not known. C(runtime) is V(absent) where the runtime has no configuration file, so that
+              its defaults apply.
+          type: dict
+          returned: always
+          sample: {conf_dir: ok, net_d: ok, routes: ok, runtime: ok}
+        file:
+          description: The configuration that the runtime uses. Where it uses none, the first one; null where none is
+            there.
+          type: str
+          returned: always
+          sample: /etc/cni/net.d/10-flannel.conflist
+        plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always,
+                  sample: [flannel, portmap]}
+        name:
+          description:
+            - V(flannel), V(calico), V(cilium), V(weave), V(aws), V(azure), V(kube-router), V(antrea), V(ovn), V(other),
+              or null where no CNI is found.
+          type: str
+          returned: always
+          sample: flannel
+        runtime:
+          description: Settings of the container runtime for CNI.
+          type: dict
+          returned: when there is a CNI configuration
+          contains:
+            name: {description: 'V(containerd), V(cri-o), V(cri-dockerd), or null where several run.', type: str,
+                   returned: always, sample: containerd}
+            source: {description: Its configuration file; null where the defaults apply., type: str, returned: always,
+                     sample: /etc/containerd/config.toml}
+            conf_dir: {description: Directory of CNI configurations., type: str, returned: always,
+                       sample: /etc/cni/net.d}
+            bin_dirs: {description: Directories of CNI plugins., type: list, elements: str, returned: always,
+                       sample: [/opt/cni/bin]}
+        files:
+          description: The files that libcni takes for CNI configurations, by name, at most twelve.
+          type: list
+          elements: dict
+          returned: when there is a CNI configuration
+          contains:
+            path: {description: Its path., type: str, returned: always, sample: /etc/cni/net.d/10-flannel.conflist}
+            status: {description: 'V(ok), V(absent), V(denied) or V(unparsed).', type: str, returned: always,
+                     sample: ok}
+            used: {description: Whether the runtime uses it., type: bool, returned: always, sample: true}
+            problem: {description: Reason why a runtime refuses it., type: str, returned: always, sample: null}
+            network: {description: Name of its network., type: str, returned: always, sample: cbr0}
+            plugins: {description: Types of its plugins in order., type: list, elements: str, returned: always,
+                      sample: [flannel, portmap]}
+            hidden_by: {description: The file in use that takes its place., type: str, returned: always, sample: null}
+        files_left_out: {description: How many more files there are., type: int,
+                         returned: when there is a CNI configuration, sample: 0}
+        programs:
+          description: Programs that the file in use needs, at most sixteen. An image is not asked for plugins that the
+            pod of an agent installs.
+          type: list
+          elements: dict
+          returned: when there is a CNI configuration
+          contains:
+            name: {description: Type of the plugin., type: str, returned: always, sample: flannel}
+            path: {description: Where it was found., type: str, returned: always, sample: /opt/cni/bin/flannel}
+            state:
+              description: V(present), V(missing), V(not_executable), V(empty) or V(unknown).
+              type: str
+              returned: always
+              sample: present
+            reason: {description: The evidence., type: str, returned: always, sample: /opt/cni/bin/flannel}
+        node_networks:
+          description:
+            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has
+              any, and bridges and tunnels of pods are not among them.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            network: {description: The network., type: str, returned: always, sample: 192.0.2.0/24}
+            interface: {description: The interface., type: str, returned: always, sample: eth0}
+        service_ranges:
+          description: Service ranges of an API server on this node; empty where none runs here or they are not known.
+          type: list
+          elements: str
+          returned: always
+          sample: [10.96.0.0/12]
+        service_ranges_source:
+          description: Source of this value, or null.
+          type: str
+          returned: always
+          sample: --service-cluster-ip-range of kube-apiserver
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._look import call, tree
+from ..module_utils._look.kube.cni import collect_cni
+
+
+def main():
+    module = AnsibleModule(argument_spec=tree.TREE_OPTIONS, supports_check_mode=True)
+    call.exit_with_facts(module, lambda host, node: {"node_cni": collect_cni(host, node)})
+
+
+if __name__ == "__main__":
+    main()
