@@ -12,8 +12,8 @@ description:
   - Reads the directories that the container runtime is configured with (C(config.toml) of containerd, also of k3s,
     RKE2, k0s and MicroK8s; C(crio.conf) and its drop-ins; the flags of cri-dockerd), and every CNI configuration file
     there as libcni reads it.
-  - Returns the file that the runtime uses, files that it refuses, files that another one hides, and whether each
-    program of the chain is installed. No program of the CNI is run.
+  - Returns the file that the runtime uses, files that it refuses, files that another one hides, whether each program
+    of the chain is installed, and whether the agent of the network plugin runs. No program of the CNI is run.
   - A file larger than 256 KiB is not read.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -56,7 +56,7 @@ ansible_facts:
               its defaults apply.
           type: dict
           returned: always
-          sample: {conf_dir: ok, net_d: ok, routes: ok, runtime: ok}
+          sample: {conf_dir: ok, net_d: ok, processes: ok, routes: ok, runtime: ok}
         file:
           description: The configuration that the runtime uses. Where it uses none, the first one; null where none is
             there.
@@ -117,6 +117,27 @@ ansible_facts:
               returned: always
               sample: present
             reason: {description: The evidence., type: str, returned: always, sample: /opt/cni/bin/flannel}
+        agent:
+          description: The agent of the network plugin; null outside of a live node, and for a network without an agent
+            that is known here.
+          type: dict
+          returned: when there is a CNI configuration
+          contains:
+            name: {description: Name of its process., type: str, returned: always, sample: flanneld}
+            running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always,
+                      sample: true}
+            pid: {description: Its process., type: int, returned: always, sample: 2310}
+            process: {description: Its process and pod., type: str, returned: always,
+                      sample: flanneld in pod kube-flannel/kube-flannel-ds-x7k2p}
+            started_seconds_ago: {description: For how long it runs., type: float, returned: always, sample: 86340.5}
+            contact: {description: File or socket by which the plugin finds the agent., type: str, returned: always,
+                      sample: /run/flannel/subnet.env}
+            contact_state:
+              description: V(present) (a socket listens), V(missing), V(starting) (the agent runs for less than two
+                minutes), V(unknown), or null without such a file or socket.
+              type: str
+              returned: always
+              sample: present
         node_networks:
           description:
             - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has

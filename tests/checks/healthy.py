@@ -131,8 +131,8 @@ SECTIONS = {
              "iptables-save", "nft"), "present"),
     },
     "node_cni": {
-        "schema": 1, "collected": {"conf_dir": "ok", "net_d": "ok", "routes": "ok", "runtime": "ok"},
-        "plugins": ["bridge"], "name": "other",
+        "schema": 1, "collected": {"conf_dir": "ok", "net_d": "ok", "processes": "ok", "routes": "ok",
+                                   "runtime": "ok"}, "agent": None, "plugins": ["bridge"], "name": "other",
         "runtime": {"name": "containerd", "source": "/etc/containerd/config.toml", "conf_dir": "/etc/cni/net.d",
                     "bin_dirs": ["/opt/cni/bin"]},
         "files": [{"path": "/etc/cni/net.d/10-bridge.conflist", "status": "ok", "used": True, "problem": None,

@@ -7,7 +7,6 @@ import collections
 import posixpath
 
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.toml_keys import UNREAD, parse_toml_keys
 from ..agents import of_this_network
 from ..processes import find_processes
 
@@ -56,9 +55,9 @@ def _containerd(host, asked):
     path = asked or next((path for path in CONTAINERD_CONFIGS if host.exists(path)), None)
     status, keys = _read(host, path)
     keys, imports = keys or {}, (keys or {}).get(("imports",), [])
-    if imports is UNREAD:
-        status = UNPARSED
-    for pattern in imports if isinstance(imports, list) else []:
+    if not isinstance(imports, list):
+        status, imports = UNPARSED, []
+    for pattern in imports:
         for extra in _matching(host, posixpath.join(posixpath.dirname(path), pattern)):
             read, more = _read(host, extra)
             status = read if read not in (OK, ABSENT) else status
@@ -102,7 +101,10 @@ def _read(host, path):
     if path is None:
         return ABSENT, None
     text = host.read_text(path, CONFIG_LIMIT)
-    return text.status, parse_toml_keys(text.text) if text.ok else None
+    if not text.ok:
+        return text.status, None
+    from ..._parse.toml_keys import parse_toml_keys
+    return OK, parse_toml_keys(text.text)
 
 
 def _matching(host, pattern):

@@ -18,7 +18,8 @@ def collect_cni(host, node):
     status, files, left_out = conf_files(host, runtime.conf_dir)
     used = used_files(files, runtime)
     section = {
-        "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status},
+        "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status,
+                                   "processes": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None,
     }
@@ -39,4 +40,8 @@ def collect_cni(host, node):
     if chosen[0].config:
         section["plugins"] = [plugin[:64] for plugin in chosen[0].config.plugins[:PLUGINS_LIMIT]]
         section["name"] = network_of(chosen[0])
+    section["agent"] = None
+    if node["place"] == "live":
+        from ..cni.agent import agent_of
+        section["collected"]["processes"], section["agent"] = agent_of(host, section["name"])
     return section

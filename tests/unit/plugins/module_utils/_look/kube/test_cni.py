@@ -173,3 +173,39 @@ def test_hundreds_of_files_are_bounded(tmp_path):
     files = {"etc/cni/net.d/%03d.conflist" % number: conf(*["x" * 300] * 40) for number in range(300)}
     section = look(node_tree.unpack(merged(DEBIAN, files), tmp_path))
     assert (len(section["files"]), section["files_left_out"]) == (12, 288)
+
+
+UNIX = "Num RefCount Protocol Flags Type St Inode Path\n"
+CILIUM = "0000000000000000: 00000002 00000000 %s 0001 01 31337 /var/run/cilium/cilium.sock\n"
+
+
+def live(tree):
+    return collect_sections(["cni"], tree, "live")["node_cni"]["agent"]
+
+
+@pytest.mark.parametrize(
+    "plugin, more, agent", [
+        ("flannel", {"proc/31/comm": "flanneld\n", "run/flannel/subnet.env": "x"}, ("flanneld", True, "present")),
+        ("flannel", {"proc/31/comm": "k3s-agent\n", "run/flannel/subnet.env": "x"}, ("k3s-agent", True, "present")),
+        ("flannel", {"proc/31/comm": "flanneld\n"}, ("flanneld", True, "missing")),
+        ("flannel", {"run/flannel/subnet.env": node_tree.link("subnet.env")}, ("flanneld", False, "missing")),
+        ("flannel", {"proc/31/comm": "flanneld\n", "proc/uptime": "1000.0 1\n",
+                     "proc/31/stat": "31 (flanneld) S " + "0 " * 18 + "99000 0\n"}, ("flanneld", True, "starting")),
+        ("calico", {"proc/31/comm": "flanneld\n", "var/lib/calico/nodename": "n"}, ("calico-node", False, "present")),
+        ("cilium-cni", {"proc/31/comm": "cilium-agent\n", "proc/net/unix": UNIX + CILIUM % "00010000"},
+         ("cilium-agent", True, "present")),
+        # A socket that somebody else is connected by does not listen.
+        ("cilium-cni", {"proc/31/comm": "cilium-agent\n", "proc/net/unix": UNIX + CILIUM % "00000000"},
+         ("cilium-agent", True, "missing")),
+        ("cilium-cni", {"proc/31/comm": "cilium-agent\n"}, ("cilium-agent", True, "unknown")),
+        ("weave-net", {"proc/31/comm": "weaver\n"}, ("weaver", True, None)),
+    ])
+def test_the_agent(plugin, more, agent, tmp_path):
+    found = live(node_tree.unpack(merged(DEBIAN, {"proc/1/comm": "systemd\n"}, {
+        "etc/cni/net.d/10-x.conflist": conf(plugin)}, more), tmp_path))
+    assert (found["name"], found["running"], found["contact_state"]) == agent
+
+
+def test_a_network_without_an_agent(tmp_path):
+    tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": conf("bridge")}), tmp_path)
+    assert live(tree) is None and look(tree)["agent"] is None
