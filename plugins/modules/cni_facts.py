@@ -138,6 +138,12 @@ ansible_facts:
               type: str
               returned: always
               sample: present
+            backend:
+              description: V(auto), V(legacy) or V(nft) as C(FELIX_IPTABLESBACKEND) of Calico has it, V(unknown) where
+                its environment is not readable, or null where it is not set.
+              type: str
+              returned: always
+              sample: null
         node_networks:
           description:
             - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has

@@ -20,6 +20,8 @@ _FILES = {"flannel": "/run/flannel/subnet.env", "calico": "/var/lib/calico/noden
 _SOCKETS = {"cilium": "/run/cilium/cilium.sock", "antrea": "/run/antrea/cni.sock"}
 # An agent that has just started may not have written its file yet.
 STARTING_SECONDS = 120
+# projectcalico/calico felix/config: the environment goes before its other sources; names of values in any case.
+_BACKEND, _BACKENDS = "FELIX_IPTABLESBACKEND=", ("auto", "legacy", "nft")
 _UNIX_LIMIT = 8 * 1024 * 1024
 # Flag of a socket that listens: __SO_ACCEPTCON (kernel include/uapi/linux/net.h), as /proc/net/unix has it.
 _LISTENS = "00010000"
@@ -33,15 +35,25 @@ def agent_of(host, name):
     processes = of_this_network(host, processes)
     row = {"name": AGENTS[name][0], "running": bool(processes) if status == OK or processes else None, "pid": None,
            "process": None, "started_seconds_ago": None, "contact": _FILES.get(name) or _SOCKETS.get(name),
-           "contact_state": None}
+           "contact_state": None, "backend": None}
     if processes:
         process = processes[0]
         row.update(name=process.name, pid=process.pid, started_seconds_ago=process.age_seconds(uptime_seconds(host)),
-                   process=who(process.name, Containers(host).of(process.pid)))
+                   process=who(process.name, Containers(host).of(process.pid)),
+                   backend=_backend_of(host, process) if name == "calico" else None)
     if row["contact"]:
         found = host.presence(row["contact"]) if name in _FILES else _listens(host, row["contact"])
         row["contact_state"] = _state(found, row["started_seconds_ago"])
     return status, row
+
+
+def _backend_of(host, process):
+    """The iptables backend that Felix is set to; nothing else of its environment is kept."""
+    text = host.read_text("/proc/%d/environ" % process.pid)
+    if text.status not in (OK, ABSENT):
+        return "unknown"
+    values = [variable[len(_BACKEND):].lower() for variable in text.text.split("\0") if variable.startswith(_BACKEND)]
+    return values[-1] if values and values[-1] in _BACKENDS else None
 
 
 def _state(found, age):

@@ -209,3 +209,13 @@ def test_the_agent(plugin, more, agent, tmp_path):
 def test_a_network_without_an_agent(tmp_path):
     tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": conf("bridge")}), tmp_path)
     assert live(tree) is None and look(tree)["agent"] is None
+
+
+@pytest.mark.parametrize("environ, backend", [
+    ("A=1\0FELIX_IPTABLESBACKEND=Legacy\0", "legacy"), ("FELIX_IPTABLESBACKEND=NFT\0", "nft"),
+    ("FELIX_IPTABLESBACKEND=Auto\0", "auto"), ("FELIX_IPTABLESBACKEND=secret\0", None),
+    ("XFELIX_IPTABLESBACKEND=nft\0", None), ("", None),
+])
+def test_the_backend_that_felix_is_set_to(environ, backend, tmp_path):
+    tree = {"etc/cni/net.d/10-x.conflist": conf("calico"), "proc/31/comm": "calico-node\n", "proc/31/environ": environ}
+    assert live(node_tree.unpack(merged(DEBIAN, tree), tmp_path))["backend"] == backend
