@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
-from . import _evidence, _finding, _run, _unknown
+from . import _evidence, _finding, _run, _scope, _unknown
 from ._compare import compare
+from ._plain import plain
 
 # What is known of a host without a report.
 _PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
@@ -13,8 +14,8 @@ _NOT_ROLLED_OUT = {"status": "not_rolled_out",
 _LOST = {"status": "not_reached", "reason": "the play lost the host before it was assessed"}
 
 
-def node_report(name, facts, evidence=False):
-    """What is kept of one host; `facts` are its `ansible_facts`."""
+def node_report(name, facts, evidence=False, groups=()):
+    """What is kept of one host; `facts` are its `ansible_facts`, `groups` those of the inventory that it is in."""
     report = {
         "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
@@ -23,6 +24,7 @@ def node_report(name, facts, evidence=False):
         # Asked of the report by the next run: what the busiest moment was that anybody has seen.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
         "digest": _run.part_of(facts, "node_assess_digest"),
+        "groups": [group for group in groups if group != "ungrouped"],
     }
     if evidence:
         report["evidence"] = _evidence.checked_sections(facts)[0]
@@ -31,8 +33,9 @@ def node_report(name, facts, evidence=False):
 
 def reports_of(names, hostvars, evidence=False):
     """{host: report} of the hosts in `names` that this run has assessed so far."""
-    known = ((name, hostvars.raw_get(name).get("ansible_facts")) for name in names)
-    return {name: node_report(name, facts, evidence) for name, facts in known if _run.summary_of(facts)}
+    known = ((name, hostvars.raw_get(name)) for name in names)
+    return {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
+            for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
 
 
 def roll_up(names, reports, pending=(), left_out=()):
@@ -74,7 +77,7 @@ def _totals(hosts):
 
 def _checks(reports):
     """Checks that fail, are unknown or waived somewhere, worst first, with the hosts; pass and skip are not listed."""
-    found = {}
+    found, scopes = {}, _scope.scopes(reports)
     for report in reports:
         if not report["summary"]["reached"]:
             continue
@@ -83,7 +86,7 @@ def _checks(reports):
                 continue
             entry = found.setdefault(row["check"], {
                 "check": row["check"], "title": row["title"], "severity": row["severity"],
-                "fail": [], "unknown": [], "waived": []})
+                "fail": [], "unknown": [], "waived": [], "scope": scopes.get(row["check"])})
             entry["severity"] = max(entry["severity"], row["severity"], key=_finding.SEVERITIES.index)
             if report["host"] not in entry[row["status"]]:
                 entry[row["status"]].append(report["host"])

@@ -9,6 +9,7 @@ GitHub drops a summary above 1 MiB as a whole, so rows that do not fit are count
 import re
 
 from .. import _finding
+from .._scope import scope_text
 from .text import escaped, some
 
 # Bytes, well below GitHub's 1 MiB for a step.
@@ -27,6 +28,9 @@ def render_markdown(reports: dict, fleet: dict) -> str:
                            "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
                        if totals[key] or key in ("hosts", "healthy", "failing"))
     head = ["# kubenode.netfilter", "", counts + ".", ""]
+    scopes = ["- %s fails %s" % (entry["check"], _text(scope_text(entry["scope"])))
+              for entry in fleet["checks"] if entry["scope"]]
+    head += scopes + [""] if scopes else []
     rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]),
                                   [row["host"]]) for row in fleet["hosts"] if row["host"] not in reports]
     lines = ["| %s | %s | %s | %s |" % (status, check, text, _text(some(hosts, _NAMED)))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .. import _finding, _unknown
 from .._fix.work import FIXED, WOULD_FIX
+from .._scope import scope_text
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -198,6 +199,8 @@ def render_fleet(fleet, width, color, shared=None):
         head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
         lines += _beside(entry["severity"] if entry["fail"] else "dim", head,
                          ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
+    lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
+                     for entry in fleet["checks"] if entry["scope"]], width, paint)
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
             lines += _notes(["not reached %s: %s" % (row["host"], row["reason"] or "")], width, paint, "unknown")

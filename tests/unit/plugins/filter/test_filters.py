@@ -4,6 +4,7 @@
 """The filters: each is registered under the name of its file, documented, and names itself in its errors."""
 
 import importlib
+import json
 import pathlib
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _fleet, _policy
 
 NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
 
@@ -56,3 +57,17 @@ def test_what_they_answer():
 def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
     with pytest.raises(AnsibleFilterError, match=words):
         load(name).FilterModule().filters()[name](value)
+
+
+def test_fleet_takes_reports_from_their_files():
+    from_files = [json.loads(json.dumps(_fleet.node_report(name, facts(**modules), groups=["edge", "ungrouped"])))
+                  for name, modules in (("a", {"nf_conntrack": "loadable"}), ("b", {}), ("c", {}))]
+    answer = load("fleet").fleet(from_files)
+    assert answer["KMOD003"]["kind"] == "node" and from_files[0]["groups"] == ["edge"]
+    broken = [dict(from_files[0], summary=None), dict(from_files[0], findings=[{"check": 1}]), {"host": "x"}, 7,
+              dict(from_files[0], groups=[1]), dict(from_files[0], findings=[{"check": "A", "status": ["fail"]}])]
+    for each in broken:
+        with pytest.raises(AnsibleFilterError, match="which item 2 is not"):
+            load("fleet").fleet([from_files[1], each])
+    with pytest.raises(AnsibleFilterError, match="needs one report of each host"):
+        load("fleet").fleet(from_files + from_files[:1])

@@ -15,6 +15,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalog
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
 
@@ -317,3 +318,15 @@ def test_what_was_fixed_is_told_below_the_findings():
             dict(failing("d"), outcome="refused")]
     text = render_node(report(rows), 100, False)
     assert "\n  fixed: %s a, %s b\\x1b[2J\n  would fix: %s c\n" % ((CHECK.id,) * 3) in text
+
+
+def test_the_fleet_says_whether_a_failure_is_a_groups():
+    reports = {name: report([failing() if name in "ab" else _finding.finding(CHECK, "pass")], name) for name in "abcd"}
+    for name in "ab":
+        reports[name]["summary"]["kernel"] = "kernel 5.\x1b[2J10|"
+    fleet = _fleet.roll_up(sorted(reports), reports)
+    assert fleet["checks"][0]["scope"]["value"] == "5.\x1b[2J10|"
+    words = "KMOD001 fails on all nodes with kernel 5.\\x1b[2J10| and no other (2 of 4 judged)"
+    assert words in render_fleet(fleet, 120, False)
+    assert ("- KMOD001 fails on all nodes with kernel 5\\.\\\\x1b\\[2J10\\| and no other \\(2 of 4 judged\\)\n"
+            in render_markdown(reports, fleet))

@@ -1,0 +1,83 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Node-local, a group's or everywhere: said where exactly one answer fits what was judged, and nothing said else."""
+
+import random
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _scope
+
+
+def report(host, *statuses, kernel="6.1", os="Debian 12", groups=(), reached=True):
+    return {"host": host, "groups": list(groups), "findings": [{"check": "X1", "status": word} for word in statuses],
+            "summary": {"reached": reached, "kernel": kernel and "kernel " + kernel, "os": os}}
+
+
+def scope_of(*reports):
+    return _scope.scopes(reports)["X1"]
+
+
+def test_one_of_several_nodes():
+    known = scope_of(report("a", "pass", "fail"), report("b", "pass"), report("c", "pass"))
+    assert known == {"kind": "node", "by": None, "value": None, "failing": 1, "judged": 3, "unclear": 0}
+    assert _scope.scope_text(known) == "on one of 3 nodes judged"
+
+
+def test_everywhere_is_what_was_judged_and_tells_what_was_not():
+    known = scope_of(report("a", "fail"), report("b", "fail"), report("c", "unknown"), report("d", "waived", "pass"),
+                     report("e", "skip"), report("f", "pass", reached=False))
+    assert _scope.scope_text(known) == "on all 2 nodes judged, unknown or waived on 2"
+
+
+@pytest.mark.parametrize("trait, by, words", [
+    ({"kernel": "5.10"}, "kernel", "on all nodes with kernel 5.10 and no other (2 of 4 judged)"),
+    ({"os": "Ubuntu"}, "OS image", "on all nodes with OS image Ubuntu and no other (2 of 4 judged)"),
+    ({"groups": ["edge"]}, "inventory group", "on all nodes in inventory group edge and no other (2 of 4 judged)"),
+])
+def test_the_group_that_explains_it(trait, by, words):
+    known = scope_of(report("a", "fail", **trait), report("b", "fail", **trait), report("c", "pass"),
+                     report("d", "pass"))
+    assert (known["kind"], known["by"], _scope.scope_text(known)) == ("group", by, words)
+
+
+@pytest.mark.parametrize("why, reports", [
+    ("two groups fit alike", [report("a", "fail", kernel="5", os="U"), report("b", "fail", kernel="5", os="U"),
+                              report("c", "pass")]),
+    ("a node of the group passes", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
+                                    report("c", "pass", kernel="5")]),
+    ("a node outside fails too", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
+                                  report("c", "fail"), report("d", "pass")]),
+    ("the kernel of one that passes is not known", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
+                                                    report("c", "pass", kernel=None)]),
+    ("the kernel of one that fails is not known", [report("a", "fail", kernel="5"), report("b", "fail", kernel=None),
+                                                   report("c", "pass")]),
+    ("nobody else was judged", [report("a", "fail"), report("b", "unknown"), report("c", "skip")]),
+])
+def test_nothing_is_claimed_where(why, reports):
+    assert scope_of(*reports) is None, why
+
+
+def test_a_check_that_fails_nowhere_has_no_scope():
+    assert _scope.scopes([report("a", "unknown"), report("b", "pass"), report("c", "waived")]) == {}
+
+
+def has(known, by, value):
+    values = {"kernel": [known["summary"]["kernel"]], "OS image": [known["summary"]["os"]],
+              "inventory group": known["groups"]}[by]
+    return ("kernel " + value if by == "kernel" else value) in values
+
+
+def test_a_claim_holds_for_each_node_judged():
+    seed = random.randrange(2 ** 32)
+    print("seed", seed)
+    pick = random.Random(seed)
+    for _round in range(500):
+        reports = [report(str(host), pick.choice(("pass", "fail", "unknown")), kernel=pick.choice(("5", "6", None)),
+                          os=pick.choice("UD"), groups=pick.sample(("g", "h"), pick.randrange(3)))
+                   for host in range(pick.randrange(1, 6))]
+        known = _scope.scopes(reports).get("X1")
+        if known and known["kind"] == "group":
+            assert all((each["findings"][0]["status"] == "fail") == has(each, known["by"], known["value"])
+                       for each in reports if each["findings"][0]["status"] != "unknown")
