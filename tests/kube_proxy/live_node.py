@@ -28,8 +28,8 @@ KUBECONFIG = {
 ARGUMENTS = ("--kubeconfig=%s/kubeconfig" % RUN, "--hostname-override=" + cluster.NODE, "--v=2",
              "--kube-api-content-type=application/json", "--conntrack-max-per-core=0",
              "--cluster-cidr=" + ",".join(map(str, cluster.POD_RANGES.values())))
-# With 5000 Services in nftables mode of 1.30 a first sync of both families takes most of a minute.
-SYNC_SECONDS = 240
+# With 5000 Services and the nft backend a first sync of both families takes a minute, beside others some.
+SYNC_SECONDS = 600
 FULL_ROUTE = {"IPv4": ("iptables-save", "ip"), "IPv6": ("ip6tables-save", "ip6")}
 
 

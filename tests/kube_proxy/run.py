@@ -30,8 +30,10 @@ PLACES = ("legacy", "nft", "nftables")
 WITH_NFTABLES = (1, 29)
 GATES = (("IPv6DualStack", (1, 16), (1, 21)), ("NFTablesProxyMode", WITH_NFTABLES, (1, 31)))
 LONGEST_SECONDS = 1500
-# States mostly wait: for a sync, for a timeout of kube-proxy.
-AT_ONCE = 7 * (os.cpu_count() or 1)
+# States mostly wait: for a timeout of kube-proxy. With many Services they compute, and a first sync must end.
+CORES = os.cpu_count() or 1
+AT_ONCE = 7 * CORES
+MANY_SERVICES = 1000
 
 
 def version_of(binary):
@@ -81,8 +83,10 @@ def main():
     binaries = {version_of(binary): binary for binary in asked.binaries}
     states = yaml.safe_load((HERE / "states.yml").read_text(encoding="utf-8"))
     rows = []
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        running = [pool.submit(outcomes, job) for job in jobs(binaries, states, asked.only)]
+    pools = concurrent.futures.ThreadPoolExecutor(AT_ONCE), concurrent.futures.ThreadPoolExecutor(CORES)
+    with pools[0], pools[1]:
+        running = [pools[job[3].get("services", 0) >= MANY_SERVICES].submit(outcomes, job)
+                   for job in jobs(binaries, states, asked.only)]
         for future in concurrent.futures.as_completed(running):
             for row in future.result():
                 print("%-7s %-8s %-60s %s" % (row[0], row[1], "%s, %s" % (row[2], row[3]["when"]), page.said(row)),

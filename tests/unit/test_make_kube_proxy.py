@@ -98,7 +98,8 @@ def test_states_are_well_formed():
         assert set(state) <= {"state", "places", "services", "does"} and set(state.get("places", ())) <= set(run.PLACES)
         assert {what for step in state["does"] for what in step} <= {*steps.ACTIONS, "look"}
     for name, look in LOOKS:
-        assert set(look) <= {"when", "find", "silent", "also", "known"} and ("find" in look) != ("silent" in look), name
+        assert set(look) <= {"when", "find", "silent", "silent_before", "also", "known"}, name
+        assert ("find" in look) != ("silent" in look), name
         named = [*look.get("also", ()), *(look.get("find", ()) if look.get("find") != "any" else ())]
         assert set(named) <= set(_catalogue.catalogue()), name
         assert set(look.get("known", {"verdict", "why"})) == {"verdict", "why"}, name
@@ -114,7 +115,9 @@ def row(look, fail=(), unknown=(), **found):
     ({"silent": True, "also": ["CHAIN019"]}, ["CHAIN019"], "right"),
     ({"find": ["CHAIN001", "CHAIN018"]}, ["CHAIN018"], "right"), ({"find": ["CHAIN001"]}, ["CHAIN002"], "missed"),
     ({"find": "any"}, ["CHAIN002"], "right"), ({"find": "any"}, [], "missed"),
-    ({"find": "any", "also": ["CHAIN019"]}, ["CHAIN019"], "missed")])
+    ({"find": "any", "also": ["CHAIN019"]}, ["CHAIN019"], "missed"),
+    ({"find": "any", "silent_before": "1.37"}, [], "right"), ({"find": "any", "silent_before": "1.36"}, [], "missed"),
+    ({"find": "any", "silent_before": "1.37"}, ["CHAIN001"], "false")])
 def test_a_look_is_judged(look, fail, verdict):
     assert page.verdict(row(look, fail)) == verdict
 
