@@ -73,9 +73,9 @@ ansible_facts:
           returned: always
           sample: flannel
         runtime:
-          description: Settings of the container runtime for CNI.
+          description: Settings of the container runtime for CNI; null without a CNI configuration.
           type: dict
-          returned: when there is a CNI configuration
+          returned: always
           contains:
             name: {description: 'V(containerd), V(cri-o), V(cri-dockerd), or null where several run.', type: str,
                    returned: always, sample: containerd}
@@ -89,7 +89,7 @@ ansible_facts:
           description: The files that libcni takes for CNI configurations, by name, at most twelve.
           type: list
           elements: dict
-          returned: when there is a CNI configuration
+          returned: always
           contains:
             path: {description: Its path., type: str, returned: always, sample: /etc/cni/net.d/10-flannel.conflist}
             status: {description: 'V(ok), V(absent), V(denied) or V(unparsed).', type: str, returned: always,
@@ -101,13 +101,13 @@ ansible_facts:
                       sample: [flannel, portmap]}
             hidden_by: {description: The file in use that takes its place., type: str, returned: always, sample: null}
         files_left_out: {description: How many more files there are., type: int,
-                         returned: when there is a CNI configuration, sample: 0}
+                         returned: always, sample: 0}
         programs:
           description: Programs that the file in use needs, at most sixteen. An image is not asked for plugins that the
             pod of an agent installs.
           type: list
           elements: dict
-          returned: when there is a CNI configuration
+          returned: always
           contains:
             name: {description: Type of the plugin., type: str, returned: always, sample: flannel}
             path: {description: Where it was found., type: str, returned: always, sample: /opt/cni/bin/flannel}
@@ -121,7 +121,7 @@ ansible_facts:
           description: The agent of the network plugin; null outside of a live node, and for a network without an agent
             that is known here.
           type: dict
-          returned: when there is a CNI configuration
+          returned: always
           contains:
             name: {description: Name of its process., type: str, returned: always, sample: flanneld}
             running: {description: Whether it runs; null where processes may not be seen., type: bool, returned: always,

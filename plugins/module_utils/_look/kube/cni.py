@@ -21,7 +21,7 @@ def collect_cni(host, node):
         "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status,
                                    "processes": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
-        "service_ranges_source": None,
+        "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
     }
     if node["place"] == "live":
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
@@ -40,7 +40,6 @@ def collect_cni(host, node):
     if chosen[0].config:
         section["plugins"] = [plugin[:64] for plugin in chosen[0].config.plugins[:PLUGINS_LIMIT]]
         section["name"] = network_of(chosen[0])
-    section["agent"] = None
     if node["place"] == "live":
         from ..cni.agent import agent_of
         section["collected"]["processes"], section["agent"] = agent_of(host, section["name"])
