@@ -29,12 +29,12 @@ class ActionModule(Action):
 
     def work(self, arguments, task_vars):
         if arguments.get("kubectl"):
-            doubt = escaped(_cordon.cordon_doubt(self._asked(arguments, task_vars), arguments["node"]))
+            doubt = escaped(_cordon.cordon_doubt(self._settings(arguments, task_vars), arguments["node"]))
         else:
             doubt = "" if arguments.get("confirmed") else _cordon.UNCONFIRMED % escaped(arguments["node"])
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
-    def _asked(self, arguments, task_vars):
+    def _settings(self, arguments, task_vars):
         """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be
         asked."""
         command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json",

@@ -119,7 +119,7 @@ MERGED = {
 
 # Names by which the kernel itself asks for a module (request_module), where they differ from the module's own:
 # the aliases that decide whether it loads by itself.
-ASKED_AS = {
+KERNEL_ALIASES = {
     "nf_conntrack": ("nf_conntrack_2", "nf_conntrack_10"),
     "nf_tables": ("nfnetlink_subsys_10",),
     "nft_compat": ("nft_expr_match", "nft_expr_target", "nfnetlink_subsys_11"),
@@ -139,7 +139,7 @@ ASKED_AS = {
 }
 
 # xt_NAME is asked for as ipt_NAME and ip6t_NAME (net/netfilter/x_tables.c xt_request_find_match).
-XT_ASKED_AS = ("ipt_", "ip6t_")
+XT_ALIAS_PREFIXES = ("ipt_", "ip6t_")
 
 # Packages of which a source says that they carry modules a default installation lacks.
 # os: ids of os-release (ID or ID_LIKE); since/before: VERSION_ID; release: text the kernel release must hold.

@@ -333,9 +333,9 @@ def main():
         kernel_log={"type": "bool", "default": False},
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    asked = {name: module.params[name] for name in ("window_seconds", "top", "kernel_log")}
+    requested = {name: module.params[name] for name in ("window_seconds", "top", "kernel_log")}
     call.exit_with_facts(module, lambda host, node: {"node_conntrack": collect_conntrack(
-        host, node, collect_kube_proxy(host, node), lambda: collect_kubelet(host, node)["version"], None, asked)})
+        host, node, collect_kube_proxy(host, node), lambda: collect_kubelet(host, node)["version"], None, requested)})
 
 
 if __name__ == "__main__":

@@ -371,9 +371,9 @@ def main():
         "max_services": {"type": "int", "default": DEFAULTS["max_services"]},
     }
     module = AnsibleModule(argument_spec=dict(tree.TREE_OPTIONS, **options), supports_check_mode=True)
-    asked = {name: module.params[name] for name in options}
+    requested = {name: module.params[name] for name in options}
     call.exit_with_facts(module,
-                         lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, asked)})
+                         lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, requested)})
 
 
 if __name__ == "__main__":

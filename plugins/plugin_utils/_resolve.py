@@ -13,9 +13,9 @@ def facts_of(evidence, policy):
     facts = {"kernel": (evidence.get("node_kernel_modules") or {}).get("judged_release")}
     for name, find in (("backend", _backend), ("cni", _cni), ("kubernetes", _kubernetes)):
         setting = {"backend": "iptables_backend", "cni": "cni", "kubernetes": "kubernetes_version"}[name]
-        asked = values[setting]
-        facts[name], facts[name + "_because"] = (asked, "node_policy_%s sets it"
-                                                 % setting) if asked != "auto" else find(evidence)
+        setting_value = values[setting]
+        facts[name], facts[name + "_because"] = (setting_value, "node_policy_%s sets it"
+                                                 % setting) if setting_value != "auto" else find(evidence)
     facts["ip_families"], facts["families_unsure"] = _families(evidence, values["ip_families"])
     proxy = evidence.get("node_kube_proxy") or {}
     scheduler = values["ipvs_scheduler"]
@@ -54,10 +54,10 @@ def _kubernetes(evidence):
     return None, "neither kube-proxy nor kubelet tells its version"
 
 
-def _families(evidence, asked):
+def _families(evidence, setting_value):
     """(families, unsure): unsure where nobody looked whether the node does IPv6."""
-    if asked != "auto":
-        return list(asked), False
+    if setting_value != "auto":
+        return list(setting_value), False
     ipv6 = (evidence.get("node_host") or {}).get("ipv6")
     return (["ipv4"], False) if ipv6 is False else (["ipv4", "ipv6"], ipv6 is None)
 

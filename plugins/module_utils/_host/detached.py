@@ -42,7 +42,7 @@ def path_of(folder, token, state):
     return "%s/%s.%s" % (folder, token, state)
 
 
-def arm(host, folder, token, told, seconds, restore):
+def arm(host, folder, token, record, seconds, restore):
     """Start the process; returns its pid once it waits. `told` is written to its file, with `pid` and `started` added.
 
     After `seconds` it calls `restore()`, which must import nothing and return what is to be told of it. Raises
@@ -51,7 +51,7 @@ def arm(host, folder, token, told, seconds, restore):
     ours, theirs = os.pipe()
     first = os.fork()
     if first == 0:
-        _fork_again(host, folder, token, told, seconds, restore, theirs)
+        _fork_again(host, folder, token, record, seconds, restore, theirs)
     os.close(theirs)
     try:
         os.waitpid(first, 0)
@@ -66,22 +66,22 @@ def arm(host, folder, token, told, seconds, restore):
     return int(answer)
 
 
-def _fork_again(host, folder, token, told, seconds, restore, pipe):
+def _fork_again(host, folder, token, record, seconds, restore, pipe):
     """The child: it never returns into the module, whose end would be run a second time."""
     try:
         os.setsid()
         if os.fork() == 0:
-            _wait(host, folder, token, told, seconds, restore, pipe)
+            _wait(host, folder, token, record, seconds, restore, pipe)
     finally:
         os._exit(0)
 
 
-def _wait(host, folder, token, told, seconds, restore, pipe):
+def _wait(host, folder, token, record, seconds, restore, pipe):
     deadline = time.monotonic() + seconds
     try:
         _leave(pipe)
-        told = dict(told, pid=os.getpid(), started=start_time_of(os.getpid()))
-        write.replace(host, path_of(folder, token, ARMED), _text(told), 0o600)
+        record = dict(record, pid=os.getpid(), started=start_time_of(os.getpid()))
+        write.replace(host, path_of(folder, token, ARMED), _text(record), 0o600)
         os.write(pipe, str(os.getpid()).encode("ascii"))
     except BaseException as error:  # pylint: disable=broad-except
         os.write(pipe, (str(error) or "it failed").encode("utf-8")[:1000])
@@ -92,7 +92,7 @@ def _wait(host, folder, token, told, seconds, restore, pipe):
             os._exit(0)
         time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
     if claim(folder, token, RESTORING):
-        _restore(host, folder, token, told, restore)
+        _restore(host, folder, token, record, restore)
     os._exit(0)
 
 
@@ -142,18 +142,18 @@ def claim(folder, token, state):
     return True
 
 
-def _restore(host, folder, token, told, restore):
+def _restore(host, folder, token, record, restore):
     try:
-        said = restore()
+        outcome = restore()
     except BaseException as error:  # pylint: disable=broad-except
-        said = {"failed": True, "msg": str(error)[:300]}
-    tell(host, folder, token, dict(told, **said))
+        outcome = {"failed": True, "msg": str(error)[:300]}
+    record_outcome(host, folder, token, dict(record, **outcome))
 
 
-def tell(host, folder, token, told):
+def record_outcome(host, folder, token, record):
     """Write down what was put back; the rules are there even where this cannot be written."""
     try:
-        write.replace(host, path_of(folder, token, RESTORING), _text(told), 0o600)
+        write.replace(host, path_of(folder, token, RESTORING), _text(record), 0o600)
         os.rename(path_of(folder, token, RESTORING), path_of(folder, token, RESTORED))
     except (_errors.ChangeFailed, OSError):
         pass
@@ -169,5 +169,5 @@ def start_time_of(pid):
         return None
 
 
-def _text(told):
-    return json.dumps(told, indent=1, sort_keys=True) + "\n"
+def _text(record):
+    return json.dumps(record, indent=1, sort_keys=True) + "\n"

@@ -31,13 +31,13 @@ def feed(host, argv, text, seconds):
         # Python 3.6 puts the name into its own text.
         return "%s cannot be run: %s" % (argv[0], os.strerror(error.errno))
     try:
-        said = process.communicate(text.encode("utf-8", "surrogateescape"), timeout=seconds)[1]
+        errors = process.communicate(text.encode("utf-8", "surrogateescape"), timeout=seconds)[1]
     except subprocess.TimeoutExpired:
         _kill(process)
         return "%s did not end within %d seconds" % (os.path.basename(argv[0]), seconds)
     if process.returncode == 0:
         return None
-    message = " ".join(said.decode("utf-8", "replace").split())[:_MESSAGE_LIMIT]
+    message = " ".join(errors.decode("utf-8", "replace").split())[:_MESSAGE_LIMIT]
     return "%s ended with status %d%s" % (os.path.basename(argv[0]), process.returncode,
                                           ": " + message if message else "")
 

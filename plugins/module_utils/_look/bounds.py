@@ -79,11 +79,11 @@ def _size(value):
 def _examples(blocks):
     """A few of the blocks, with one for each way that is stopped; what is certain comes before what is not."""
     ranked = sorted(blocks, key=lambda block: block["effect"] != "blocks")
-    chosen, ways = [], set()
+    chosen, shown = [], set()
     for block in ranked:
-        if set(block["for"]) - ways:
+        if set(block["for"]) - shown:
             chosen.append(block)
-            ways.update(block["for"])
+            shown.update(block["for"])
     return (chosen + [block for block in ranked if block not in chosen])[:BLOCKS_LIMIT]
 
 

@@ -23,7 +23,7 @@ def _collect_flush_hooks(look):
 
 def _collect_conntrack(look):
     from .conntrack.conntrack import collect_conntrack
-    modules = look.section("kernel_modules") if "kernel_modules" in look.asked else None
+    modules = look.section("kernel_modules") if "kernel_modules" in look.requested else None
     return collect_conntrack(look.host, look.node, look.section("kube_proxy"),
                              lambda: look.section("kubelet")["version"], modules)
 
@@ -52,7 +52,7 @@ class _Look:
     def __init__(self, host, node, sections, modules, kernel, hook_directories):
         self.host = host
         self.node = node
-        self.asked = sections
+        self.requested = sections
         self.modules = modules
         self.kernel = kernel
         self.hook_directories = hook_directories

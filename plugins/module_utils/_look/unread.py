@@ -10,7 +10,7 @@ from .._host.host import DENIED, OK, TIMEOUT, UNPARSED
 PATHS_LIMIT = 5
 
 
-def told(host, path, why):
+def reason_of(host, path, why):
     """One sentence; `why` is what `Host.noting` gave for the path: a status, or half a sentence."""
     if why == DENIED:
         return "%s is not readable %s" % (path, "even as root" if host.is_root()
@@ -31,6 +31,6 @@ def status_of_notes(notes):
 
 def unread_rows(host, notes_by_source):
     """([{"source", "path", "reason"}], how many there are in all) of `{source: notes}`."""
-    rows = [{"source": source, "path": path, "reason": told(host, path, notes_by_source[source][path])}
+    rows = [{"source": source, "path": path, "reason": reason_of(host, path, notes_by_source[source][path])}
             for source in sorted(notes_by_source) for path in sorted(notes_by_source[source])[:PATHS_LIMIT]]
     return rows, sum(len(notes) for notes in notes_by_source.values())

@@ -15,9 +15,9 @@ _MARKING = frozenset(("MARK", "CONNMARK"))
 def ask_duplicates(rule_set, setting):
     """duplicate_rule of one rule set; `count` is the number of copies too many."""
     for name, table in readable(rule_set):
-        told = set()
+        noted = set()
         for chain, text, times in sorted(table.duplicates()):
-            told.add((chain, text))
+            noted.add((chain, text))
             words = read_rule(text)
             if repeats_with_reason(words) or _of_kube_router(name, chain):
                 continue
@@ -30,7 +30,7 @@ def ask_duplicates(rule_set, setting):
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
-        yield from _repeated_jumps(rule_set, name, table, told)
+        yield from _repeated_jumps(rule_set, name, table, noted)
 
 
 def _of_marks(words):
@@ -71,11 +71,11 @@ def _of_kube_router(table, chain):
     return owner_of(chain, table) == "kube_router"
 
 
-def _repeated_jumps(rule_set, name, table, told):
+def _repeated_jumps(rule_set, name, table, noted):
     """Jumps of a built-in chain to the same chain under the same matches that differ in their comment only."""
     for chain in BUILT_IN:
         once, again, more = set(), {}, 0
-        for rule in _distinct_jumps(table, chain, told):
+        for rule in _distinct_jumps(table, chain, noted):
             key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
             # Of what is there once only that is kept: a firewall may have a hundred thousand such jumps.
             if fingerprint(key) not in once:
@@ -95,13 +95,13 @@ def _repeated_jumps(rule_set, name, table, told):
             yield observe("duplicate_rule", rule_set, name, chain, "", more, None)
 
 
-def _distinct_jumps(table, chain, told):
+def _distinct_jumps(table, chain, noted):
     """The rules of a chain that lead to another one, without those that are `told` as repeated; of more of these than
     were kept, the first."""
     seen = set() if chain in table.repeated_more else None
     for rule in table.chains[chain].rules if chain in table.chains else ():
-        if rule.target in table.chains and (chain, rule.text) not in told and (seen is None
-                                                                               or fingerprint(rule.text) not in seen):
+        if rule.target in table.chains and (chain, rule.text) not in noted and (seen is None
+                                                                                or fingerprint(rule.text) not in seen):
             yield rule
             if seen is not None:
                 seen.add(fingerprint(rule.text))

@@ -15,10 +15,10 @@ def ends_chain(rule):
 def takes_all(table, rule):
     """True for a rule of a built-in chain that no packet gets past: it ends the chain, or leads all to a chain of
     somebody else's that lets none come back. Those that refuse in such a chain are told by themselves."""
-    return ends_chain(rule) or (_is_way(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
+    return ends_chain(rule) or (_is_plain_jump(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
 
 
-def _is_way(table, rule, seen):
+def _is_plain_jump(table, rule, seen):
     """True for a rule that leads all packets to a chain of somebody else's."""
     return (not rule.has_match and rule.target in table.chains and rule.target not in seen
             and owner_of(rule.target, table.name) not in KUBERNETES + CNI)
@@ -30,7 +30,7 @@ def _keeps_all(table, chain, seen):
             return False  # Who goes elsewhere comes back to where this chain was called.
         if not rule.has_match and rule.target in TERMINAL:
             return rule.target not in REFUSALS
-        if _is_way(table, rule, seen) and _keeps_all(table, rule.target, seen + (rule.target,)):
+        if _is_plain_jump(table, rule, seen) and _keeps_all(table, rule.target, seen + (rule.target,)):
             return True
         if rule.goto:
             return False

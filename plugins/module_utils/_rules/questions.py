@@ -44,12 +44,12 @@ def ask(rule_sets, setting_by, services=None, used=None):
     runs.
     """
     tally = Tally()
-    for row in _asked(rule_sets, setting_by, services, used):
+    for row in _observations(rule_sets, setting_by, services, used):
         tally.add(row)
     return _without_consequences(tally.rows(), tally.more)
 
 
-def _asked(rule_sets, setting_by, services, used):
+def _observations(rule_sets, setting_by, services, used):
     for rule_set in rule_sets:
         yield from ask_drops(rule_set, setting_by(rule_set), services)
         for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets, used) else ()):

@@ -38,20 +38,20 @@ def _dangling(rule_set, name, table):
     # Sets of many thousands of names are made smaller as they are, not copied.
     folded = table.dangling()
     folded -= EXTENSIONS
-    told = set()
+    reported = set()
     for chain in table.unfolded():
         for rule in table.chains[chain].rules:
             target = rule.target
             if target is None or target in table.chains or target in EXTENSIONS:
                 continue
             if target in folded:
-                told.add(target)
+                reported.add(target)
             # Who has arguments is an extension that this list does not know; a jump has none.
             if not rule.has_arguments:
                 yield observe("dangling_jump", rule_set, name, chain, rule.text, 1,
                               "the table has no chain %s" % target[:64])
     # All rules that lead there are service rules in short form.
-    folded -= told
+    folded -= reported
     counts = table.references(folded) if folded else {}
     for target in sorted(folded):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target],

@@ -66,7 +66,7 @@ def _run_program(walker, node, path, name, arguments):
         else:
             walker.findings.run(node, path, known(arguments), "run")
     if walker.capture is not None:
-        walker.says(printed(name, arguments, walker.text_of_file))
+        walker.prints(printed(name, arguments, walker.text_of_file))
     if name == "tee":
         for one in arguments:
             if not one.startswith("-"):

@@ -11,7 +11,7 @@ import bisect
 import re
 
 from .effect import CERTAIN, CONFIDENCES, IPV4, IPV6, LIKELY, Effect, Run
-from .sequence import Sequence, told
+from .sequence import Sequence, summary_of
 from .values import MARK
 
 FOUND_LIMIT = 2000
@@ -120,7 +120,7 @@ class Findings:
 
     def effects(self):
         return [Effect(self._line(key[0][0]), key[0], self._command(key[0]), key[1], families, tables, chains, key[2],
-                       key[3], key[4], comes_back, confidence, *told(self.sequence.after(key), families))
+                       key[3], key[4], comes_back, confidence, *summary_of(self.sequence.after(key), families))
                 for key, (families, tables, chains, comes_back,
                           confidence) in sorted(self._effects.items(), key=lambda item: item[0][0])]
 

@@ -25,7 +25,7 @@ def read_plain_line(text):
     from .nft_script import ALL_FAMILIES, taken_away
     command = text[:-1]
     if file:
-        told = [("apply", ALL_FAMILIES, (), (), None, None, file, "unknown", POSSIBLE)]
+        effects = [("apply", ALL_FAMILIES, (), (), None, None, file, "unknown", POSSIBLE)]
     else:
-        told = [what for _start, _end, what in taken_away(statement)]
-    return Reading([Effect(1, (0, len(command)), command, *what) for what in told], [], True, None, 1)
+        effects = [what for _start, _end, what in taken_away(statement)]
+    return Reading([Effect(1, (0, len(command)), command, *what) for what in effects], [], True, None, 1)

@@ -37,7 +37,7 @@ def restarted_by(name, arguments):
     return tuple(program for program in PROGRAMS if any(program in word for word in arguments))
 
 
-def told(after, families):
+def summary_of(after, families):
     """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of
     what after() gave."""
     saved = [value for (what, family), value in after if what == SAVED and family in families]
@@ -98,7 +98,7 @@ class Sequence:
         return tuple(sorted(self.followed.get(key, {}).items()))
 
     @contextlib.contextmanager
-    def ways(self):
+    def branches(self):
         """For arms of which the script runs one: yields what is to be called with how each of them ended."""
         lengths = {event: len(keys) for event, keys in self._open.items()}
         apart = []

@@ -70,13 +70,13 @@ def known_program(path):
     return None
 
 
-def asked(unit, verb, read):
+def acts_of_verb(unit, verb, read):
     """[Act] of a command of a firewall's own that is no start or stop of its unit (`ufw reload`), None where it is one
     of those."""
-    word = _ASKED.get((unit, verb))
+    word = _VERBS.get((unit, verb))
     if word is None:
         return None
-    return known_program(_ASKED_PROGRAMS[unit])(word, read)
+    return known_program(_VERB_PROGRAMS[unit])(word, read)
 
 
 def _iptables_init(name, family):
@@ -210,12 +210,12 @@ _PROGRAMS = (
     ("/firewalld", _firewalld),
     ("/init.d/ipvsadm", _ipvsadm_init),
 )
-_ASKED_PROGRAMS = {
+_VERB_PROGRAMS = {
     "iptables.service": "/usr/libexec/iptables/iptables.init",
     "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
     "netfilter-persistent.service": "/usr/sbin/netfilter-persistent", "ufw.service": "/usr/lib/ufw/ufw-init"}
 # What a firewall's own command is asked for -> the argument of its program.
-_ASKED = {
+_VERBS = {
     ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic",
     ("netfilter-persistent.service", "flush"): "flush", ("netfilter-persistent.service", "reload"): "reload",
     ("ufw.service", "reload"): "restart", ("ufw.service", "enable"): "start", ("ufw.service", "disable"): "stop",

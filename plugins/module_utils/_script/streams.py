@@ -75,7 +75,7 @@ class Streams:
         text = (self.files.get(path, "") if appends else "") + text
         self.files[path] = text if len(text) <= TEXT_LIMIT else NOTHING_KNOWN
 
-    def says(self, text):
+    def prints(self, text):
         if self.capture is not None and text:
             self.budget -= len(text)
             if len(text) > TEXT_LIMIT or self.budget < 0:

@@ -56,7 +56,7 @@ class Walker(Streams):
         self.findings.enter(source, 0, None)
         self.walk(source.nodes)
         self.maybe += 1
-        with self.findings.sequence.ways() as end:
+        with self.findings.sequence.branches() as end:
             for name in self._called:
                 end(self.call(name, None))
         for node, command, offset, place in itertools.islice(self.traps, TRAPS_LIMIT):  # A trap may set another.
@@ -160,7 +160,7 @@ class Walker(Streams):
         return None
 
     def _if(self, node):
-        with self.findings.sequence.ways() as end:
+        with self.findings.sequence.branches() as end:
             return self._arms_of_if(node, end)
 
     def _arms_of_if(self, node, end):
@@ -182,7 +182,7 @@ class Walker(Streams):
         return None
 
     def _case(self, node):
-        with self.findings.sequence.ways() as end:
+        with self.findings.sequence.branches() as end:
             return self._arms_of_case(node, end)
 
     def _arms_of_case(self, node, end):

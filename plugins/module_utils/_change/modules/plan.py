@@ -181,7 +181,7 @@ def _judge_load(row, plan, may_load):
     state = row["before"]
     if row["loaded"] or not may_load:
         return
-    wide = [block for block in plan.look.policy.kernel_wide if "load" in block.ways]
+    wide = [block for block in plan.look.policy.kernel_wide if "load" in block.load_paths]
     if state != modules_state.LOADABLE:
         row["failed"], row["msg"] = True, "%s: %s" % (state, row["evidence"])
     elif wide:

@@ -80,21 +80,21 @@ def _alternatives(host, name):
         text = host.read_text(path)
         if text.status == ABSENT:
             continue
-        told = parse_alternatives(text.text) if text.ok else None
-        choices = parse_choices(text.text) if told else None
-        group = Group(name, _MECHANISMS[folder], [name] + sorted(told["slaves"]) if told else [name])
+        alternative = parse_alternatives(text.text) if text.ok else None
+        choices = parse_choices(text.text) if alternative else None
+        group = Group(name, _MECHANISMS[folder], [name] + sorted(alternative["slaves"]) if alternative else [name])
         group.state_file = path
         if choices is None:
             group.problem = "%s is %s" % (path, "damaged" if text.ok else text.status)
             return group
-        group.mode = told["mode"]
-        _fill(host, group, told, choices)
+        group.mode = alternative["mode"]
+        _fill(host, group, alternative, choices)
         return group
     return None
 
 
-def _fill(host, group, told, choices):
-    names = [group.name] + sorted(told["slaves"])
+def _fill(host, group, alternative, choices):
+    names = [group.name] + sorted(alternative["slaves"])
     group.links = {_link(name): host.read_link(_link(name)) for name in names}
     for choice in sorted(choices, key=lambda row: row["priority"]):
         backend = backend_of(host, choice["path"])
@@ -104,7 +104,7 @@ def _fill(host, group, told, choices):
             group.choices[backend][_link(group.name)] = choice["path"]
     group.backend = _together([backend_of(host, _link(name)) for name in names
                                if name in _PROGRAMS and host.exists(_link(name))])
-    for name, place in [(group.name, told["link"])] + sorted(told["slaves"].items()):
+    for name, place in [(group.name, alternative["link"])] + sorted(alternative["slaves"].items()):
         if (name in _PROGRAMS or name == group.name) and host.exists(place) and host.read_link(place) != _link(name):
             group.problem = "%s is not a link to %s, so it was replaced outside of the alternatives" % (place,
                                                                                                         _link(name))

@@ -47,16 +47,17 @@ def collect_iptables_backend(host, node, read=None):
         binaries = [_binary(host, program, groups, files) for program in PROGRAMS]
     found = [binary for binary in binaries if binary["backend"] and binary["name"] not in BRIDGE]
     live = node["place"] == "live"
-    version, asked = _version(host, found) if live else (None, ABSENT)
+    version, version_read = _version(host, found) if live else (None, ABSENT)
     backend = _together([binary["backend"] for binary in found])
     tables = host.read_text("/proc/net/ip_tables_names") if live else Text(ABSENT)
     nowhere = UNCOLLECTED if node["place"] == "bundle" else ABSENT
     status, containers, left_out = _containers(host, backend, version) if live else (nowhere, [], 0)
     section = {
         "schema": 1, "collected": {"binaries": status_of_notes(unread) if unread else OK if found else nowhere,
-                                   "version": asked, "legacy_tables": tables.status, "alternatives": alternatives,
-                                   "rules": _rules_status(read), "containers": status}, "backend": backend,
-        "version": version, "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
+                                   "version": version_read, "legacy_tables": tables.status,
+                                   "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
+        "backend": backend, "version": version,
+        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
         "binaries": binaries,
         "backend_by_family": {family: _together([row["backend"] for row in found if row["name"] in names])
                               for family, names in FAMILIES.items()}, "legacy_tables": sorted(tables.text.split())

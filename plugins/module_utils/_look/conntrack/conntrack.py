@@ -7,7 +7,7 @@ collection."""
 import re
 
 from ..._conntrack import kube_proxy as proxy
-from ..._conntrack.fate import number
+from ..._conntrack.predict import number
 from ..._conntrack.keys import KEYS, MODULES, TIMEOUTS
 from ..._conntrack.need import need_of
 from ..._errors import BadInput
@@ -27,28 +27,29 @@ HASHSIZE = "/sys/module/nf_conntrack/parameters/hashsize"
 _NETLINK = "nf_conntrack_netlink"
 _OPTION = re.compile(r"\bhashsize=(\d{1,9})\b")
 # What the section asks for besides, when it is told to.
-NOT_ASKED = {"window_seconds": 0, "top": False, "kernel_log": False}
+NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
 
 
-def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, asked=None):
+def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, options=None):
     """The evidence dict.
 
     `kube_proxy` is the section node_kube_proxy, `kubelet_version()` is asked where kube-proxy does not tell its own,
-    `modules` the section node_kernel_modules where there is one, `asked` is NOT_ASKED or more. Raises BadInput.
+    `modules` the section node_kernel_modules where there is one, `options` is NOT_REQUESTED or more. Raises BadInput.
     """
-    asked = dict(NOT_ASKED, **(asked or {}))
-    if not 0 <= asked["window_seconds"] <= WINDOW_SECONDS_MAX:
-        raise BadInput("window_seconds is %d; give 0 (no window) to %d" % (asked["window_seconds"], WINDOW_SECONDS_MAX))
+    options = dict(NOT_REQUESTED, **(options or {}))
+    if not 0 <= options["window_seconds"] <= WINDOW_SECONDS_MAX:
+        raise BadInput("window_seconds is %d; give 0 (no window) to %d"
+                       % (options["window_seconds"], WINDOW_SECONDS_MAX))
     live = node["place"] in WITH_KERNEL
     if node["place"] == LIVE:
         first_counters(host)
-    modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if asked["top"] else ()))
+    modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if options["top"] else ()))
     rows = {row["name"]: row for row in modules["modules"]}
     section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None,
                "cpus": read_cpus(host) if live else None}
     bundle = node["place"] == BUNDLE
     _fill_table(host, live, section, bundle)
-    _fill_asked(host, live, section, asked, rows, bundle)
+    _fill_requested(host, live, section, options, rows, bundle)
     if bundle and OK in (section["collected"]["counters"], section["collected"]["kernel_log"]):
         section["collected"]["table"] = OK  # Part of what it says of itself was read.
     setting = Setting(live=live, modules=rows, loader=modules["boot_loader"], memory_bytes=section["memory_bytes"],
@@ -87,20 +88,20 @@ def _fill_table(host, live, section, bundle):
     section.update(memory_of(table, entry, section["memory_bytes"]))
 
 
-def _fill_asked(host, live, section, asked, rows, bundle):
+def _fill_requested(host, live, section, options, rows, bundle):
     section.update(rates=None, consumers=None, kernel_log={"table_full": None, "since": None})
     section["collected"].update(consumers=ABSENT, kernel_log=ABSENT)
     if not live or (section["max"] is None and not bundle):
         return
-    if asked["window_seconds"]:
+    if options["window_seconds"]:
         from .window import watched
-        section["rates"] = watched(host, asked["window_seconds"], section["counters"])
-    if asked["top"]:
+        section["rates"] = watched(host, options["window_seconds"], section["counters"])
+    if options["top"]:
         from .top import consumers
         section["collected"]["consumers"], section["consumers"] = consumers(
             host, rows[_NETLINK]["state"] in ("loaded", "builtin"))
     lost_now = section["lost"]
-    if asked["kernel_log"] or bundle or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
+    if options["kernel_log"] or bundle or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
         from .log import table_full_lines
         since = lost_now or {"since": "boot", "since_uptime_seconds": 0}
         section["collected"]["kernel_log"], lines = table_full_lines(host, since["since_uptime_seconds"])

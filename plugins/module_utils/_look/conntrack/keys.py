@@ -4,11 +4,11 @@
 """Every sysctl of connections and bridges: now, at boot, and after kube-proxy has started. PRIVATE to the
 collection."""
 
-from ..._conntrack import fate, kube_proxy as proxy
+from ..._conntrack import predict, kube_proxy as proxy
 from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
 from ..._conntrack.keys import BRIDGE, BUCKETS, FORWARD, KEYS, MAX, dotted
 from ..._host.host import ABSENT
-from ..unread import status_of_notes, told
+from ..unread import status_of_notes, reason_of
 from .now import read_key
 from .sysctl_boot import SysctlBoot, UNIT
 from .sysctl_rivals import rival_writes
@@ -38,7 +38,7 @@ class Keys:
             self._boot = SysctlBoot(host, setting.loader)
             self._rivals = rival_writes(host, setting.loader)
         self.status = status_of_notes(notes) if notes else self._boot.status
-        self.unread = [{"file": path, "text": told(host, path, notes[path])} for path in sorted(notes)]
+        self.unread = [{"file": path, "text": reason_of(host, path, notes[path])} for path in sorted(notes)]
         self.rows, self.missing = [], []
         self.fresh_limit = self._default(KEYS[0], None).value
         for key in KEYS:
@@ -49,13 +49,13 @@ class Keys:
         early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
         assignment = self._boot.assignment(key.key)
         counts = None if self._boot.masked else assignment
-        boot = fate.at_boot(key.key, early, counts, self._default(key, now), self._rivals)
+        boot = predict.at_boot(key.key, early, counts, self._default(key, now), self._rivals)
         final = self._final(key, boot)
         row = {
             "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by,
-            "after_kube_proxy": final.value, "owner": final.by, "survives": fate.survives(now, final),
-            "assigned": fate.number(assignment.value) if assignment else None, "assigned_by": assignment.where
-            if assignment else None, "overruled": fate.overruled(assignment, key.key, final),
+            "after_kube_proxy": final.value, "owner": final.by, "survives": predict.survives(now, final),
+            "assigned": predict.number(assignment.value) if assignment else None, "assigned_by": assignment.where
+            if assignment else None, "overruled": predict.overruled(assignment, key.key, final),
             "late": assignment is not None and (None if early is None else not early),
             "kube_proxy_decides": final is not boot, "missing": self._setting.live and status == ABSENT
             and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
@@ -69,12 +69,12 @@ class Keys:
         """What the kernel, with the options of its modules, gives a key."""
         option, where = self._setting.hashsize["option"], self._setting.hashsize["option_by"]
         if key.key == MAX:
-            return fate.Stage(rounded_buckets(option) * PER_HASHSIZE,
-                              "%s (8 x hashsize)" % where) if option else fate.Stage(self._limit(now), None)
+            return predict.Stage(rounded_buckets(option) * PER_HASHSIZE,
+                                 "%s (8 x hashsize)" % where) if option else predict.Stage(self._limit(now), None)
         if key.key == BUCKETS:
-            return (fate.Stage(rounded_buckets(option), where)
-                    if option else fate.Stage(default_buckets(self._limit(None), self._setting.release), None))
-        return fate.Stage(key.default, None)
+            return (predict.Stage(rounded_buckets(option), where)
+                    if option else predict.Stage(default_buckets(self._limit(None), self._setting.release), None))
+        return predict.Stage(key.default, None)
 
     def _limit(self, now):
         return default_limit(self._setting.memory_bytes, self._setting.release, now)
@@ -82,15 +82,15 @@ class Keys:
     def _final(self, key, boot):
         setting = self._setting
         if key.key == MAX:
-            return fate.after_kube_proxy(boot, setting.limit, setting.by, _LIMIT_FIELDS)
+            return predict.after_kube_proxy(boot, setting.limit, setting.by, _LIMIT_FIELDS)
         if key.key == BUCKETS:
             # It wants no fewer than a quarter of the limit, and leaves more alone.
             least = setting.limit.value and rounded_buckets(setting.limit.value // 4)
-            return fate.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
+            return predict.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
         if setting.forwards and key.key == FORWARD or setting.by == "k3s" and key.key in (FORWARD, BRIDGE):
-            return fate.Stage(1, setting.by)
-        return fate.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by,
-                                     "conntrack.%s" % key.proxy_field)
+            return predict.Stage(1, setting.by)
+        return predict.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by,
+                                        "conntrack.%s" % key.proxy_field)
 
     def _reason(self, key, early, assignment, boot, final):
         if assignment is not None and self._boot.masked:

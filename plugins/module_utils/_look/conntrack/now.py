@@ -7,7 +7,7 @@ import json
 import re
 import time
 
-from ..._conntrack.fate import number
+from ..._conntrack.predict import number
 from ..._conntrack.keys import BUCKETS, COUNT, MAX
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
 from ..._host.host import ABSENT, OK, UNPARSED

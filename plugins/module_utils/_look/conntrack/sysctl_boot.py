@@ -11,7 +11,7 @@ to it, and with other inits (procps sysctl --system).
 
 from collections import OrderedDict
 
-from ..._conntrack.fate import Assignment
+from ..._conntrack.predict import Assignment
 from ..._host.host import ABSENT, UNPARSED
 from ..._names import UNCOLLECTED
 from ..._parse.sysctl_conf import fits, is_pattern, parse_sysctl_conf

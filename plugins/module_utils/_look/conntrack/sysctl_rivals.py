@@ -10,7 +10,7 @@ src/ufw-init-functions ufw_start()); its rules load nf_conntrack. dockerd turns 
 
 import re
 
-from ..._conntrack.fate import Write, number
+from ..._conntrack.predict import Write, number
 from ..._conntrack.keys import FORWARD
 from ..._parse.assignments import parse_assignments
 from ..._parse.sysctl_conf import parse_sysctl_conf

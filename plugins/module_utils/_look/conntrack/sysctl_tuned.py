@@ -8,7 +8,7 @@ Its profile with those it includes, and then, unless reapply_sysctl is off, what
 tuned/profiles/loader.py and locator.py).
 """
 
-from ..._conntrack.fate import Write, number
+from ..._conntrack.predict import Write, number
 from ..._parse.assignments import parse_assignments
 from ..._parse.sysctl_conf import parse_sysctl_conf
 from ..._parse.tuned_profile import assigned, parse_tuned_profile

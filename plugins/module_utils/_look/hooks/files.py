@@ -6,7 +6,7 @@ the collection."""
 
 from ..._script import aftermath
 from ..._script.sequence import PROGRAMS
-from .rows import ASKED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
+from .rows import REQUESTED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
 from .units import KUBELETS
 
 LINES_LIMIT = 5
@@ -50,7 +50,7 @@ def _together(rows, early, automatic):
         "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
         "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
-        "asked": bool(set(ASKED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
+        "asked": bool(set(REQUESTED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
         "live_because": first["live_because"], "confidence": sure, "purpose": first["purpose"],
     }
 

@@ -20,7 +20,7 @@ from . import files as hooks_files, order
 from .live import has_unit, unit_of_script
 from .owner import Owners
 from .places import PLACES, SOURCES, unread_part
-from .rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, SETTINGS, START, STOP, TIMER, Way
+from .rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, SETTINGS, START, STOP, TIMER, Origin
 from .saved import SavedSets
 from .scripts import OTHER, Scripts, language_of
 from .units import HookUnits, distinct
@@ -201,14 +201,14 @@ class _Look:
             self.host.note(found.path, "cannot be read: %s" % problem)
         for command in place.read(found.data, found.path):
             live, because = place.runs(self, found.path, found.mode, command.when)
-            way = Way(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))
+            origin = Origin(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))
             arguments = (_ARGUMENTS.get(command.when, command.when),) if place.kind == "init" else None
             acts = services.known_program(found.path)
             if acts is None:
-                tracer.shell(way, path, command.text, lambda line, command=command: line_in_file(command, line),
+                tracer.shell(origin, path, command.text, lambda line, command=command: line_in_file(command, line),
                              arguments)
             else:
-                tracer.acts(way, path, 1, acts(arguments[0] if arguments else "", tracer.read))
+                tracer.acts(origin, path, 1, acts(arguments[0] if arguments else "", tracer.read))
 
     def _unit_of(self, place, path):
         """systemd makes a unit of a script in init.d, unless there is one of that name (man systemd-sysv-generator)."""
@@ -220,13 +220,14 @@ class _Look:
         if script is None or (script.path in tracer.reached and self._rows.may_run(script.path)):
             return
         if _is_script(found):
-            way = Way("script", (BY_HAND,), None,
-                      "no unit, timer, cron job or hook runs it; a person or a program from outside may", None, (), ())
+            origin = Origin("script", (BY_HAND,), None,
+                            "no unit, timer, cron job or hook runs it; a person or a program from outside may",
+                            None, (), ())
             # Of a script that something runs, what it never calls is left over.
             uses = script.path in tracer.reached
-            tracer.script(way, script)
+            tracer.script(origin, script)
             if not uses:
-                tracer.follow_library(way, script)
+                tracer.follow_library(origin, script)
 
     def section(self):
         every = self._rows.all()

@@ -222,9 +222,9 @@ def dnf(look, path, _mode, _when):
 
 def _daemon(look, name):
     """Whether a daemon of one of these names is there and starts."""
-    told = [look.units.runs(unit + ".service") for unit in _DAEMONS[name] if look.units.known(unit + ".service")]
-    if told:
-        return next((answer for answer in told if answer[0]), told[0])
+    states = [look.units.runs(unit + ".service") for unit in _DAEMONS[name] if look.units.known(unit + ".service")]
+    if states:
+        return next((answer for answer in states if answer[0]), states[0])
     if any(look.host.find_binary(program) for program in _DAEMONS[name]):
         return None, "%s is installed, and nothing tells whether it runs" % name
     return False, "%s is not installed" % name

@@ -1,36 +1,36 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hooks that were found: one row for each command, however many ways lead to it. PRIVATE to the collection."""
+"""The hooks that were found: one row for each command, however many callers lead to it. PRIVATE to the collection."""
 
 import collections
 
 from ..._parse.shell.command_text import masked_text
 from ..._script.effect import CONFIDENCES, EVERY
-from ..._script.sequence import told
+from ..._script.sequence import summary_of
 from .owner import ADMINISTRATOR, PACKAGE
 
 BOOT, START, STOP, RESTART, RELOAD = "boot", "start", "stop", "restart", "reload"
 PACKAGE_UPGRADE, TIMER, EVENT, BY_HAND = "package_upgrade", "timer", "event", "by_hand"
 TRIGGERS = (BOOT, START, STOP, RESTART, RELOAD, PACKAGE_UPGRADE, TIMER, EVENT, BY_HAND)
-# What nobody has to ask for.
+# Triggers that need no request.
 ITSELF = (BOOT, PACKAGE_UPGRADE, TIMER, EVENT)
-# What somebody asks a service for.
-ASKED = (START, STOP, RESTART, RELOAD)
+# Requests to a service (systemctl stop).
+REQUESTED = (START, STOP, RESTART, RELOAD)
 THROUGH_LIMIT = 5
 PLACE_LIMIT = 120
-# Nobody reads more; who has more is told that not all was taken.
+# More rows are cut, and `full` reports the cut.
 LIMIT = 1000
 _LIVE_RANK = {False: 0, None: 1, True: 2}
 _BACK_RANK = ("no", "unknown", "replaced", "saved")
 # Data of an instance is fetched anew; a program's settings are for their owner to decide.
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
-# On which way a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
-# runs for, `through` (`path:line` of the callers), `chain` (paths of the scripts on the way). `purpose`: TEARDOWN,
+# How a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
+# runs for, `through` (`path:line` of the callers), `chain` (paths of the scripts between). `purpose`: TEARDOWN,
 # LIBRARY or None. `after`: what the callers do when the command is done, as of a Run.
-Way = collections.namedtuple("Way", "kind triggers live because unit through chain purpose after")
-Way.__new__.__defaults__ = (None, ())
+Origin = collections.namedtuple("Origin", "kind triggers live because unit through chain purpose after")
+Origin.__new__.__defaults__ = (None, ())
 # It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
 # Not about rules, and so in rows of their own.
@@ -48,10 +48,10 @@ class Rows:
     def __len__(self):
         return len(self._rows)
 
-    def take(self, way, path, line, effect, kind=None, service=None):
-        """Note that `effect`, which stands at `path`, is reached on `way`. `kind` of the file, where it is another than
-        that of the way."""
-        saved_to, restarted, appends = told(way.after, effect.families)
+    def take(self, origin, path, line, effect, kind=None, service=None):
+        """Note that `effect`, which stands at `path`, is reached from `origin`. `kind` of the file, where it differs
+        from that of the origin."""
+        saved_to, restarted, appends = summary_of(origin.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,
                                  appends=effect.appends or appends)
@@ -60,35 +60,35 @@ class Rows:
         if row is None:
             self.full = self.full or len(self._rows) >= LIMIT
             if not self.full:
-                self._rows[key] = self._row(way, path, line, effect, kind or way.kind, service)
+                self._rows[key] = self._row(origin, path, line, effect, kind or origin.kind, service)
             return
-        if way.purpose == LIBRARY:
+        if origin.purpose == LIBRARY:
             return
         for name, values in (("families", effect.families), ("tables", effect.tables), ("chains", effect.chains)):
             # for t in nat filter; do iptables -t $t -F; done
             row[name] += [value for value in values if value not in row[name]]
-        row["purpose"] = row["purpose"] if row["purpose"] == way.purpose else None
+        row["purpose"] = row["purpose"] if row["purpose"] == origin.purpose else None
         row["saved_to"], row["appends"] = row["saved_to"] or _saved_to(effect), row["appends"] or effect.appends
         row["restarted"] += [program for program in effect.restarted if program not in row["restarted"]]
-        row["triggers"] = ordered(set(row["triggers"]) | set(way.triggers))
-        row["through"] = (row["through"] + [caller for caller in way.through
+        row["triggers"] = ordered(set(row["triggers"]) | set(origin.triggers))
+        row["through"] = (row["through"] + [caller for caller in origin.through
                                             if caller not in row["through"]])[:THROUGH_LIMIT]
-        row["unit"] = row["unit"] or way.unit
-        if row["kind"] in ("script", "unit") and way.kind not in ("script", "unit") and not kind:
-            row["kind"] = way.kind
-        if _LIVE_RANK[way.live] > _LIVE_RANK[row["live"]]:
-            row["live"], row["live_because"] = way.live, way.because
+        row["unit"] = row["unit"] or origin.unit
+        if row["kind"] in ("script", "unit") and origin.kind not in ("script", "unit") and not kind:
+            row["kind"] = origin.kind
+        if _LIVE_RANK[origin.live] > _LIVE_RANK[row["live"]]:
+            row["live"], row["live_because"] = origin.live, origin.because
 
-    def _row(self, way, path, line, effect, kind, service):
+    def _row(self, origin, path, line, effect, kind, service):
         owner = self._owners.of(path)
         row = {
             "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner,
             "sort": effect.sort, "families": list(effect.families), "tables": list(effect.tables),
             "chains": list(effect.chains), "comes_back": effect.comes_back, "service": service,
-            "verb": effect.verb if service else None, "unit": way.unit, "triggers": ordered(way.triggers),
-            "through": list(way.through[:THROUGH_LIMIT]), "live": way.live, "live_because": way.because,
-            "confidence": effect.confidence, "fix": _fix(kind, owner, path, way), "saved_to": _saved_to(effect),
-            "restarted": list(effect.restarted), "appends": effect.appends, "purpose": way.purpose,
+            "verb": effect.verb if service else None, "unit": origin.unit, "triggers": ordered(origin.triggers),
+            "through": list(origin.through[:THROUGH_LIMIT]), "live": origin.live, "live_because": origin.because,
+            "confidence": effect.confidence, "fix": _fix(kind, owner, path, origin), "saved_to": _saved_to(effect),
+            "restarted": list(effect.restarted), "appends": effect.appends, "purpose": origin.purpose,
         }
         return dict(row, file=effect.file) if effect.sort == SETTINGS else row
 
@@ -122,9 +122,9 @@ def _saved_to(effect):
     return masked_text(place, PLACE_LIMIT) if place and "/" in place else place
 
 
-def _fix(kind, owner, path, way):
+def _fix(kind, owner, path, origin):
     """How the danger can be removed with the smallest change, or None where it is not for a program to decide."""
-    if way.purpose:
+    if origin.purpose:
         return None
     if kind == "service_config" or path.startswith(_NOT_EDITED):
         return None
@@ -132,7 +132,7 @@ def _fix(kind, owner, path, way):
         return "drop_in"
     if kind == "nft_config" or owner != PACKAGE:
         return "remove_command" if owner == ADMINISTRATOR or path.startswith("/etc/") else None
-    return "drop_in" if way.unit else "divert"
+    return "drop_in" if origin.unit else "divert"
 
 
 def summary(effects):

@@ -5,7 +5,7 @@
 collection."""
 
 from ..._script.effect import CONFIDENCES, EVERY
-from ..._script.services import asked
+from ..._script.services import acts_of_verb
 from .rows import BY_HAND, RELOAD, START, STOP, summary
 
 _PASSES = 4
@@ -23,39 +23,39 @@ _ONLY_IF_IT_RUNS = ("stop", "reload", "try-restart", "condrestart", "reload-or-t
 _FLUSHING = ("iptables.service", "ip6tables.service", "nftables.service", "netfilter-persistent.service")
 
 
-def serve(told, units, rows, read):
+def serve(calls, units, rows, read):
     """Rows for `told` [(way, path, line, effect)]. A unit's own script may restart another unit, so it takes turns."""
     for _pass in range(_PASSES):
         before = len(rows)
-        for way, path, line, effect in told:
-            _serve(units, rows, read, way, path, line, effect)
+        for origin, path, line, effect in calls:
+            _serve(units, rows, read, origin, path, line, effect)
         if len(rows) == before:
             break
 
 
-def _serve(units, rows, read, way, path, line, effect):
+def _serve(units, rows, read, origin, path, line, effect):
     unit = units.name_of(effect.unit)
     if unit in _FLUSHING and not units.known(unit) and not rows.of_unit(unit, (START, STOP)):
         # A firewall that is not there: who installs it brings this command to life.
-        rows.take(way._replace(live=False, because="there is no %s here" % unit), path, line,
+        rows.take(origin._replace(live=False, because="there is no %s here" % unit), path, line,
                   effect._replace(tables=EVERY, confidence="possible"), service=unit)
         return
-    found = _done_by(units, rows, read, way, unit, effect.verb)
+    found = _done_by(units, rows, read, origin, unit, effect.verb)
     if not found:
         return
     families, tables, chains, back, sure = summary(found)
-    live, because = way.live, way.because
-    if (effect.verb in _ONLY_IF_IT_RUNS and live is not False and BY_HAND not in way.triggers
+    live, because = origin.live, origin.because
+    if (effect.verb in _ONLY_IF_IT_RUNS and live is not False and BY_HAND not in origin.triggers
             and units.runs(unit)[0] is not True):
         live, because = units.runs(unit)
-    rows.take(way._replace(live=live, because=because), path, line, effect._replace(
+    rows.take(origin._replace(live=live, because=because), path, line, effect._replace(
         families=tuple(families), tables=tuple(tables), chains=tuple(chains), comes_back=back,
         confidence=max(effect.confidence, sure, key=CONFIDENCES.index)), service=unit)
 
 
-def _done_by(units, rows, read, way, unit, verb):
+def _done_by(units, rows, read, origin, unit, verb):
     """What a unit does when it is told `verb`, as rows."""
-    acts = asked(unit, verb, read) if units.known(unit) else None
+    acts = acts_of_verb(unit, verb, read) if units.known(unit) else None
     if acts is not None:
         return [act.effect._asdict() for act in acts if act.effect.tables]
-    return rows.of_unit(unit, _VERBS[verb]) if way.unit != unit and verb in _VERBS else []
+    return rows.of_unit(unit, _VERBS[verb]) if origin.unit != unit and verb in _VERBS else []

@@ -49,7 +49,7 @@ class Tracer:
         self._left, self._statements = READINGS_LIMIT, ALL_STATEMENTS_LIMIT
         self._services = []
 
-    def shell(self, way, path, text, line_of, arguments=None, called=(), folders=()):
+    def shell(self, origin, path, text, line_of, arguments=None, called=(), folders=()):
         """Follow a shell text that stands in the file `path`; `line_of(line)` is the line of the file, `folders` are
         those it runs in."""
         reading = self._reading(text, arguments, called)
@@ -58,19 +58,19 @@ class Tracer:
         if reading.cut:
             self._host.note(path, reading.cut)
         for effect in reading.effects:
-            self._take(way, path, line_of(effect.line), effect)
+            self._take(origin, path, line_of(effect.line), effect)
         beside = (posixpath.dirname(path),) + tuple(folders) + tuple(folders_in(text))
-        names, outer = self._names_called(reading, called, beside), way
+        names, outer = self._names_called(reading, called, beside), origin
         for run in reading.runs:
             line = line_of(run.line)
-            way = outer._replace(after=self._after(run, reading, beside) + outer.after)
+            origin = outer._replace(after=self._after(run, reading, beside) + outer.after)
             if run.how == "unit":
                 verb = run.arguments[0] if run.arguments else ""
                 command = "systemctl %s %s" % (verb, run.path_or_name)
-                self._services.append((way, path, line, Effect(
+                self._services.append((origin, path, line, Effect(
                     line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)))
             else:
-                self._follow(way, path, line, run, names, beside)
+                self._follow(origin, path, line, run, names, beside)
 
     def _after(self, run, reading, folders):
         """What a script does when it is done with what it runs; of a library that it reads in, with the functions that
@@ -106,18 +106,18 @@ class Tracer:
             self._statements -= self._readings[key].statements
         return self._readings[key]
 
-    def program(self, way, path, line, program, arguments, called=None, environment=None):
+    def program(self, origin, path, line, program, arguments, called=None, environment=None):
         """Follow a program that the file `path` starts, one of a known service or a script. `called`: names its caller
         uses, if it sources it; `environment`: what a unit sets.
         """
         acts = services.known_program(program)
         if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
-            self.acts(way, path, line, acts(arguments[0] if arguments else "", self.read, environment))
+            self.acts(origin, path, line, acts(arguments[0] if arguments else "", self.read, environment))
             return
         script = self._scripts.of(program)
         if script is not None:
-            way = way._replace(through=("%s:%d" % (path, line),) + tuple(way.through))
-            self.script(way, script, tuple(arguments) if called is None else None, called or ())
+            origin = origin._replace(through=("%s:%d" % (path, line),) + tuple(origin.through))
+            self.script(origin, script, tuple(arguments) if called is None else None, called or ())
 
     def _has_effects(self, program, arguments):
         script = self._scripts.of(program)
@@ -128,58 +128,59 @@ class Tracer:
         """Whether a text lies at a path, whatever it is called like: F(/etc/systemd/scripts/iptables)."""
         return path.startswith("/") and self._scripts.of(path) is not None
 
-    def script(self, way, script, arguments=None, called=()):
+    def script(self, origin, script, arguments=None, called=()):
         """Follow a script as a whole."""
-        if script.path in way.chain or len(way.chain) >= DEPTH_LIMIT:
+        if script.path in origin.chain or len(origin.chain) >= DEPTH_LIMIT:
             return
-        self._reach(way, script.path)
+        self._reach(origin, script.path)
         if posixpath.basename(script.path) in _ENDS_KUBERNETES:
-            way = way._replace(purpose=TEARDOWN)
-        way = way._replace(kind="script", chain=way.chain + (script.path,))
+            origin = origin._replace(purpose=TEARDOWN)
+        origin = origin._replace(kind="script", chain=origin.chain + (script.path,))
         if script.language == OTHER:
             self._scripts.other_languages.add(script.path)
         elif script.is_nft:
-            self.nft(way, script.path)
+            self.nft(origin, script.path)
         else:
-            self.shell(way, script.path, script.text, lambda inner: inner, arguments, called)
+            self.shell(origin, script.path, script.text, lambda inner: inner, arguments, called)
 
-    def follow_library(self, way, script):
+    def follow_library(self, origin, script):
         """Follow the functions of a script that nothing in it calls."""
         reading = self._reading(script.text, None, ()) if script.language != OTHER and not script.is_nft else None
         if reading is not None and reading.uncalled:
-            self.script(way._replace(purpose=LIBRARY), script, None, reading.uncalled)
+            self.script(origin._replace(purpose=LIBRARY), script, None, reading.uncalled)
 
-    def _reach(self, way, path):
-        if way.live is not False:
+    def _reach(self, origin, path):
+        if origin.live is not False:
             self.reached.add(path)
 
-    def acts(self, way, path, line, acts):
+    def acts(self, origin, path, line, acts):
         """Take what a service of a distribution does; the setting that makes it do so is where its row stands."""
         for act in acts:
             if act.effect.file:
-                self._replayed(way, path, line, act.effect.file)
+                self._replayed(origin, path, line, act.effect.file)
             if act.effect.sort == services.LOAD:
                 continue
             if act.path:
-                inner = way._replace(through=("%s:%d" % (path, line),) + tuple(way.through))
+                inner = origin._replace(through=("%s:%d" % (path, line),) + tuple(origin.through))
                 self._rows.take(inner, act.path, act.line, act.effect, act.kind)
             else:
-                self._rows.take(way, path, line, act.effect)
+                self._rows.take(origin, path, line, act.effect)
 
-    def nft(self, way, path):
+    def nft(self, origin, path):
         """Follow a file of nft's language and what it includes: [Effect]."""
-        text = self.read(path) if path not in way.chain[:-1] and len(way.chain) <= INCLUDES_LIMIT else None
+        text = self.read(path) if path not in origin.chain[:-1] and len(origin.chain) <= INCLUDES_LIMIT else None
         if text is None:
             return []
-        self._replayed(way, path, 0, path)
+        self._replayed(origin, path, 0, path)
         found = nft_script.read_nft_script(text)
         for effect in found:
-            self._rows.take(way, path, effect.line, effect, "nft_config")
+            self._rows.take(origin, path, effect.line, effect, "nft_config")
         for run in nft_script.read_nft_includes(text):
             for included in self._included(path, run.path_or_name):
-                if included not in way.chain:
-                    found = found + self.nft(way._replace(through=("%s:%d" % (path, run.line),) + tuple(way.through),
-                                                          chain=way.chain + (included,)), included)
+                if included not in origin.chain:
+                    caller = "%s:%d" % (path, run.line)
+                    inner = origin._replace(through=(caller,) + tuple(origin.through), chain=origin.chain + (included,))
+                    found = found + self.nft(inner, included)
         return found
 
     def _included(self, path, pattern):
@@ -194,57 +195,57 @@ class Tracer:
         return [folder + "/" + name for name in fnmatch.filter(names, base)
                 if not name.startswith(".")][:INCLUDES_LIMIT]
 
-    def _take(self, way, path, line, effect):
+    def _take(self, origin, path, line, effect):
         if effect.sort == "restore" and effect.file is None and path in services.DATA:
             effect = effect._replace(file=services.DATA[path])
         if effect.sort == "service":
-            self._services.append((way, path, line, effect))
+            self._services.append((origin, path, line, effect))
         elif effect.sort == "apply" and effect.file and not set(effect.families).issubset((IPV4, IPV6)):
-            self._applied(way, path, line, effect)
+            self._applied(origin, path, line, effect)
         elif effect.sort == "restore" and effect.file:
-            self._restored(way, path, line, effect)
+            self._restored(origin, path, line, effect)
         else:
-            self._rows.take(way, path, line, effect)
+            self._rows.take(origin, path, line, effect)
 
-    def _applied(self, way, path, line, effect):
+    def _applied(self, origin, path, line, effect):
         """`nft -f`: what the file says. In a script the command that loads it is a hook as well; of a unit
         (nftables.service) the file is."""
-        self._reach(way, effect.file)
-        found = self.nft(way._replace(through=("%s:%d" % (path, line),) + tuple(way.through),
-                                      chain=way.chain + (effect.file,)), effect.file)
-        if found and way.kind != "unit":
+        self._reach(origin, effect.file)
+        found = self.nft(origin._replace(through=("%s:%d" % (path, line),) + tuple(origin.through),
+                                         chain=origin.chain + (effect.file,)), effect.file)
+        if found and origin.kind != "unit":
             worst = min(found, key=lambda inner: _NFT_SORTS.index(inner.sort))
-            self._rows.take(way, path, line,
+            self._rows.take(origin, path, line,
                             effect._replace(
                                 sort=worst.sort, tables=worst.tables, chains=worst.chains, families=worst.families,
                                 comes_back=worst.comes_back, confidence=worst.confidence))
 
-    def _restored(self, way, path, line, effect):
+    def _restored(self, origin, path, line, effect):
         """A restore destroys the tables that its file has; what a file will have that is still to be written nobody can
         tell."""
-        self._replayed(way, path, line, effect.file)
+        self._replayed(origin, path, line, effect.file)
         saved, status = self._saved.of(effect.file), self._saved.status(effect.file)
         if saved is not None:
             tables = tuple(table for table in saved.tables if effect.tables in (EVERY, ()) or table in effect.tables)
             if tables:
-                self._rows.take(way, path, line, effect._replace(tables=tables))
+                self._rows.take(origin, path, line, effect._replace(tables=tables))
         elif status != OK:
-            self._rows.take(way, path, line, effect._replace(tables=effect.tables or EVERY, confidence=max(
+            self._rows.take(origin, path, line, effect._replace(tables=effect.tables or EVERY, confidence=max(
                 effect.confidence, "likely", key=CONFIDENCES.index)))
 
-    def _replayed(self, way, path, line, file):
-        self.replays.setdefault(file, []).append((way.unit or ("%s:%d" % (path, line) if line else path), way.live,
-                                                  way.triggers))
+    def _replayed(self, origin, path, line, file):
+        caller = origin.unit or ("%s:%d" % (path, line) if line else path)
+        self.replays.setdefault(file, []).append((caller, origin.live, origin.triggers))
 
-    def _follow(self, way, path, line, run, names, folders):
+    def _follow(self, origin, path, line, run, names, folders):
         if run.how == "directory":
             folder = run.path_or_name
             for program in self._scripts.in_folder(folder) if folder.startswith("/") else ():
-                self.program(way, path, line, program, run.arguments)
+                self.program(origin, path, line, program, run.arguments)
         else:
             program = self._scripts.find(run.path_or_name, folders)
             if program is not None:
-                self.program(way, path, line, program, run.arguments, names if run.how == "source" else None)
+                self.program(origin, path, line, program, run.arguments, names if run.how == "source" else None)
 
     def finish(self):
         """Rows for services that are told to start, stop or reload, once all units are known."""

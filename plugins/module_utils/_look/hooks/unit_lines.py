@@ -8,7 +8,7 @@ import re
 from ..._parse.commands.embedded import shell_words
 from ..._parse.systemd.exec import split_arguments
 from ..._script import services
-from .rows import BOOT, EVENT, PACKAGE_UPGRADE, RELOAD, RESTART, START, STOP, TIMER, Way
+from .rows import BOOT, EVENT, PACKAGE_UPGRADE, RELOAD, RESTART, START, STOP, TIMER, Origin
 
 _PHASES = {"ExecCondition": START, "ExecStartPre": START, "ExecStart": START, "ExecStartPost": START,
            "ExecReload": RELOAD, "ExecStop": STOP, "ExecStopPost": STOP}
@@ -28,17 +28,17 @@ def trace_units(tracer, units, names):
         variables = _variables(unit)
         folders = [unit.last("Service", "WorkingDirectory", "/").lstrip("-")]
         for line in lines:
-            way = Way("unit", triggers[_PHASES[line.key]], live, because, unit.name, (), ())
+            origin = Origin("unit", triggers[_PHASES[line.key]], live, because, unit.name, (), ())
             words = _words(line, variables)
             if not words or line.path is None:
                 continue
             if services.known_program(words[0]) is None and not tracer.is_script(words[0]):
-                tracer.shell(way, line.path, shell_words(words) + "\n", _always(line.line), folders=folders)
+                tracer.shell(origin, line.path, shell_words(words) + "\n", _always(line.line), folders=folders)
             elif line.key == "ExecStart" and words[0].endswith(services.DAEMONS):
                 for phase in (START, RELOAD, STOP):
-                    tracer.program(way._replace(triggers=triggers[phase]), line.path, line.line, words[0], [phase])
+                    tracer.program(origin._replace(triggers=triggers[phase]), line.path, line.line, words[0], [phase])
             else:
-                tracer.program(way, line.path, line.line, words[0], words[1:], environment=variables)
+                tracer.program(origin, line.path, line.line, words[0], words[1:], environment=variables)
 
 
 def _always(line):

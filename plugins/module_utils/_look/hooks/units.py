@@ -32,7 +32,7 @@ class HookUnits:
         self._host = host
         self.live = node["place"] == LIVE
         self._active = {}
-        self._told = {}
+        self._running = {}
 
     def folders(self):
         """Directories of unit files and drop-ins, those that are the same once."""
@@ -59,7 +59,7 @@ class HookUnits:
         known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS))
                  if name not in self._active and self.known(name)]
         self._active.update(self.all.active(known) if self.live else {})
-        self._told = {}
+        self._running = {}
 
     def unit(self, name):
         return self.all.unit(name)
@@ -89,9 +89,9 @@ class HookUnits:
 
     def runs(self, name):
         """(True, False or None, why): whether the unit runs, or starts without anybody's help."""
-        if name not in self._told:
-            self._told[name] = self._runs(name)
-        return self._told[name]
+        if name not in self._running:
+            self._running[name] = self._runs(name)
+        return self._running[name]
 
     def _runs(self, name):
         unit = self.unit(name)
@@ -151,6 +151,6 @@ def distinct(host, folders):
     return found
 
 
-def told(answer):
+def listing_status(answer):
     """`ok` where a directory of units could be listed."""
     return answer if answer in (OK, ABSENT, DENIED, TIMEOUT) else UNPARSED

@@ -12,7 +12,7 @@ from ..._parse.kernel.modprobe_conf import parse_modprobe_conf
 from ..._parse.kernel.modules_alias import find_alias
 from ..._parse.kernel.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
 from ..._parse.kernel.modules_dep import dependencies_of, parse_modules_dep
-from ..unread import status_of_notes, told
+from ..unread import status_of_notes, reason_of
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
@@ -47,7 +47,7 @@ class Kernel:
         with host.noting() as notes:
             self.tree = _tree_of(host, release)
         # Why nobody can tell whether it has a directory of modules; empty where that is known.
-        self.unseen = "" if self.tree else next((told(host, path, why) for path, why in notes.items()), "")
+        self.unseen = "" if self.tree else next((reason_of(host, path, why) for path, why in notes.items()), "")
         # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds
         # those of no kernel.
         self.collected = self.tree is not None or any(
@@ -76,7 +76,7 @@ class Kernel:
         if text.status == ABSENT:
             return {}, "missing", "%s/modules.dep does not exist: depmod never ran" % self.tree
         if not text.ok:
-            return {}, "unreadable", told(self._host, self.tree + "/modules.dep", text.status)
+            return {}, "unreadable", reason_of(self._host, self.tree + "/modules.dep", text.status)
         modules, unread = parse_modules_dep(text.text)
         if unread:
             self.unread = [{"file": self.tree + "/modules.dep", "line": 0, "text": line[:120]} for line in unread[:3]]
@@ -86,7 +86,7 @@ class Kernel:
         order = self._read("modules.order") if not modules else None
         if order is not None and order.status not in (OK, ABSENT):
             return {}, "unreadable", "%s/modules.dep is empty, and %s" % (
-                self.tree, told(self._host, self.tree + "/modules.order", order.status))
+                self.tree, reason_of(self._host, self.tree + "/modules.order", order.status))
         if order is not None and order.text.strip():
             return {}, "empty", "%s/modules.dep is empty although modules are installed" % self.tree
         stale = self._staleness(modules)

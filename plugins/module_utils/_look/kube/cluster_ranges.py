@@ -30,9 +30,9 @@ def node_networks(host):
         # A kernel without IPv6 has no file of it.
         statuses += [text.status] if text.status != ABSENT or family == "ipv4" else []
         routes = parse(text.text) if text.ok else []
-        ways = {route.interface for route in routes if route.network is None}
+        uplinks = {route.interface for route in routes if route.network is None}
         found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
-                  if route.network and route.interface in ways and not route.network.startswith(_EVERYWHERE)]
+                  if route.network and route.interface in uplinks and not route.network.startswith(_EVERYWHERE)]
     return next((status for status in statuses if status != OK), OK), found[:NETWORKS_LIMIT]
 
 

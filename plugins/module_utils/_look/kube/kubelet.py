@@ -39,8 +39,10 @@ def collect_kubelet(host, node):
     if binary is None:
         also, binary = host.binary("k3s")
         found = also if also == OK else found
-    asked, doubt = _program(host, kubelet, binary)
-    version, source, told = (_version(host, asked) if asked else (None, None, found)) if live else (None, None, ABSENT)
+    program, doubt = _program(host, kubelet, binary)
+    version, source, version_status = (None, None, ABSENT)
+    if live:
+        version, source, version_status = _version(host, program) if program else (None, None, found)
     running = bool(processes) if status == OK else None
     section = {
         "schema": 1,
@@ -55,7 +57,7 @@ def collect_kubelet(host, node):
         "started_seconds_ago": kubelet.age_seconds(uptime_seconds(host)) if kubelet else None,
         "unit": None, "config": None, "settings": None, "initialisation": None,
     }
-    section["collected"].update(processes=status, version=told)
+    section["collected"].update(processes=status, version=version_status)
     if kubelet is not None:
         _running(host, node, kubelet, section)
     return section

@@ -32,14 +32,14 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
                 "families": []}, {"rules": ABSENT, "journal": ABSENT}
     from ..._rules.kube_proxy.kubelet_marks import kubelet_marks
     rules = rules_of(host, node)
-    journal, said = _journal(host, process, unit)
+    journal, logged = _journal(host, process, unit)
     hints = not _versions.numbers(version) or _versions.numbers(version)[:2] >= _HINT_SINCE
     families = []
     for family in FAMILIES:
         unread = any(rules.collected.get("%s_%s" % (backend, family)) not in (OK, ABSENT)
                      for backend in ("nft", "legacy"))
         marks = kubelet_marks(rules.rule_sets, family, unread)
-        failed, line = said.get(family, (None, None))
+        failed, line = logged.get(family, (None, None))
         state, why = judge_marks(marks, hints, failed, age)
         if state == "failed" and expected is None and not failed:
             state, why = "unknown", because

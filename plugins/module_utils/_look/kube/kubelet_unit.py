@@ -42,14 +42,14 @@ def unit_of(host, process, distribution):
     name = parse_cgroup_unit(text.text)
     if name is None:
         return text.status if not text.ok else ABSENT, None
-    status, told = _show(host, name)
-    stops, containers = _parts(distribution, name, process.name, told.get("KillMode"))
-    units = sorted({unit for key in _DEPENDANTS for unit in told.get(key, "").split()
+    status, properties = _show(host, name)
+    stops, containers = _parts(distribution, name, process.name, properties.get("KillMode"))
+    units = sorted({unit for key in _DEPENDANTS for unit in properties.get(key, "").split()
                     if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
     row = {
-        "name": name, "active_seconds": _active_seconds(told),
-        "restarts": int(told["NRestarts"]) if told.get("NRestarts", "").isdigit() else None,
-        "kill_mode": told.get("KillMode") or None, "stops": stops, "units": units, "containers": containers,
+        "name": name, "active_seconds": _active_seconds(properties),
+        "restarts": int(properties["NRestarts"]) if properties.get("NRestarts", "").isdigit() else None,
+        "kill_mode": properties.get("KillMode") or None, "stops": stops, "units": units, "containers": containers,
     }
     return status, dict(row, effect=_effect(row))
 
@@ -63,10 +63,10 @@ def _show(host, name):
     return OK, {key: value for key, equals, value in pairs if equals and key in PROPERTIES}
 
 
-def _active_seconds(told):
+def _active_seconds(properties):
     """Since when it is active: systemd counts microseconds of CLOCK_MONOTONIC, 0 means never."""
-    began = told.get("ActiveEnterTimestampMonotonic", "")
-    if not re.match(r"[1-9][0-9]*\Z", began) or told.get("ActiveState") != "active":
+    began = properties.get("ActiveEnterTimestampMonotonic", "")
+    if not re.match(r"[1-9][0-9]*\Z", began) or properties.get("ActiveState") != "active":
         return None
     return round(max(0.0, time.monotonic() - int(began) / 1e6), 1)
 

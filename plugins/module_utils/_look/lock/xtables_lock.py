@@ -110,8 +110,8 @@ def _fill_holder(section, host, read_locks):
 
 def _path_in_force(host, agents):
     """The path that all agents were told, else the one iptables was built with."""
-    told = {own_path(host, agent) for agent in agents}
-    path = told.pop() if len(told) == 1 else None
+    paths = {own_path(host, agent) for agent in agents}
+    path = paths.pop() if len(paths) == 1 else None
     if path is None or not path.startswith("/"):
         return DEFAULT_PATH, "the default of iptables"
     return path, "XTABLES_LOCKFILE of %s" % ", ".join(sorted({agent.name for agent in agents}))

@@ -15,7 +15,7 @@ from ..._host.host import ABSENT, INDEX_LIMIT, OK
 from ..._parse.secrets import masked_line
 from .modprobe_conf import TEXT_LIMIT, ModprobeConf
 
-WAYS = ("load", "autoload", "boot")
+LOAD_PATHS = ("load", "autoload", "boot")
 BLOCKS, UNCLEAR = "blocks", "unclear"
 
 # Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
@@ -29,8 +29,8 @@ _SIGNATURE = b"~Module signature appended~\n"
 class Block:
     """One reason: the ways it stops (`ways`), `by` what, `effect`, the `module` it is about, and where it stands."""
 
-    def __init__(self, ways, by, effect, module, path, line, text):
-        self.ways = ways
+    def __init__(self, load_paths, by, effect, module, path, line, text):
+        self.load_paths = load_paths
         self.by = by
         self.effect = effect
         self.module = module
@@ -40,7 +40,7 @@ class Block:
         self.text = masked_line(text)
 
     def as_dict(self):
-        return {"for": list(self.ways), "by": self.by, "effect": self.effect, "module": self.module,
+        return {"for": list(self.load_paths), "by": self.by, "effect": self.effect, "module": self.module,
                 "file": self.path, "line": self.line, "text": self.text[:TEXT_LIMIT]}
 
 
@@ -51,10 +51,10 @@ class Policy:
     def __init__(self, host, cmdline, live):
         self.conf = ModprobeConf(host)
         self.status, self.unread = self.conf.status, self.conf.unread
-        self._unseen = [Block(WAYS, "install", UNCLEAR, "", path, 0, text) for path, text in self.conf.unseen]
+        self._unseen = [Block(LOAD_PATHS, "install", UNCLEAR, "", path, 0, text) for path, text in self.conf.unseen]
         self.denied = _listed(cmdline, "module_blacklist")
         self.blacklisted = _listed(cmdline, "modprobe.blacklist")
-        self.kernel_wide, self.unknown_ways = _kernel_wide(host, cmdline) if live else ([], ())
+        self.kernel_wide, self.unknown_load_paths = _kernel_wide(host, cmdline) if live else ([], ())
         self.signatures = _signatures_enforced(host) if live else None
         self._signed = {}
 
@@ -75,12 +75,12 @@ class Policy:
     def _named(self, kernel, name):
         found = []
         if name in self.denied:
-            found.append(Block(WAYS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1,
+            found.append(Block(LOAD_PATHS, "module_blacklist", BLOCKS, name, "/proc/cmdline", 1,
                                "module_blacklist=%s" % name))
         if name in self.blacklisted:
             found.append(Block(("autoload", "boot"), "modprobe.blacklist", BLOCKS, name, "/proc/cmdline", 1,
                                "modprobe.blacklist=%s" % name))
-        asked_as = _asked_as(name)
+        kernel_aliases = _kernel_aliases(name)
         installed = False
         for path, directive in self.conf.about(name):
             if directive.keyword == "blacklist" and directive.name == name:
@@ -92,12 +92,12 @@ class Policy:
                 installed = True
                 effect = install_effect(name, directive.rest)
                 if effect and not self.conf.has_softdep(kernel, name):
-                    found.append(Block(WAYS, "install", effect, name, path, directive.line, directive.text))
+                    found.append(Block(LOAD_PATHS, "install", effect, name, path, directive.line, directive.text))
             elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
                 # The kernel asks by alias where there is one, and kmod follows no second alias.
-                found.append(Block(("load", "boot") if asked_as else WAYS, "alias_off", BLOCKS, name, path,
+                found.append(Block(("load", "boot") if kernel_aliases else LOAD_PATHS, "alias_off", BLOCKS, name, path,
                                    directive.line, directive.text))
-        for alias in sorted(asked_as):
+        for alias in sorted(kernel_aliases):
             if not self.conf.leads_to(alias, name):
                 found += [Block(("autoload",), "alias_off", BLOCKS, name, path, directive.line, directive.text)
                           for path, directive in self.conf.about(alias) if directive.keyword == "alias"]
@@ -115,7 +115,7 @@ class Policy:
             return []
         effect, text = ((self.signatures[3], "the file carries no signature")
                         if signed is False else (UNCLEAR, "its signature cannot be read"))
-        return [Block(WAYS, self.signatures[0], effect, name, self.signatures[1], 1,
+        return [Block(LOAD_PATHS, self.signatures[0], effect, name, self.signatures[1], 1,
                       "%s: %s" % (self.signatures[2], text))]
 
 
@@ -143,10 +143,10 @@ def install_effect(name, command):
     return None if own_name and loader else UNCLEAR
 
 
-def _asked_as(name):
-    names = set(_module_data.ASKED_AS.get(name, ()))
+def _kernel_aliases(name):
+    names = set(_module_data.KERNEL_ALIASES.get(name, ()))
     if name.startswith("xt_"):
-        names.update(prefix + name[3:] for prefix in _module_data.XT_ASKED_AS)
+        names.update(prefix + name[3:] for prefix in _module_data.XT_ALIAS_PREFIXES)
     return names
 
 
@@ -169,7 +169,7 @@ def _kernel_wide(host, cmdline):
     elif disabled != "0":
         unknown = ("load", "autoload")
     if any(key == "nomodule" for key, _value in cmdline):
-        found.append(Block(WAYS, "nomodule", BLOCKS, "", "/proc/cmdline", 1, "nomodule"))
+        found.append(Block(LOAD_PATHS, "nomodule", BLOCKS, "", "/proc/cmdline", 1, "nomodule"))
     helper = host.read_text("/proc/sys/kernel/modprobe")
     if helper.ok and not helper.text.strip():
         found.append(Block(("autoload",), "kernel_modprobe", BLOCKS, "", "/proc/sys/kernel/modprobe", 1, "(empty)"))

@@ -17,12 +17,12 @@ def collect_kernel_modules(host, node, names=None, kernel=None):
     `node` is the section node_host of the same look; `names` are module names (BadInput where one is malformed or
     there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput where it is not installed).
     """
-    asked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
-    if len(asked) > _names.NAMES_LIMIT:
+    modules_checked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
+    if len(modules_checked) > _names.NAMES_LIMIT:
         raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts"
-                               % (len(asked), _names.NAMES_LIMIT))
+                               % (len(modules_checked), _names.NAMES_LIMIT))
     look = Look(host, node, kernel)
-    modules = [look.module(name) for name in sorted(asked)]
+    modules = [look.module(name) for name in sorted(modules_checked)]
     return fitted_modules(_section(look, modules))
 
 
@@ -75,12 +75,13 @@ def _running_tree(look):
     return "gone", "nothing tells whether they were ever there"
 
 
-def _allowed(look, way):
+def _allowed(look, load_path):
     if not look.live:
         return None
-    if look.running.supports_modules is False or any(way in block.ways for block in look.policy.kernel_wide):
+    if (look.running.supports_modules is False
+            or any(load_path in block.load_paths for block in look.policy.kernel_wide)):
         return "forbidden"
-    return "allowed" if look.running.supports_modules and way not in look.policy.unknown_ways else "unknown"
+    return "allowed" if look.running.supports_modules and load_path not in look.policy.unknown_load_paths else "unknown"
 
 
 def _kernel_row(look, kernel):

@@ -13,7 +13,7 @@ from ..host.next_boot import next_boot_kernel
 from ..host.place import BUNDLE, WITH_KERNEL
 from ..unread import status_of_notes
 from . import boot, state as modules_state
-from .blocks import BLOCKS, Policy, UNCLEAR, WAYS
+from .blocks import BLOCKS, Policy, UNCLEAR, LOAD_PATHS
 
 
 class Look:
@@ -84,10 +84,10 @@ class Look:
             "name": name, "module": own.module if own.state in modules_state.AVAILABLE else None, "state": own.state,
             "cause": own.cause, "evidence": own.evidence, "package": own.package,
             "kernels": _grouped([(kernel, verdict) for kernel, verdict in verdicts if kernel.release != self.judged]),
-            "blocked_for": [way for way in WAYS
-                            if any(way in block.ways for block in blocks if block.effect == BLOCKS)],
-            "blocked_unclear": [way for way in WAYS
-                                if any(way in block.ways for block in blocks if block.effect == UNCLEAR)],
+            "blocked_for": [load_path for load_path in LOAD_PATHS
+                            if any(load_path in block.load_paths for block in blocks if block.effect == BLOCKS)],
+            "blocked_unclear": [load_path for load_path in LOAD_PATHS
+                                if any(load_path in block.load_paths for block in blocks if block.effect == UNCLEAR)],
             "blocks": [block.as_dict() for block in blocks if block not in self.policy.kernel_wide],
             "lacking_on": [kernel.release for kernel, verdict in verdicts
                            if kernel.release not in (self.judged, self.next_boot["release"])
@@ -144,7 +144,7 @@ class Look:
             return "loaded", "%s:%d" % (by[0]["file"],
                                         by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
         stopped = [block for block in blocks
-                   if "autoload" in block.ways and block.effect == BLOCKS and block.by != "modules_disabled"]
+                   if "autoload" in block.load_paths and block.effect == BLOCKS and block.by != "modules_disabled"]
         if stopped:
             return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line,
                                                                                    stopped[0].text)
@@ -170,22 +170,22 @@ class Look:
 def _no_release(host, node):
     """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the
     node."""
-    told = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-    return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in told) else None
+    paths = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+    return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in paths) else None
 
 
 def _at_next_boot(blocks):
     """Those that stop a load at boot, the certain ones first; modules_disabled ends with the running kernel."""
-    return sorted((block for block in blocks if "boot" in block.ways and block.by != "modules_disabled"),
+    return sorted((block for block in blocks if "boot" in block.load_paths and block.by != "modules_disabled"),
                   key=lambda block: block.effect != BLOCKS)
 
 
-def _judged_release(asked, running, next_boot, releases):
-    if asked is None:
+def _judged_release(requested, running, next_boot, releases):
+    if requested is None:
         return running or next_boot
-    if asked != running and asked not in releases:
-        raise _errors.BadInput("kernel %r is not installed; installed: %s" % (asked, ", ".join(releases) or "none"))
-    return asked
+    if requested != running and requested not in releases:
+        raise _errors.BadInput("kernel %r is not installed; installed: %s" % (requested, ", ".join(releases) or "none"))
+    return requested
 
 
 def _grouped(verdicts):

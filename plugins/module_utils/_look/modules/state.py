@@ -172,7 +172,7 @@ def _option_off(kernel, options):
 
 def _missing(kernel, name, running):
     symbol, value = config_value(kernel, name)
-    said = "CONFIG_%s%s in %s" % (symbol, "=m" if value == "m" else " is not set", kernel.config[0]) if value else ""
+    setting = "CONFIG_%s%s in %s" % (symbol, "=m" if value == "m" else " is not set", kernel.config[0]) if value else ""
     for cause, options, names in _module_data.WIDE_OPTIONS:
         off = _option_off(kernel, options) if name.startswith(names) else None
         if off:
@@ -187,23 +187,23 @@ def _missing(kernel, name, running):
                        "%s, and nothing tells whether the capability is built in" % modules_off)
     if not kernel.collected:
         if value == "n":
-            return Verdict(name, ABSENT, "config_off", said)
-        return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (said, kernel.index_cause) if part))
+            return Verdict(name, ABSENT, "config_off", setting)
+        return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (setting, kernel.index_cause) if part))
     if kernel.index == "no_tree":
         cause = "tree_gone" if kernel.running else "no_tree"
         if value == "n":
-            return Verdict(name, ABSENT, "config_off", said)
+            return Verdict(name, ABSENT, "config_off", setting)
         if value:
-            return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, said))
+            return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, setting))
         return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
     if kernel.index == "unreadable":
         return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed",
                        kernel.index_cause)
     if value == "m":
         return Verdict(name, ABSENT, "config_m_not_shipped",
-                       "%s, but the modules of %s do not include it" % (said, kernel.release))
+                       "%s, but the modules of %s do not include it" % (setting, kernel.release))
     if value == "n":
-        return Verdict(name, ABSENT, "config_off", said)
+        return Verdict(name, ABSENT, "config_off", setting)
     if kernel.builtin_status != OK:
         return Verdict(name, UNKNOWN, "no_evidence",
                        "not in modules.dep, and modules.builtin of %s is %s" % (kernel.release, kernel.builtin_status))

@@ -35,16 +35,17 @@ def answer(host, rules, situation, options):
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []
-    told = {}
+    counts = {}
     for row in observations:
         observed[row["kind"]] = observed.get(row["kind"], 0) + row["count"]
-        told[row["kind"]] = told.get(row["kind"], 0) + 1
-        if told[row["kind"]] <= options["max_offenders"]:
+        counts[row["kind"]] = counts.get(row["kind"], 0) + 1
+        if counts[row["kind"]] <= options["max_offenders"]:
             examples.append(row)
     if examples:
         from ..._rules.services.service_names import with_names
         examples = with_names(examples, rules.rule_sets)
-    left_out = {kind: told[kind] - options["max_offenders"] for kind in told if told[kind] > options["max_offenders"]}
+    limit = options["max_offenders"]
+    left_out = {kind: counts[kind] - limit for kind in counts if counts[kind] > limit}
     for place, count in more.items():
         observed[place[0]] = observed.get(place[0], 0) + count
         left_out[place[0]] = left_out.get(place[0], 0) + count
@@ -76,16 +77,16 @@ def _routed(host, rules, situation):
 
 def _services(rules, situation, options, services):
     """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
-    told = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
+    counts = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
         service.family or "", service.address, service.port, service.protocol))
     return {
-        "services": told["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services)
+        "services": counts["service_count"], "rules_per_service": rules_per_service(rules.rule_sets, services)
         if situation.mode == "iptables" else None, "service_rows": [
             {"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol,
              "name": service.name, "endpoints": None if service.endpoints is None else len(service.endpoints)}
             for service in shown], "service_rows_left_out": len(services or []) - len(shown),
-        "networks": networks_of(services), "digest": dict(told, read_at=rules.read_at),
+        "networks": networks_of(services), "digest": dict(counts, read_at=rules.read_at),
     }
 
 

@@ -43,7 +43,7 @@ def _left_over(host):
     return False
 
 
-def _asked_of_kernel(reader, arguments):
+def _read_from_kernel(reader, arguments):
     """Whether the kernel gave the rules of a chain without nft, which `reader` has then."""
     from ..._host import netlink
     from ..._parse.nft.expressions import rule_text
@@ -90,7 +90,7 @@ def _list(host, rules, deep):
     reader = KubeTablesReader(deep, single=single)
     early = _Early(host, reader)
     for arguments in reader.commands():
-        if single and arguments[1] == "chain" and _asked_of_kernel(reader, arguments):
+        if single and arguments[1] == "chain" and _read_from_kernel(reader, arguments):
             continue
         done = early.taken(arguments) or host.stream(["nft"] + arguments, reader.feed, LIST_SECONDS, LIST_LIMIT,
                                                      early.ask)

@@ -253,7 +253,7 @@ def _signs(sets):
 
 def _problem(done, sets, command):
     """(status, why) where the output of a save is not all of the rules, else None."""
-    said = (done.err.strip().splitlines() or [""])[0][:TEXT_LIMIT]
+    line = (done.err.strip().splitlines() or [""])[0][:TEXT_LIMIT]
     name = " ".join(command).rsplit("/", 1)[-1]
     if done.status == TIMEOUT:
         return TIMEOUT, "%s did not end within %d seconds" % (name, SAVE_SECONDS)
@@ -261,12 +261,12 @@ def _problem(done, sets, command):
         return done.status, "%s could not be run to its end: %s" % (
             name, "it writes without end" if done.status == UNPARSED else done.status)
     if done.rc != 0:
-        return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, said)
+        return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, line)
     if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
         return UNPARSED, "%s printed output that is not a dump" % name
-    said = _unexpected(done.err)
-    if said and not any(found.tables or found.unreadable for found in sets):
-        return UNPARSED, "%s printed no table and complained: %s" % (name, said[0][:TEXT_LIMIT])
+    error = _unexpected(done.err)
+    if error and not any(found.tables or found.unreadable for found in sets):
+        return UNPARSED, "%s printed no table and complained: %s" % (name, error[0][:TEXT_LIMIT])
     if any(not table.committed for found in sets for table in found.tables.values()):
         return UNPARSED, "what %s printed breaks off" % name
     return None

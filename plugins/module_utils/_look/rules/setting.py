@@ -59,16 +59,17 @@ class Situation:
 def situation_of(host, rules, options, kube_proxy, kubelet):
     """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises
     BadInput."""
-    asked = options["kubernetes_version"]
-    if asked is not None and len(_versions.numbers(asked)) < 2:
-        raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % asked)
+    requested = options["kubernetes_version"]
+    if requested is not None and len(_versions.numbers(requested)) < 2:
+        raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % requested)
     # YAML takes 1.30 without quotes for a number, and that is 1.3.
-    if asked is not None and _versions.numbers(asked) < _OLDEST:
+    if requested is not None and _versions.numbers(requested) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
-                               "the zero at its end is lost" % asked)
-    version = ((_versions.numbers(asked)[:2], "given by the caller") if asked else _version(kube_proxy, kubelet))
+                               "the zero at its end is lost" % requested)
+    version = ((_versions.numbers(requested)[:2], "given by the caller")
+               if requested else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
-    own = _versions.numbers(kubelet["version"])[:2] if kubelet and not asked else ()
+    own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
                      _used(host, rules, kube_proxy))
@@ -90,10 +91,10 @@ def _used(host, rules, kube_proxy):
 
 def _makes_chains(kubelet):
     """Whether what kubelet makes has to be there: None where it may not be there yet."""
-    told = kubelet.get("initialisation") or {}
-    if told.get("expected") is False:
+    initialisation = kubelet.get("initialisation") or {}
+    if initialisation.get("expected") is False:
         return False
-    return None if any(row["state"] == "starting" for row in told.get("families", ())) else kubelet["running"]
+    return None if any(row["state"] == "starting" for row in initialisation.get("families", ())) else kubelet["running"]
 
 
 def _has_canary(rules):
@@ -107,7 +108,7 @@ def mode_of(rules, options, kube_proxy):
         return options["proxy_mode"], "given by the caller"
     if kube_proxy and kube_proxy["mode"]:
         return kube_proxy["mode"], kube_proxy["mode_source"]
-    return _told(rules)
+    return _mode_of_chains(rules)
 
 
 def _version(kube_proxy, kubelet):
@@ -122,7 +123,7 @@ def _version(kube_proxy, kubelet):
     return None, UNTOLD, None
 
 
-def _told(rules):
+def _mode_of_chains(rules):
     """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names
     sets, which ipvs mode alone does and iptables mode would have written anew, all other chains are left over."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]

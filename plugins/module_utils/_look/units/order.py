@@ -62,7 +62,7 @@ def start_order(units, started):
     """{name: set of those that start right before it} among the names `started`."""
     after = {name: set() for name in started}
     for name in started:
-        for earlier, later in _said(units, units.unit(name)):
+        for earlier, later in _direct_order(units, units.unit(name)):
             earlier, later = units.paths.canonical(earlier), units.paths.canonical(later)
             if earlier in after and later in after and earlier != later:
                 after[later].add(earlier)
@@ -73,7 +73,7 @@ def start_order(units, started):
     return after
 
 
-def _said(units, unit):
+def _direct_order(units, unit):
     """[(earlier, later)] of directives and default dependencies of one unit."""
     name, kind = unit.name, parse_unit_name(unit.name).kind
     pairs = [(other, name) for other in dependencies(units, unit, "After")]

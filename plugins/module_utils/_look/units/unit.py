@@ -51,8 +51,8 @@ class Unit:
 
     def yes(self, section, key, default=False):
         """A switch: the last value that systemd's parse_boolean() understands."""
-        said = [word for word in (value.text.lower() for value in self.values(section, key)) if word in _YES + _NO]
-        return said[-1] in _YES if said else default
+        assigned = [word for word in (value.text.lower() for value in self.values(section, key)) if word in _YES + _NO]
+        return assigned[-1] in _YES if assigned else default
 
     def words(self, section, key):
         """The words of all values, as of dependencies: names divided by blanks."""

@@ -82,12 +82,12 @@ def read_forms(text, source):
                       at_end and any(line.startswith("*") for line in part.lines))
         else:
             parser = printed if part.form == PRINT else listing
-            told = parser.save_text_of(part.lines, part.hints[2], at_end)
-            texts.add((part.hints[0] or told.family, part.hints[1], told.table), told.lines(), False)
-    for (family, table), told in sorted(ruleset.save_text_of(found.nft.split("\n")).items()):
+            known = parser.save_text_of(part.lines, part.hints[2], at_end)
+            texts.add((part.hints[0] or known.family, part.hints[1], known.table), known.lines(), False)
+    for (family, table), known in sorted(ruleset.save_text_of(found.nft.split("\n")).items()):
         texts.add((family, "nft", table),
-                  told.lines() if told else ["# Table `%s' is incompatible, use 'nft' tool." % table], False)
-        found.doubts += [(table, doubt) for doubt in told.doubts] if told else []
+                  known.lines() if known else ["# Table `%s' is incompatible, use 'nft' tool." % table], False)
+        found.doubts += [(table, doubt) for doubt in known.doubts] if known else []
     found.rule_sets = texts.rule_sets(source)
     return found
 
@@ -224,20 +224,20 @@ def _fragments(lines):
     tables, waiting, name, family = {}, [], None, None
     for line in lines:
         words = read_rule(_COUNTERS.sub("", line))
-        told = table_of_rule(words.chain, words.target) if words else table_of_rule(_declared(line), None)
+        known = table_of_rule(words.chain, words.target) if words else table_of_rule(_declared(line), None)
         if line.startswith(":") and _declared(line) in ALL_BUILT_IN and any(_declared(other) == _declared(line)
                                                                             for other in waiting):
-            name = _told_by(waiting)
+            name = _table_by_chains(waiting)
             tables.setdefault((name, family), []).extend(waiting)
             waiting = [line]
-        elif told is None and (name is None or waiting or _begins(line, tables[name, family])):
+        elif known is None and (name is None or waiting or _begins(line, tables[name, family])):
             waiting.append(line)
         else:
-            name, family = told or name, (family_of(words) if words else None) or family
+            name, family = known or name, (family_of(words) if words else None) or family
             tables.setdefault((name, family), []).extend(waiting + [line])
             waiting = []
     if waiting:
-        tables.setdefault((name or _told_by(waiting), family), []).extend(waiting)
+        tables.setdefault((name or _table_by_chains(waiting), family), []).extend(waiting)
     return [line for (name, _family), own in _with_family(tables).items()
             for line in (["*" + name] if name else []) + own]
 
@@ -246,7 +246,7 @@ def _declared(line):
     return line[1:].split(" ")[0] if line.startswith(":") else ""
 
 
-def _told_by(lines):
+def _table_by_chains(lines):
     """The table of lines of which none tells it by itself: by the built-in chains that are declared, or filter, which
     iptables takes for itself, where nothing speaks against it."""
     chains = {_declared(line) if line.startswith(":") else _COUNTERS.sub("", line).split(" ")[1] for line in lines}

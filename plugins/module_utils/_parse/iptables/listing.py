@@ -141,8 +141,8 @@ def save_text_of(lines, table=None, cut=False):
     rows, bare = _without_interfaces(rows, names)
     unread += bare
     built_in = set(names) & ALL_BUILT_IN
-    told = [table_of_rule(row.chain, row.target) for row in rows]
-    table = table or table_of_chains(built_in) or next((name for name in told if name),
+    tables = [table_of_rule(row.chain, row.target) for row in rows]
+    table = table or table_of_chains(built_in) or next((name for name in tables if name),
                                                        None) or ("filter" if "FORWARD" in built_in else None)
     whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
     return SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],

@@ -36,8 +36,8 @@ def save_text_of(lines, table=None, cut=False):
         else:
             rules.append(_COUNTERS.sub("", line))
     names = [row[0] for row in policies]
-    table = table or _told(names, rules) or (table_of_chains(names)
-                                             if names else None) or ("filter" if "FORWARD" in names else None)
+    table = table or _table_by_rules(names, rules) or (table_of_chains(names)
+                                                       if names else None) or ("filter" if "FORWARD" in names else None)
     cut = cut and not _is_ended(lines[-1], chains)
     # What stands behind the end of the text is not known, the last line itself least of all.
     unread = [rules.pop()] if cut and rules else []
@@ -60,13 +60,13 @@ def _breaks_off(chains, rules):
     return bool(words) and not set(chains[last:]).isdisjoint(found.target for found in words)
 
 
-def _told(built_in, rules):
+def _table_by_rules(built_in, rules):
     """The table that the rules tell, if the built-in chains do not."""
     if table_of_chains(built_in):
         return table_of_chains(built_in)
     for text in rules:
         words = read_rule(text)
-        told = table_of_rule(words.chain, words.target) if words else None
-        if told:
-            return told
+        found = table_of_rule(words.chain, words.target) if words else None
+        if found:
+            return found
     return None

@@ -185,8 +185,8 @@ class _Folder:
         addresses = (columns["four"] if None not in columns["four"]
                      else [four or six for four, six in zip(columns["four"], columns["six"])])
         rows = list(zip(addresses, map(_PORTS.__getitem__, columns["port"]), map(_PROTOCOLS.get, columns["protocol"])))
-        fresh, told = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
-        if (len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, told))
+        fresh, extra = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
+        if (len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, extra))
                 and not self._mixed(names)):
             known.update(fresh)
             self.lines.folded(2 * len(names), len(names) * _OF_ENDPOINT)
@@ -195,7 +195,7 @@ class _Folder:
             if name in known:
                 self._refuse(_ENDPOINTS, columns, index)
             else:
-                self._write_down(name, _endpoint_texts(name, *(row + tuple(column[index] for column in told))))
+                self._write_down(name, _endpoint_texts(name, *(row + tuple(column[index] for column in extra))))
                 known[name] = row
                 if columns["recent"][index]:
                     self.table.services.noting.add(name)

@@ -61,24 +61,24 @@ def parse_yaml(text):
 def _bounds(lines):
     """(first line, line behind it, problem or None) of each document; the mark in front of one is blanked in
     `lines`."""
-    start, said, marked, odd = 0, False, False, None
+    start, has_content, marked, odd = 0, False, False, None
     for number, line in enumerate(lines):
         # A mark at the first column ends a document even inside of a literal block.
         mark = _MARK.match(line) if line[:1] in "-." else None
         if mark:
-            if said or marked and mark.group(1) == "---":
+            if has_content or marked and mark.group(1) == "---":
                 yield start, number, odd
             marked = mark.group(1) == "---"
             lines[number] = "   " + line[3:] if marked else ""
-            start, said, odd = number, bool(marked and line[3:].strip()), None
+            start, has_content, odd = number, bool(marked and line[3:].strip()), None
         elif line[:1] == "%":
-            if said or marked:
+            if has_content or marked:
                 odd = odd or "line %d: a directive stands inside of a document" % (number + 1)
             else:
                 lines[number] = ""
         elif line.strip(" \t") and line.lstrip(" \t")[0] != "#":
-            said = True
-    if said or marked:
+            has_content = True
+    if has_content or marked:
         yield start, len(lines), odd
 
 

@@ -16,11 +16,11 @@ from .proxy import SERVICE_CHAIN, has_proxy
 
 _MARKING = "KUBE-MARK-MASQ"
 _OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
-_WAYS = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
+_ENTRIES = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
 # What nothing leads to where one of these chains has rules and no rule leads to it.
-_NO_WAY = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is",
-           "EXT": "NodePort and external addresses of the Service are",
-           "FW": "load balancer addresses of the Service are"}
+_UNREACHED = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is",
+              "EXT": "NodePort and external addresses of the Service are",
+              "FW": "load balancer addresses of the Service are"}
 
 
 def ask_incomplete(rule_set, setting):
@@ -61,8 +61,8 @@ def _unreached(rule_set, table, filters, direct):
 
     A Service that was deleted leaves no chain with rules, but for a while in a large cluster.
     """
-    ways = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-"}
-    lost = sorted(chain for chain in ways if chain[:9] in _WAYS and chain in table.chains
+    entries = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-"}
+    lost = sorted(chain for chain in entries if chain[:9] in _ENTRIES and chain in table.chains
                   and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
     if lost:
         refused, names = _refused(filters), _names(table)
@@ -74,7 +74,7 @@ def _unreached(rule_set, table, filters, direct):
     counts, targets = table.rule_counts(), table.targets(endpoints=False)
     for chain in sorted(chain for chain, count in counts.items()
                         if count and chain not in targets and SERVICE_CHAIN.match(chain)):
-        where = _NO_WAY.get(chain.split("-")[1])
+        where = _UNREACHED.get(chain.split("-")[1])
         # Beside the chain of all endpoints that of the local ones is for external traffic alone.
         if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
             yield observe("anchor_missing", rule_set, "nat", chain,

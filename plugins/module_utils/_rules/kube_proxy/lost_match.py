@@ -53,7 +53,7 @@ def _of_chain(table, chain, rules, setting):
     ports, jumps, refusals = [_targets(forms, table, chain) for forms in (PORT_FORMS, JUMP_FORMS, ADDRESS_FORMS)]
     sets = table == "nat" and chain in SET_CHAINS and setting.mode == "ipvs"
     portals = (table, chain) == ("nat", "KUBE-SERVICES") and is_portal(rules, setting)
-    for why, asked, lacks in (
+    for why, applies, lacks in (
             (NO_PORT, ports, lambda rule: _lacks_port(rule, ports)),
             (NO_PORT, refusals, lambda rule: _refuses_all_ports(rule, refusals)),
             ("jumps to this chain never go without a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
@@ -61,7 +61,7 @@ def _of_chain(table, chain, rules, setting):
             ("the source or the state is missing", (table, chain) == ("filter", "KUBE-FIREWALL"), _lacks_source),
             (NO_SET, sets, _lacks_set)):
         # A node has one such rule for each Service: the first stands for all.
-        first, count = _first_of(lacks, rules) if asked else (None, 0)
+        first, count = _first_of(lacks, rules) if applies else (None, 0)
         if first:
             yield "lost_match", first, count, why
 

@@ -64,6 +64,6 @@ def _is_reached(table, name):
     """Whether a rule leads to a chain, or a map that a rule asks."""
     if any(name in chain.targets for chain in table.chains.values()):
         return True
-    asked = {holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements)}
-    return any(text.endswith("vmap @" + holder) for holder in asked for chain in table.chains.values()
+    maps = {holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements)}
+    return any(text.endswith("vmap @" + holder) for holder in maps for chain in table.chains.values()
                for text in chain.texts)

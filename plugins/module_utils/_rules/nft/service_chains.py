@@ -117,15 +117,15 @@ def _forgotten(table, name, chain):
     balances; kube-proxy writes both together. Names of sets and chains may be cut at different places, so that neither
     tells the other.
     """
-    asked = set(chain.affinity)
+    expected = set(chain.affinity)
     endpoints = [target for target in set(chain.targets) if target.startswith("endpoint-")]
-    if not asked and not any(table.chains[target].affinity for target in endpoints if target in table.chains):
+    if not expected and not any(table.chains[target].affinity for target in endpoints if target in table.chains):
         return 0, 0
     endpoints = [target for target in endpoints if not _belongs_to_another(name, target)]
     noted = set().union(*[table.chains[target].affinity for target in endpoints if target in table.chains])
     # What else is wrong with the chain of an endpoint is told of that one.
-    unwritten = asked - noted if all(_is_sound(table, target) for target in endpoints) else ()
-    return len(noted - asked) + len(unwritten), len(noted | asked)
+    unwritten = expected - noted if all(_is_sound(table, target) for target in endpoints) else ()
+    return len(noted - expected) + len(unwritten), len(noted | expected)
 
 
 def _is_sound(table, endpoint):

@@ -33,16 +33,16 @@ def ask_drops(rule_set, setting, services=None):
     """
     if not _serves(rule_set, setting, services):
         return
-    told, judged = set(), {}
+    noted, judged = set(), {}
     for row in itertools.chain(_early(rule_set), _portals(rule_set, setting)):
-        told.add((row["table"], row["chain"], row["text"]))
+        noted.add((row["table"], row["chain"], row["text"]))
         yield row
     table = table_of(rule_set, "filter")
     if table is not None:
         # What accepts pod traffic may stand in the part of a table that was not read.
         policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
         for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
-            told.add((row["table"], row["chain"], row["text"]))
+            noted.add((row["table"], row["chain"], row["text"]))
             yield row
         judged = _judged(rule_set, table, services)
         for chain in sorted(judged):
@@ -52,9 +52,9 @@ def ask_drops(rule_set, setting, services=None):
                                   "refuses traffic to pods and Services")
         yield from _own(rule_set, table, setting)
 
-    def is_told(name, chain, index, rule):
-        return (name == "filter" and chain in judged and judged[chain][index]) or (name, chain, cut(rule.text)) in told
-    yield from ask_service_path(rule_set, services, is_told, setting.mode)
+    def is_noted(name, chain, index, rule):
+        return (name == "filter" and chain in judged and judged[chain][index]) or (name, chain, cut(rule.text)) in noted
+    yield from ask_service_path(rule_set, services, is_noted, setting.mode)
 
 
 def _serves(rule_set, setting, services):

@@ -42,16 +42,16 @@ def _rows(named):
         start = address.rpartition(":" if ":" in address else ".")[0]
         starts[start] += 1
         one_of[start] = address
-    counts, told = collections.Counter(), {}
+    counts, names_by_network = collections.Counter(), {}
     for start, number in starts.items():
         network = _network(one_of[start])
         if network:
             counts[network] += number
-            told[network] = names[one_of[start]]
+            names_by_network[network] = names[one_of[start]]
     if len(counts) > NETWORKS_LIMIT:
-        counts, told = _wider(counts, told)
+        counts, names_by_network = _wider(counts, names_by_network)
     rows = [{"family": "ipv%d" % version, "network": "%s/%d" % (kind(first), length), "addresses": number,
-             "name": told[version, first, length]} for (version, first, length), number in sorted(
+             "name": names_by_network[version, first, length]} for (version, first, length), number in sorted(
                  counts.items(), key=lambda item: (-item[1], item[0]))[:NETWORKS_LIMIT]
             for kind in [ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address]]
     return rows, max(0, len(counts) - NETWORKS_LIMIT)

@@ -11,7 +11,7 @@ from ..addresses import number_of, range_of, within
 from ..rules import plain_value
 from .packet import Packet, meets
 from .services import NODE_PORT
-from .whereabouts import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
+from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
 # So many packets of a rule are tried, to as many ports; for a rule so many targets are looked at, and for all rules

@@ -23,7 +23,7 @@ from ..tables import table_of
 from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
 from .path_targets import clears, is_between_pods, untracks
 from .services import list_services
-from .whereabouts import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
+from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _HOOKS = (
     ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL),
@@ -69,7 +69,7 @@ def _questions(rule_set, mode, ipvs):
     return found + [refusing, diverting]
 
 
-def ask_service_path(rule_set, services, told, mode=None):
+def ask_service_path(rule_set, services, is_noted, mode=None):
     """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are
     `told(table, chain, index, rule)`.
 
@@ -88,13 +88,13 @@ def ask_service_path(rule_set, services, told, mode=None):
         return
     # On most nodes nobody else does any of that, and these need not be compiled.
     from .service_packets import ServicePackets
-    from .way import Way
+    from .traversal import Traversal
     services = list_services(rule_set) if services is None else services
     packets = ServicePackets([service for service in services or () if service.family == rule_set.family
                               and service.has_endpoints], ipvs, service_mark(rule_set))
-    ways, seen, tried = {}, set(), 0
+    traversals, seen, tried = {}, set(), 0
     for question, (name, hook, where), index, rule in itertools.chain([first], waiting):
-        if rule is not None and told(name, rule.chain, index, rule):
+        if rule is not None and is_noted(name, rule.chain, index, rule):
             continue
         text = ":%s DROP" % hook if rule is None else rule.text
         place = (question.kind, name, hook if rule is None else rule.chain, text)
@@ -102,12 +102,13 @@ def ask_service_path(rule_set, services, told, mode=None):
         tried += bool(sent)
         if tried > _RULES_LIMIT:
             return
-        if (question, name) not in ways:
-            ways[question, name] = Way(rule_set.tables[name], TERMINAL if question.until else question.targets,
-                                       question.until, question.is_one)
-        way = ways[question, name]
+        if (question, name) not in traversals:
+            ends = TERMINAL if question.until else question.targets
+            traversals[question, name] = Traversal(rule_set.tables[name], ends, question.until, question.is_one)
+        traversal = traversals[question, name]
         packet = next((packet for packet in sent
-                       if (way.passes(hook, packet) if rule is None else way.end(hook, packet) == rule)), None)
+                       if (traversal.passes(hook, packet) if rule is None
+                           else traversal.end(hook, packet) == rule)), None)
         if packet is not None:
             seen.add(place)
             yield observe(question.kind, rule_set, name, place[2], text, 1,

@@ -22,7 +22,7 @@ def tell_jumps(rule_set, table):
     """anchor_missing of each Service that a rule for one of its addresses leads away from."""
     jumps = [jump[:5] + ((jump[5] or "").partition(" ")[0],) for jump in addressed_jumps(table)]
     names = _names(jumps)
-    told = set()
+    reported = set()
     for source, address, protocol, port, target, name in jumps:
         own, ending = names.get((name, protocol)), target[-HASH_LENGTH:]
         if not name or own in (None, ending):
@@ -37,8 +37,8 @@ def tell_jumps(rule_set, table):
                 ", the chain of %s" % owner[0] if owner else "")
         else:
             continue
-        if (chain, why) not in told:
-            told.add((chain, why))
+        if (chain, why) not in reported:
+            reported.add((chain, why))
             yield observe("anchor_missing", rule_set, "nat", chain,
                           "-A %s -p %s --dport %d -j %s" % (source, protocol, port, target), 1, why)
 

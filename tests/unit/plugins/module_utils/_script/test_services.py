@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import (firewalld_settings,
                                                                                                   savers, ufw_settings)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import (asked, known_program,
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import (acts_of_verb, known_program,
                                                                                           settings_of)
 
 RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
@@ -100,7 +100,7 @@ def test_ipvsadm_of_debian(auto, argument, number):
                          ])
 def test_what_a_firewall_is_asked_by_its_own_command(unit, verb, argument):
     files = {"/etc/ufw/ufw.conf": "ENABLED=yes\n", "/etc/default/ufw": "MANAGE_BUILTINS=yes\n"}
-    found = asked(unit, verb, files.get)
+    found = acts_of_verb(unit, verb, files.get)
     assert (None if found is None else [list(act.effect.tables) for act in found]) == argument
 
 

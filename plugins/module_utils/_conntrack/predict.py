@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a sysctl at the next boot and at kube-proxy's next start, and who has the last word. PRIVATE to the
-collection."""
+"""The predicted value of a sysctl after the next boot and after kube-proxy's next start, and what sets it. PRIVATE to
+the collection."""
 
 import re
 from collections import namedtuple
@@ -11,12 +11,12 @@ from . import kube_proxy
 from .keys import BUCKETS
 from .kernel_default import rounded_buckets
 
-# What a sysctl.d directory says of a key; where: `path:line`.
+# A line of sysctl.d that sets a key; where: `path:line`.
 Assignment = namedtuple("Assignment", "value where")
-# What a program writes later. apply: value of before (None: not known) -> value it leaves (None: cannot be told); sure:
-# whether the key is there by then for certain, even where its module is loaded late.
+# What a program writes later. apply: previous value (None: unknown) -> written value (None: not predictable); sure:
+# whether the key exists by then for certain, even where its module is loaded late.
 Write = namedtuple("Write", "key by apply sure")
-# value: int or text, None where nobody can tell; by: who says so, None where the default of the kernel stands.
+# value: int or text, None where it is unknown; by: what sets it, None for the default of the kernel.
 Stage = namedtuple("Stage", "value by")
 
 
@@ -50,14 +50,14 @@ def after_kube_proxy(stage, wish, by, fields):
 
 
 def overruled(assignment, key, final):
-    """Whether a line of sysctl.d is there for nothing; None where that cannot be told."""
+    """Whether a later write overrides a line of sysctl.d; None where that is unknown."""
     if assignment is None:
         return False
     return None if final.value is None else final.value != _stored(key, assignment.value)
 
 
 def survives(now, final):
-    """Whether the value of now is that of the final stage; None where one of both is not known."""
+    """Whether the running value is that of the final stage; None where one of both is unknown."""
     return None if now is None or final.value is None else now == final.value
 
 

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a packet on its way through the chains of one table, as far as that is certain. PRIVATE to the
-collection."""
+"""The traversal of a packet through the chains of one table, as far as it is certain. PRIVATE to the collection."""
 
 from ..others.owners import KUBERNETES, POLICIES, owner_of
 from ..rules import states
@@ -10,13 +9,12 @@ from ..targets import REFUSALS, TERMINAL
 from .packet import meets
 
 STEPS_LIMIT, DEPTH_LIMIT = 20000, 30
-# How a chain may be left without being refused: at its end, or in a way that cannot be told.
+# How a packet may leave a chain without being refused: at its end, or unpredictably.
 _PASSED, _LOST = "passed", "lost"
 
 
-class Way:
-    """The ways of packets through one table, to a rule with one of the targets `ends`, but not beyond a jump to the
-    chain `until`.
+class Traversal:
+    """Traversals of one table up to a rule with one of the targets `ends`, but not beyond a jump to the chain `until`.
 
     Of targets that are not terminal only a rule that `is_end` counts as an end."""
 
@@ -27,8 +25,8 @@ class Way:
         self._accepting = {}
 
     def end(self, hook, packet):
-        """The rule that `packet` ends at for certain, or None: it passes, or may be accepted before, or nobody can
-        tell."""
+        """The rule that `packet` ends at for certain, or None: it passes, may be accepted before, or is not
+        predictable."""
         end = self._from(hook, packet)
         return None if end in (_PASSED, _LOST) else end
 

@@ -5,9 +5,9 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import fate
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import predict
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import kube_proxy as proxy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.fate import Assignment, Stage, Write
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.predict import Assignment, Stage, Write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import BUCKETS, MAX
 
 DEFAULT = Stage(262144, None)
@@ -26,13 +26,13 @@ TUNED = Write(MAX, "tuned (x:1)", lambda before: None if before is None else max
         (True, None, [Write(BUCKETS, "other", lambda before: 1, True)], DEFAULT),
     ])
 def test_at_boot(early, assignment, writes, stage):
-    assert fate.at_boot(MAX, early, assignment, DEFAULT, writes) == stage
+    assert predict.at_boot(MAX, early, assignment, DEFAULT, writes) == stage
 
 
 def test_buckets_are_rounded_as_the_kernel_rounds_them():
-    assert fate.at_boot(BUCKETS, True, Assignment("100000", "a:1"), Stage(None, None), []).value == 100352
-    assert fate.overruled(Assignment("100000", "a:1"), BUCKETS, Stage(100352, "a:1")) is False
-    assert fate.overruled(Assignment("100000", "a:1"), MAX, Stage(100352, "a:1")) is True
+    assert predict.at_boot(BUCKETS, True, Assignment("100000", "a:1"), Stage(None, None), []).value == 100352
+    assert predict.overruled(Assignment("100000", "a:1"), BUCKETS, Stage(100352, "a:1")) is False
+    assert predict.overruled(Assignment("100000", "a:1"), MAX, Stage(100352, "a:1")) is True
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_buckets_are_rounded_as_the_kernel_rounds_them():
         (None, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
     ])
 def test_after_kube_proxy(value, wish, after):
-    assert fate.after_kube_proxy(Stage(value, "before"), wish, "kube-proxy", "fields") == after
+    assert predict.after_kube_proxy(Stage(value, "before"), wish, "kube-proxy", "fields") == after
 
 
 def test_survival_and_overruling():
-    assert [fate.survives(now, Stage(final, None))
+    assert [predict.survives(now, Stage(final, None))
             for now, final in ((1, 1), (2, 1), (None, 1), (1, None))] == [True, False, None, None]
-    assert [fate.overruled(line, MAX, Stage(value, None))
+    assert [predict.overruled(line, MAX, Stage(value, None))
             for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))] == [
                 False, False, True, None]
 
@@ -61,4 +61,4 @@ def test_survival_and_overruling():
                          [("131072\n", 131072), ("-1", -1), ("4096 131072 6291456", "4096 131072 6291456"), ("", ""),
                           ("9" * 30, "9" * 30), ("x" * 100, "x" * 64), (u"\u00b2", u"\u00b2"), (u"\u0663", u"\u0663")])
 def test_values(text, value):
-    assert fate.number(text) == value
+    assert predict.number(text) == value
