@@ -186,10 +186,10 @@ def test_a_holder_in_a_pid_namespace_of_its_own(lock):
     assert holder["comm"] == "flock" and holder["pid"] == holder["held_through_pid"] > 2
 
 
-def hung(lock):
-    """The section as soon as it tells of a hung restore, else nothing."""
+def hung(lock, pid):
+    """(section, row) as soon as it tells of this hung restore, else nothing; other tests may have some too."""
     found = look(lock, hung_after_seconds=1)
-    return found if found["hung"] else None
+    return next(((found, row) for row in found["hung"] if row["pid"] == pid), None)
 
 
 @needs_legacy
@@ -201,14 +201,13 @@ def test_a_restore_of_iptables_that_waits(lock):
             restore.stdin.write(RULES.encode("ascii"))
             restore.stdin.flush()
             until(lambda: look(lock)["waiter_count"])
-            section = until(lambda: hung(lock))
+            section, row = until(lambda: hung(lock, restore.pid))
         finally:
             restore.kill()
             restore.communicate()
     waiter = section["waiters"][0]
     assert (section["holder"]["pid"], waiter["pid"]) == (holder.pid, restore.pid)
     assert (waiter["comm"], waiter["command"]) == ("iptables-legacy", "iptables-legacy-restore -w 60")
-    row = next(row for row in section["hung"] if row["pid"] == restore.pid)
     assert row["waits_for_lock"] is True and row["state"] == "S" and row["age_seconds"] > 1
 
 
@@ -216,11 +215,10 @@ def test_a_restore_of_iptables_that_waits(lock):
 def test_a_restore_that_waits_for_its_input_does_not_wait_for_the_lock(lock):
     restore = subprocess.Popen(["unshare", "-n", LEGACY], stdin=subprocess.PIPE, env={"XTABLES_LOCKFILE": lock})
     try:
-        section = until(lambda: hung(lock))
+        section, row = until(lambda: hung(lock, restore.pid))
     finally:
         restore.kill()
         restore.communicate()
-    row = next(row for row in section["hung"] if row["pid"] == restore.pid)
     assert row["waits_for_lock"] is False and section["holder"] is None
 
 
