@@ -47,7 +47,7 @@ options:
       - The default is that of the kube-proxy or kubelet that runs here. If it is not known, only the requirements of
         all versions are judged.
     type: str
-  sample_seconds:
+  window_seconds:
     description:
       - Seconds, at most V(300), between two readings of the packet counters, which show whether they change. V(0) reads
         none.
@@ -82,7 +82,7 @@ EXAMPLES = r"""
 
 - name: Does traffic reach the rules?
   kubenode.netfilter.iptables_chain_audit:
-    sample_seconds: 10
+    window_seconds: 10
 
 - name: Judge the dumps of a support bundle on the controller
   kubenode.netfilter.iptables_chain_audit:
@@ -334,7 +334,7 @@ ansible_facts:
               returned: always
               sample: '2026-11-21T10:00:00Z'
         counters:
-          description: Whether packets were counted between two readings; null without O(sample_seconds) or where no
+          description: Whether packets were counted between two readings; null without O(window_seconds) or where no
             rules could be read.
           type: dict
           returned: always
@@ -365,7 +365,7 @@ def main():
         "src": {"type": "list", "elements": "path"},
         "proxy_mode": {"type": "str", "choices": ["iptables", "ipvs", "nftables"]},
         "kubernetes_version": {"type": "str"},
-        "sample_seconds": {"type": "int", "default": DEFAULTS["sample_seconds"]},
+        "window_seconds": {"type": "int", "default": DEFAULTS["window_seconds"]},
         "deep": {"type": "bool", "default": DEFAULTS["deep"]},
         "max_offenders": {"type": "int", "default": DEFAULTS["max_offenders"]},
         "max_services": {"type": "int", "default": DEFAULTS["max_services"]},

@@ -46,7 +46,7 @@ options:
       - The rollback to cancel, as RV(rollback.token) of the run that removed chains. This run removes nothing.
       - Give it over a B(new) connection, since one that is already open does not prove that the node can be reached.
     type: str
-  sample_seconds:
+  window_seconds:
     description:
       - Seconds between the two readings of the rules, from 1 to 300.
       - Packets still pass through stale rules, so counters may rise in between. A counter that falls shows that rules

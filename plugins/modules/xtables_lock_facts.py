@@ -36,7 +36,7 @@ options:
     description: Seconds after which a running restore is reported as hung.
     type: int
     default: 300
-  sample_seconds:
+  window_seconds:
     description:
       - Seconds, V(0) to V(60), for which the lock is watched, to return the share of time that it was held.
       - The lock is looked at every 0.05 seconds, shorter holds may be missed.
@@ -52,7 +52,7 @@ EXAMPLES = r"""
 
 - name: Watch the lock for half a minute
   kubenode.netfilter.xtables_lock_facts:
-    sample_seconds: 30
+    window_seconds: 30
 
 - name: Name the agents that do not share the lock of the node
   ansible.builtin.debug:
@@ -314,9 +314,9 @@ from ..module_utils._look.lock.xtables_lock import HUNG_AFTER_SECONDS, collect_x
 def main():
     options = dict(tree.TREE_OPTIONS, path={"type": "str"},
                    hung_after_seconds={"type": "int", "default": HUNG_AFTER_SECONDS},
-                   sample_seconds={"type": "int", "default": 0})
+                   window_seconds={"type": "int", "default": 0})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    given = [module.params[name] for name in ("path", "hung_after_seconds", "sample_seconds")]
+    given = [module.params[name] for name in ("path", "hung_after_seconds", "window_seconds")]
     call.exit_with_facts(module, lambda host, node: {"node_xtables_lock": collect_xtables_lock(host, node, *given)})
 
 

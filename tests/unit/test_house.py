@@ -124,8 +124,7 @@ def riddles(text):
     return sorted({name for name in names_in(ast.parse(text)) if RIDDLES & set(name.lower().split("_"))})
 
 
-@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if name.startswith("plugins/")
-                                  and not name.startswith("plugins/module_utils/_change/")])
+@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if name.startswith("plugins/")])
 def test_identifiers_name_things(name):
     assert riddles(read(name)) == []
     assert not RIDDLES & set(pathlib.PurePath(name).stem.split("_"))

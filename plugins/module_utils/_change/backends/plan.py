@@ -16,15 +16,15 @@ from ..._look.host.host import collect_host
 from ..._look.rules.rule_sets import rules_of
 from ..._look.tree import open_asked
 from . import record as backends_record
+from .choice import BACKENDS, choose_backend
 from .groups import GroupChange, switch_all, undoing, unwritable
 from .record import Record
-from .told import Refused, conflicts_of, left_in, nothing_told
-from .wanted import BACKENDS, wanted_backend
+from .result import Refused, conflicts_of, empty_result, left_in
 
 
 class Plan:
-    """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and what is
-    `told`."""
+    """`changes` of groups, `saves` {path: argv}, the `groups` and `pending` of the record afterwards, and the
+    `result` of the module."""
 
     def __init__(self, host, node):
         self.host = host
@@ -38,13 +38,13 @@ class Plan:
         self.pending = self.record.pending
         self.undo = False
         self.problems = []
-        self.told = nothing_told()
+        self.result = empty_result()
 
     def refuse(self, error):
         self.changes, self.saves = [], {}
         self.groups, self.pending = dict(self.record.entries), self.record.pending
-        self.told.update(refused=str(error), live_rules=error.live, reboot_needed=False, saved=[])
-        for row in self.told["groups"]:
+        self.result.update(refused=str(error), live_rules=error.live, reboot_needed=False, saved=[])
+        for row in self.result["groups"]:
             row.update(after=row["before"], mode_after=row["mode_before"])
 
     def contents(self):
@@ -63,13 +63,13 @@ def plan_present(plan, params):
         raise Refused("this system has no iptables program that could be switched")
     evidence = collect_iptables_backend(plan.host, plan.node, plan.rules)
     able = _Able(plan)
-    backend, because = wanted_backend(params["backend"], _users(plan, evidence), _present(plan.found), able)
-    plan.told.update(backend=backend, backend_because=because)
+    backend, because = choose_backend(params["backend"], _users(plan, evidence), _present(plan.found), able)
+    plan.result.update(backend=backend, backend_because=because)
     _tell_groups(plan, [])
     if backend is None:
         raise Refused(because)
-    plan.told["conflicts"] = conflicts_of(evidence, backend)
-    plan.told["left"] = left_in(plan.rules, [other for other in BACKENDS if other != backend])
+    plan.result["conflicts"] = conflicts_of(evidence, backend)
+    plan.result["left"] = left_in(plan.rules, [other for other in BACKENDS if other != backend])
     problem = next((_problem(group, backend) for group in plan.found
                     if group.name in NEEDED and _problem(group, backend)), None)
     if problem:
@@ -95,7 +95,7 @@ def plan_absent(plan, params):
     _tell_groups(plan, [])
     if plan.record.waits and not plan.record.entries and plan.record.pending["backend"] is None:
         # An undo on a live node, which waits for the reboot.
-        plan.told.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))
+        plan.result.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))
         return
     problems = []
     for name, entry in sorted(plan.record.entries.items()):
@@ -113,7 +113,7 @@ def plan_absent(plan, params):
     leaving = [(backend, family) for change in plan.changes if change.name in groups
                for family in family_of(groups[change.name]) for backend in BACKENDS
                if backend != _backend_after(groups[change.name], change)]
-    plan.told["left"] = left_in(plan.rules, sorted({backend for backend, _family in leaving}))
+    plan.result["left"] = left_in(plan.rules, sorted({backend for backend, _family in leaving}))
     if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
         _see_to_live_rules(plan, params, leaving, None)
 
@@ -124,7 +124,7 @@ def _see_to_live_rules(plan, params, leaving, backend):
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
         raise Refused("whether rules of Kubernetes would be left behind is not known: %s" % unread[0])
-    held = [row for row in plan.told["left"] if (row["backend"], row["family"]) in leaving]
+    held = [row for row in plan.result["left"] if (row["backend"], row["family"]) in leaving]
     if not held or not (plan.changes or params["live"]):
         return
     if not params["live"]:
@@ -132,16 +132,16 @@ def _see_to_live_rules(plan, params, leaving, backend):
                       "with a reboot" % (
                           " and ".join("%d chains of Kubernetes are in the %s backend (%s)"
                                        % (row["chains"], row["backend"], row["family"]) for row in held)), live=True)
-    plan.told["reboot_needed"] = True
+    plan.result["reboot_needed"] = True
     waits = plan.record.waits and plan.record.pending["backend"] == backend
     if waits and not plan.changes:
-        plan.told["saved"] = list(plan.record.pending["saved"])
+        plan.result["saved"] = list(plan.record.pending["saved"])
         return
     failed = sorted(source for source, status in plan.rules.collected.items() if status not in (OK, ABSENT))
     if failed:
         raise Refused("the rules of %s could not be read, so they cannot be saved before they go" % ", ".join(failed))
     plan.saves = backends_record.saves_of(plan.rules, plan.record.boot_id)
-    plan.told["saved"] = sorted(plan.saves)
+    plan.result["saved"] = sorted(plan.saves)
     plan.pending = {"boot_id": plan.record.boot_id, "backend": backend, "saved": sorted(plan.saves)}
 
 
@@ -201,11 +201,11 @@ def _must_be_changeable(plan):
 def _tell_groups(plan, changes, backend=None):
     """The row of each group; `after` is what it will be."""
     by_name = {change.name: change for change in changes}
-    plan.told["groups"] = []
+    plan.result["groups"] = []
     for group in plan.found:
         change = by_name.get(group.name)
         problem = group.problem or (_problem(group, backend) if backend else None)
-        plan.told["groups"].append({
+        plan.result["groups"].append({
             "name": group.name, "programs": group.programs, "mechanism": group.mechanism, "before": group.backend,
             "after": _backend_after(group, change) if change else group.backend, "mode_before": group.mode,
             "mode_after": change.after["mode"] if change else group.mode, "msg": problem or ""})
@@ -270,7 +270,7 @@ def finish(plan, check_mode):
     diff = [change.diff() for change in plan.changes]
     diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"}
              for path in sorted(plan.saves)]
-    result = dict(plan.told, changed=changed, diff=diff,
+    result = dict(plan.result, changed=changed, diff=diff,
                   files=sorted(plan.saves) + (files + record if plan.undo else record + files))
     if plan.problems:
         result.update(failed=True, msg="; ".join(plan.problems))

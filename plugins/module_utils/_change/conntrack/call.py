@@ -4,7 +4,7 @@
 """The module conntrack as options and a function. PRIVATE to the collection."""
 
 from ..._look import tree
-from . import asked, plan
+from . import options, plan
 
 OPTIONS = dict(
     tree.TREE_OPTIONS,
@@ -13,7 +13,7 @@ OPTIONS = dict(
     buckets={"type": "int"},
     resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
     timeouts={"type": "dict", "default": {}},
-    sysctls={"type": "list", "elements": "str", "choices": list(asked.SWITCHES), "default": []},
+    sysctls={"type": "list", "elements": "str", "choices": list(options.SWITCHES), "default": []},
     modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
     load={"type": "bool", "default": False},
     persist={"type": "bool", "default": True},

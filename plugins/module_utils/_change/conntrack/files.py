@@ -16,7 +16,7 @@ SYSCTL_DIRECTORY = "/etc/sysctl.d"
 HEADER = ("# %s this node's netfilter needs. Written by kubenode.netfilter.conntrack; its state absent takes them "
           "back.\n")
 MARK = "# kubenode.netfilter yields: "
-# How a fate names a line of a file that is read before kube-proxy starts: of sysctl.d, or of those that ufw applies.
+# How a prediction names a line that is read before kube-proxy starts: of sysctl.d, or of those that ufw applies.
 _LINE_OF_FILE = re.compile(r"(?:ufw \((?P<ufw>/.+):(?P<ufw_line>\d+)\)|(?P<file>/.+):(?P<line>\d+))\Z")
 # Turning forwarding on resets other keys (Linux net/ipv4/devinet.c inet_forward_change()), so it comes first.
 _ORDER = [FORWARD, FORWARD_6] + [key.key for key in KEYS if key.key not in (FORWARD, FORWARD_6)]

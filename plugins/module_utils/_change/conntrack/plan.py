@@ -17,10 +17,10 @@ from ..._look.conntrack.router_advertisements import lost_by_forwarding
 from ..._look.tree import open_asked
 from ..modules.plan import checked_file_name
 from ..files import FileChange, each_of
-from .asked import asked_values, check_memory, targets
+from .options import check_memory, option_values, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, plan_live, set_live
-from .outlook import Outlook, Persisting, file_texts
+from .prediction import Persisting, Prediction, file_texts
 from .record import BEGUN, DONE, Record, more_of
 
 # What of a row is returned.
@@ -56,26 +56,26 @@ class Plan:
 
 def plan_present(host, node, options):
     """Plan to have what `options` ask for, now and at boot."""
-    asked = asked_values(options)
+    values = option_values(options)
     files = Files(checked_file_name(options["file"]))
     if node["place"] == "container":
         raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. "
                                    "Nothing was changed")
-    outlook, plan = Outlook(host, node), Plan(host)
-    section = outlook.section(dict.fromkeys(files.all))
-    check_memory(asked, section)
-    wanted, refused = targets(asked, section, kept_values(host, files), options["lower"])
+    prediction, plan = Prediction(host, node), Plan(host)
+    section = prediction.section(dict.fromkeys(files.all))
+    check_memory(values, section)
+    wanted, refused = targets(values, section, kept_values(host, files), options["lower"])
     if FORWARD_6 in wanted and node["place"] == "live":
         _keep_default_route(host, section, wanted, refused)
-    fates = {row["key"]: row for row in section["sysctls"]}
-    for key in in_order(asked):
-        fate = fates[dotted(key)]
+    predictions = {row["key"]: row for row in section["sysctls"]}
+    for key in in_order(values):
+        predicted = predictions[dotted(key)]
         plan.rows[key] = {
-            "key": fate["key"], "wanted": wanted.get(key), "before": fate["now"], "after": fate["now"],
-            "missing": fate["missing"], "persisted": False, "at_boot": fate["at_boot"],
-            "after_kube_proxy": fate["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
+            "key": predicted["key"], "wanted": wanted.get(key), "before": predicted["now"], "after": predicted["now"],
+            "missing": predicted["missing"], "persisted": False, "at_boot": predicted["at_boot"],
+            "after_kube_proxy": predicted["after_kube_proxy"], "failed": key in refused, "msg": refused.get(key, "")}
     if options["persist"]:
-        persisting = Persisting(host, outlook, wanted, plan.rows, options)
+        persisting = Persisting(host, prediction, wanted, plan.rows, options)
         plan.changes = [FileChange(*row) for row in file_texts(host, persisting.texts)]
         section = persisting.after
     if node["place"] == "live":

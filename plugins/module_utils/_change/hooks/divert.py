@@ -89,6 +89,6 @@ def aside_of(path):
 
 
 def _divert(host, arguments):
-    said = host.run([PROGRAM, "--local", "--no-rename", "--quiet"] + arguments, DIVERT_SECONDS)
-    if not said.ok:
-        raise _errors.ChangeFailed("%s failed: %s" % (PROGRAM, (said.err or said.out).strip()[:200] or said.status))
+    done = host.run([PROGRAM, "--local", "--no-rename", "--quiet"] + arguments, DIVERT_SECONDS)
+    if not done.ok:
+        raise _errors.ChangeFailed("%s failed: %s" % (PROGRAM, (done.err or done.out).strip()[:200] or done.status))

@@ -70,7 +70,7 @@ def plan_present(host, node, options):
     wanted = _wanted(options["only"])
     plan = Plan(Record(host))
     rows = [row for row in found["hooks"] if wanted(row["path"], row["unit"], row["line"], row["live"] is not False)]
-    plan.rows = [_told(row) for row in rows]
+    plan.rows = [_shown(row) for row in rows]
     done = {}
     commands = [row for row in rows if row["fix"] in ("remove_command", "divert") and row["kind"] != "nft_config"
                 and row["sort"] != "policy"]
@@ -80,10 +80,10 @@ def plan_present(host, node, options):
                 options["start"], done)
     if options["clean_saved"]:
         _plan_saved(host, plan, [row for row in found["saved_rule_sets"] if wanted(row["path"], None)])
-    for row, told in zip(rows, plan.rows):
-        told["action"], told["msg"] = done.get(id(row), (None, _LEFT.get(_why_left(row), _NOT_EDITED)))
-        if row["appends"] and told["action"] in _REMOVES:
-            told["msg"] = DUPLICATES
+    for row, shown in zip(rows, plan.rows):
+        shown["action"], shown["msg"] = done.get(id(row), (None, _LEFT.get(_why_left(row), _NOT_EDITED)))
+        if row["appends"] and shown["action"] in _REMOVES:
+            shown["msg"] = DUPLICATES
     _leave_unwritable(host, plan)
     return plan
 
@@ -120,10 +120,10 @@ def _wanted(only):
     return wanted
 
 
-def _told(row):
-    told = {key: row[key] for key in ("path", "line", "command", "kind", "unit", "triggers")}
-    told.update(action=None, failed=False, msg="")
-    return told
+def _shown(row):
+    shown = {key: row[key] for key in ("path", "line", "command", "kind", "unit", "triggers")}
+    shown.update(action=None, failed=False, msg="")
+    return shown
 
 
 def _why_left(row):
@@ -134,11 +134,11 @@ def _plan_scripts(host, plan, rows, done):
     from .script import edited_script
     for path, those in sorted(_by_file(host, rows).items()):
         try:
-            before, after, said = edited_script(host, path, those)
+            before, after, outcomes = edited_script(host, path, those)
         except _errors.ChangeFailed as error:
             _fail(plan, those, str(error), done)
             continue
-        done.update(said)
+        done.update(outcomes)
         if after != before:
             plan.changes.append(FileChange(path, before, after))
 
@@ -152,12 +152,12 @@ def _plan_diverted(host, plan, rows, divert, done):
     from .script import edited_script
     for path, those in sorted(_by_file(host, rows).items()):
         try:
-            before, after, said = edited_script(host, path, those)
+            before, after, outcomes = edited_script(host, path, those)
             if after != before:
                 plan.changes.append(diversion(host, path, before, after))
-                said = {identity: (DIVERTED if action else None, message)
-                        for identity, (action, message) in said.items()}
-            done.update(said)
+                outcomes = {identity: (DIVERTED if action else None, message)
+                        for identity, (action, message) in outcomes.items()}
+            done.update(outcomes)
         except _errors.ChangeFailed as error:
             _fail(plan, those, "%s: %s" % (path, error), done)
 
@@ -211,14 +211,14 @@ def _verify(host, units, plan, fix, accepted):
     from .verify import complaints
     if not fix.changes() or fix.masks:
         return
-    said = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
-    if said and fix.drop_in.before:
-        problem = "%s cannot be ordered before %s: %s" % (fix.name, ", ".join(fix.drop_in.before), "; ".join(said))
+    problems = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
+    if problems and fix.drop_in.before:
+        problem = "%s cannot be ordered before %s: %s" % (fix.name, ", ".join(fix.drop_in.before), "; ".join(problems))
         plan.problems.append(problem)
         fix.drop_in.before = []
-        said = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
-    if said:
-        plan.problems.append("systemd would not take the drop-in of %s: %s" % (fix.name, "; ".join(said)))
+        problems = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
+    if problems:
+        plan.problems.append("systemd would not take the drop-in of %s: %s" % (fix.name, "; ".join(problems)))
         fix.say(None, plan.problems[-1])
         fix.drop_in = None
     else:
@@ -229,11 +229,11 @@ def _plan_saved(host, plan, rows):
     for row in rows:
         if not row["kubernetes"]:
             continue
-        told = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None,
+        shown = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None,
                 "triggers": ["boot"] if row["at_boot"] else [], "action": None, "failed": False, "msg": ""}
-        plan.rows.append(told)
+        plan.rows.append(shown)
         if row["format"] != "iptables":
-            told["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"
+            shown["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"
             continue
         from ..._script.edit.clean_saved import clean_saved
         from ..._script.saved_rules import SIZE_LIMIT
@@ -242,7 +242,7 @@ def _plan_saved(host, plan, rows):
         cleaned = clean_saved(before)
         if cleaned.text != before:
             plan.changes.append(FileChange(path, before, cleaned.text))
-            told["action"], told["msg"] = CLEANED, "%d chains and %d rules of Kubernetes and its network plugin" % (
+            shown["action"], shown["msg"] = CLEANED, "%d chains and %d rules of Kubernetes and its network plugin" % (
                 cleaned.chains, cleaned.rules)
 
 
@@ -284,10 +284,10 @@ def carry_out(host, plan, reload):
             plan.changes.remove(change)
         _fail_change(plan, change, str(error), bool(error.changed))
     if reload:
-        said = host.run(["systemctl", "daemon-reload"], RELOAD_SECONDS)
-        if not said.ok:
+        done = host.run(["systemctl", "daemon-reload"], RELOAD_SECONDS)
+        if not done.ok:
             plan.problems.append("systemctl daemon-reload failed: %s"
-                                 % ((said.err or said.out).strip()[:200] or said.status))
+                                 % ((done.err or done.out).strip()[:200] or done.status))
     plan.problems += plan.record.settle(plan.contents() if plan.undo else plan.record.held, plan.changes)
 
 

@@ -68,7 +68,7 @@ def _unparsed(host, path, before, after):
     """What the script's shell says against the new text, or None; nobody is asked where no program may be started."""
     if not host.commands:
         return None
-    said = None
+    problem = None
     for name in shell_of(before):
         program = host.find_binary(name)
         if program is None:
@@ -76,7 +76,7 @@ def _unparsed(host, path, before, after):
         argv = [program] + (["sh"] if name == "busybox" else []) + ["-n"]
         with scratch.scratch({"before": before, "after": after}) as folder:
             if host.run(argv + [folder + "/before"], SHELL_SECONDS).ok:
-                told = host.run(argv + [folder + "/after"], SHELL_SECONDS)
-                return None if told.ok else "%s -n does not parse it" % name
-        said = "%s -n does not parse it as it is" % name
-    raise _errors.ChangeFailed("%s is left alone: %s" % (path, said or "no shell of this node can check it"))
+                done = host.run(argv + [folder + "/after"], SHELL_SECONDS)
+                return None if done.ok else "%s -n does not parse it" % name
+        problem = "%s -n does not parse it as it is" % name
+    raise _errors.ChangeFailed("%s is left alone: %s" % (path, problem or "no shell of this node can check it"))

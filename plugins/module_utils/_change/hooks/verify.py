@@ -28,16 +28,16 @@ def complaints(host, units, texts, unit_path=""):
     if host.commands:
         # Who is ordered is started with it, whether or not a boot starts both.
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
-        said = _said(host, texts, wanted, unit_path)
-        if said is not None:
+        found = _complaints(host, texts, wanted, unit_path)
+        if found is not None:
             # Who has a cycle already does not get it from here.
-            before = _said(host, {}, wanted, unit_path) if said else []
-            return [line for line in said if line not in (before or [])][:_LINES_LIMIT]
+            before = _complaints(host, {}, wanted, unit_path) if found else []
+            return [line for line in found if line not in (before or [])][:_LINES_LIMIT]
     cycle = cycle_with(units, texts)
     return ["an ordering cycle: " + " before ".join(cycle)] if cycle and not cycle_with(units, {}) else []
 
 
-def _said(host, texts, wanted, unit_path):
+def _complaints(host, texts, wanted, unit_path):
     """Lines of systemd-analyze about cycles and about our drop-ins, or None where it could not be asked."""
     target = "[Unit]\n" + "".join("Wants=%s\n" % name for name in ["default.target"] + sorted(wanted))
     files = {"%s.d/%s" % (unit, NAME): text for unit, text in texts.items()}
@@ -46,8 +46,8 @@ def _said(host, texts, wanted, unit_path):
         # An empty last element stands for systemd's own directories (man systemd.unit, SYSTEMD_UNIT_PATH).
         argv = ["env", "SYSTEMD_UNIT_PATH=%s:%s" % (folder, unit_path), "systemd-analyze", "verify",
                 "%s/%s" % (folder, _TARGET)]
-        told = host.run(argv, VERIFY_SECONDS) if host.find_binary("systemd-analyze") else None
-        if told is None or told.status != OK:
+        done = host.run(argv, VERIFY_SECONDS) if host.find_binary("systemd-analyze") else None
+        if done is None or done.status != OK:
             return None
-        lines = [line.replace(folder + "/", "").strip() for line in (told.err + told.out).splitlines()]
+        lines = [line.replace(folder + "/", "").strip() for line in (done.err + done.out).splitlines()]
     return [line for line in lines if _CYCLE in line or NAME in line]

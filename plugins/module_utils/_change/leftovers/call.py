@@ -11,7 +11,7 @@ OPTIONS = dict(
     backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
     rollback_seconds={"type": "int", "default": 60},
     rollback_token={"type": "str", "no_log": False},
-    sample_seconds={"type": "int", "default": 5},
+    window_seconds={"type": "int", "default": 5},
     proxy_mode={"type": "str", "choices": ["iptables", "ipvs"]},
     kubernetes_version={"type": "str"},
 )

@@ -18,8 +18,8 @@ from ..._look.rules.rule_sets import rules_of, save_command
 from ..._look.tree import open_asked
 from ..._script.edit.changed_lines import changed_lines
 from ..backends.record import boot_id_of, read_save
-from ..backends.told import Refused, conflicts_of, left_in
-from ..backends.wanted import AUTO, BACKENDS
+from ..backends.choice import AUTO, BACKENDS
+from ..backends.result import Refused, conflicts_of, left_in
 from .raw_dump import DumpError, changed_between, packets_between, read_dump
 from .removal import Removal
 from .result import empty_result
@@ -28,7 +28,7 @@ from .rollback import Cleaning, Rollback, confirm, still_armed
 # On no disk, so that a boot removes it.
 LOCK = "/run/kubenode-netfilter-cleaned.lock"
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
-_BOUNDS = {"rollback_seconds": (10, 3600), "sample_seconds": (1, 300)}
+_BOUNDS = {"rollback_seconds": (10, 3600), "window_seconds": (1, 300)}
 
 
 class Context:
@@ -83,7 +83,7 @@ def _clean(context, params, check_mode):
         if not check_mode:
             rollback.arm()
             _carry_out(context.host, rollback)
-        context.result["rollback"] = rollback.told()
+        context.result["rollback"] = rollback.state()
     return [_diff(each) for each in work]
 
 
@@ -123,15 +123,15 @@ def _plan(context, params):
     missing = anchors.not_carried(host, node, context.rules, backend, params)
     if missing:
         raise Refused(missing)
-    return _twice_the_same(context, other, params["sample_seconds"])
+    return _twice_the_same(context, other, params["window_seconds"])
 
 
-def _in_use(evidence, asked):
+def _in_use(evidence, option):
     backend = evidence["backend"]
     if backend not in BACKENDS:
         raise Refused("iptables and ip6tables use different backends (%s); switch them to one first"
                       % (backend or "a wrapper"))
-    if asked not in (AUTO, backend):
+    if option not in (AUTO, backend):
         raise Refused("the node's programs are of the %s backend, so nothing is cleaned out of it" % backend)
     return backend
 

@@ -79,7 +79,7 @@ class Rollback:
         self._token = None
         self._pid = None
 
-    def told(self):
+    def state(self):
         return {"token": self._token, "seconds": self._seconds, "pid": self._pid, "state": detached.ARMED if self._token
                 else None, "path": detached.path_of(ROLLBACK, self._token, detached.RESTORED) if self._token else None}
 
@@ -95,7 +95,7 @@ class Rollback:
         if waiting:
             raise _errors.ChangeFailed("another run cleans this node now (token %s). Nothing was changed" % waiting)
         token = detached.new_token()
-        told = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
+        armed = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
                 "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table}
                            for each in self.work]}
         try:
@@ -103,7 +103,7 @@ class Rollback:
             for each in self.work:
                 write.replace(self._host, "%s/%s.%s-%s.rules" % (ROLLBACK, token, each.backend, each.family), each.text,
                               0o600)
-            self._pid = detached.arm(self._host, ROLLBACK, token, told, self._seconds, self._restore)
+            self._pid = detached.arm(self._host, ROLLBACK, token, armed, self._seconds, self._restore)
         except _errors.ChangeFailed as error:
             self._disarm()
             raise _errors.ChangeFailed("%s. Nothing was changed" % error) from error
@@ -152,9 +152,9 @@ def still_armed(host, boot_id):
         token, _dot, state = name.partition(".")
         if state not in (detached.ARMED, detached.RESTORING):
             continue
-        told = _told(host, token, state)
-        if (told.get("boot_id") == boot_id and told.get("started")
-                and detached.start_time_of(told.get("pid") or 0) == told["started"]):
+        armed = _read(host, token, state)
+        if (armed.get("boot_id") == boot_id and armed.get("started")
+                and detached.start_time_of(armed.get("pid") or 0) == armed["started"]):
             return token
     return None
 
@@ -166,13 +166,13 @@ def _forget(host):
         write.remove(host, "%s/%s" % (ROLLBACK, name))
 
 
-def _told(host, token, state):
+def _read(host, token, state):
     text = host.read_text(detached.path_of(ROLLBACK, token, state))
     try:
-        told = json.loads(text.text)
+        armed = json.loads(text.text)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return armed if isinstance(armed, dict) else {}
 
 
 def confirm(host, token, check_mode):
@@ -192,8 +192,8 @@ def confirm(host, token, check_mode):
         raise _errors.ChangeFailed("the node has put back what was removed, since no confirmation came in time; see %s"
                                    % (
                                        detached.path_of(ROLLBACK, token, state)))
-    told = _told(host, token, state if check_mode or not changed else detached.CONFIRMED)
-    rollback = {"token": token, "seconds": told.get("seconds"), "pid": told.get("pid"), "state": detached.CONFIRMED,
+    armed = _read(host, token, state if check_mode or not changed else detached.CONFIRMED)
+    rollback = {"token": token, "seconds": armed.get("seconds"), "pid": armed.get("pid"), "state": detached.CONFIRMED,
                 "path": detached.path_of(ROLLBACK, token, detached.CONFIRMED)}
     return dict(empty_result(), confirmed=True, rollback=rollback, changed=changed, diff=[])
 

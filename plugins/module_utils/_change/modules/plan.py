@@ -147,7 +147,7 @@ def load(host, plan):
     """Load; every load is proved by looking again, never by modprobe's exit status."""
     if not plan.to_load:
         return
-    said = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
+    done = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
     plan.look.see_what_is_loaded()
     for row in plan.rows:
         if row["load_as"] not in plan.to_load:
@@ -155,12 +155,12 @@ def load(host, plan):
         row["after"] = plan.look.state_of(row["name"])
         row["loaded"] = row["after"] in (modules_state.LOADED, modules_state.BUILTIN)
         if not row["loaded"]:
-            row["failed"], row["msg"] = True, _why_not(host, row["load_as"], said)
+            row["failed"], row["msg"] = True, _why_not(host, row["load_as"], done)
 
 
-def _why_not(host, name, said):
-    if said.status != OK:
-        return "modprobe did not end: %s" % said.status
+def _why_not(host, name, done):
+    if done.status != OK:
+        return "modprobe did not end: %s" % done.status
     alone = host.run(["modprobe", "--", name], MODPROBE_SECONDS)
     text = (alone.err or alone.out).strip()[:400]
     return "modprobe ended with %s and the module is not loaded%s" % (alone.rc, ": " + text if text else "")

@@ -21,10 +21,10 @@ HUNG_AFTER_SECONDS = 300
 SAMPLE_SECONDS_MAX = 60
 
 
-def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, sample_seconds=0):
+def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, window_seconds=0):
     """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises
     BadInput."""
-    _check(path, hung_after_seconds, sample_seconds)
+    _check(path, hung_after_seconds, window_seconds)
     section = {
         "schema": 1, "collected": dict.fromkeys(("legacy_tables", "lock_file", "locks", "processes", "uptime"), ABSENT),
         "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables",
@@ -36,20 +36,20 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
         section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
         section["matters_because"] = "a bundle does not tell who holds the lock"
     if node["place"] == "live":
-        _fill(host, section, path is None, sample_seconds)
+        _fill(host, section, path is None, window_seconds)
     return section
 
 
-def _check(path, hung_after_seconds, sample_seconds):
+def _check(path, hung_after_seconds, window_seconds):
     if path is not None and not path.startswith("/"):
         raise BadInput("path %r is not absolute; give the path of the lock file, such as %s" % (path, DEFAULT_PATH))
     if hung_after_seconds < 1:
         raise BadInput("hung_after_seconds is %d; give 1 or more" % hung_after_seconds)
-    if not 0 <= sample_seconds <= SAMPLE_SECONDS_MAX:
-        raise BadInput("sample_seconds is %d; give 0 (no sample) to %d" % (sample_seconds, SAMPLE_SECONDS_MAX))
+    if not 0 <= window_seconds <= SAMPLE_SECONDS_MAX:
+        raise BadInput("window_seconds is %d; give 0 (no window) to %d" % (window_seconds, SAMPLE_SECONDS_MAX))
 
 
-def _fill(host, section, find_path, sample_seconds):
+def _fill(host, section, find_path, window_seconds):
     status, processes = find_processes(host, lambda comm: comm in AGENTS or is_iptables(comm))
     agents = [process for process in processes if process.name in AGENTS]
     if find_path:
@@ -81,9 +81,9 @@ def _fill(host, section, find_path, sample_seconds):
     section["device"] = None if locks.file.device is None else "%02x:%02x" % device_of(locks.file.device)
     if processes:
         _fill_processes(section, host, processes, agents, locks)
-    if sample_seconds:
+    if window_seconds:
         from .sample import sample
-        section["sample"] = sample(sample_seconds, read_locks, lambda pid: name_of(host, pid))
+        section["sample"] = sample(window_seconds, read_locks, lambda pid: name_of(host, pid))
 
 
 def _fill_processes(section, host, processes, agents, locks):

@@ -12,9 +12,9 @@ import time
 from ... import _errors
 from .rule_sets import many_objects, read_files, rules_of
 
-DEFAULTS = {"src": None, "proxy_mode": None, "kubernetes_version": None, "sample_seconds": 0, "deep": False,
+DEFAULTS = {"src": None, "proxy_mode": None, "kubernetes_version": None, "window_seconds": 0, "deep": False,
             "max_offenders": 5, "max_services": 20}
-_BOUNDS = {"sample_seconds": (0, 300), "max_offenders": (1, 50), "max_services": (0, 500)}
+_BOUNDS = {"window_seconds": (0, 300), "max_offenders": (1, 50), "max_services": (0, 500)}
 _FILES_LIMIT = 20
 
 
@@ -39,8 +39,8 @@ def _check(options):
         if not least <= options[name] <= most:
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d"
                                    % (name, options[name], least, most))
-    if options["src"] is not None and options["sample_seconds"]:
-        raise _errors.BadInput("sample_seconds needs the rules of the node, and src names files, whose counters do not "
+    if options["src"] is not None and options["window_seconds"]:
+        raise _errors.BadInput("window_seconds needs the rules of the node, and src names files, whose counters do not "
                                "change; leave one of them out")
     if options["src"] is not None and not 1 <= len(options["src"]) <= _FILES_LIMIT:
         raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the "

@@ -43,7 +43,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["starting"] = _put_off(section, (kube_proxy or {}).get("starting"))
-    section["counters"] = _sampled(host, rules, options["sample_seconds"]) if options["sample_seconds"] else None
+    section["counters"] = _sampled(host, rules, options["window_seconds"]) if options["window_seconds"] else None
     return fitted_chains(section, size_limit(options))
 
 

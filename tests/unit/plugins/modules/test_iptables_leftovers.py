@@ -289,7 +289,7 @@ def test_rows_of_a_result_are_documented(tmp_path, nft):
     ({"root": "/nowhere/at/all"}, "is not a directory"), ({"backend": "xt"}, "backend"),
     ({"rollback_seconds": 9}, "rollback_seconds 9 is out of bounds; give a number from 10 to 3600"),
     ({"rollback_seconds": 3601}, "give a number from 10 to 3600"),
-    ({"sample_seconds": 0}, "sample_seconds 0 is out of bounds; give a number from 1 to 300"),
+    ({"window_seconds": 0}, "window_seconds 0 is out of bounds; give a number from 1 to 300"),
     ({"rollback_token": "x"}, "'x' is not a rollback token"), ({"rollback_token": ""}, "'' is not a rollback token"),
 ])
 def test_a_wrong_option_is_refused(tmp_path, options, message):

@@ -55,7 +55,7 @@ def run(wrapper=(), **arguments):
 @pytest.mark.parametrize(
     "arguments, message", [
         ({"path": "relative"}, "path 'relative' is not absolute"),
-        ({"sample_seconds": 61}, "sample_seconds is 61; give 0 (no sample) to 60"),
+        ({"window_seconds": 61}, "window_seconds is 61; give 0 (no window) to 60"),
         ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"),
         ({"hung_after_seconds": "soon"}, "hung_after_seconds"), ({"root": "/no/such/folder"}, "is not a directory"),
     ])
@@ -65,7 +65,7 @@ def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
 
 
 def test_an_image_has_no_lock(tmp_path):
-    result = run(root=node_tree.unpack(node(), tmp_path), sample_seconds=60, _ansible_check_mode=True)
+    result = run(root=node_tree.unpack(node(), tmp_path), window_seconds=60, _ansible_check_mode=True)
     section = result["ansible_facts"]["node_xtables_lock"]
     assert result["changed"] is False and set(section["collected"].values()) == {"absent"} and section["sample"] is None
 
@@ -92,7 +92,7 @@ def differences(value, documentation, where=""):
 def test_everything_that_is_returned_is_documented(tmp_path):
     lock = str(tmp_path / "lock")
     scene = ["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", lock, sys.executable, RUNNER]
-    section = run(scene, path=lock, hung_after_seconds=1, sample_seconds=1,
+    section = run(scene, path=lock, hung_after_seconds=1, window_seconds=1,
                   place="live")["ansible_facts"]["node_xtables_lock"]
     assert (section["holder"] and section["waiters"] and section["hung"] and section["agents"]
             and section["sample"]["holders"])

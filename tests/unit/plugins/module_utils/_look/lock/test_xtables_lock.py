@@ -57,7 +57,7 @@ def test_nothing_but_nulls_outside_of_a_live_place(tmp_path):
 @pytest.mark.parametrize(
     "options, message", [
         ({"path": "xtables.lock"}, "path 'xtables.lock' is not absolute"), ({"path": ""}, "path '' is not absolute"),
-        ({"sample_seconds": 61}, "sample_seconds is 61"), ({"sample_seconds": -1}, "sample_seconds is -1"),
+        ({"window_seconds": 61}, "window_seconds is 61"), ({"window_seconds": -1}, "window_seconds is -1"),
         ({"hung_after_seconds": 0}, "hung_after_seconds is 0"),
     ])
 def test_bad_options(options, message, tmp_path):
@@ -281,6 +281,6 @@ def test_many_agents(tmp_path):
 
 
 def test_a_sample_of_a_tree(tmp_path):
-    section = look({}, tmp_path, [LINE], sample_seconds=1)
+    section = look({}, tmp_path, [LINE], window_seconds=1)
     assert section["sample"]["held_percent"] == 100.0 and section["sample"]["holders"][0]["comm"] is None
     assert look({}, tmp_path / "b")["sample"] is None

@@ -308,7 +308,7 @@ def test_whether_the_lock_matters_where_legacy_tables_exist(lock):
 
 def test_a_sample(lock):
     with Sleeper(lambda: held(lock)) as process:
-        section = look(lock, sample_seconds=1)
+        section = look(lock, window_seconds=1)
     sample = section["sample"]
     assert sample["held_percent"] == 100.0 and sample["holders"][0]["pid"] == process.pid
     assert sample["readings"] >= 2 and sample["longest_hold_seconds"] == sample["seconds"] >= 1
@@ -329,7 +329,7 @@ def test_looking_takes_no_lock_and_opens_no_lock_file(lock, tmp_path):
     with Sleeper(lambda: held(lock)), Sleeper(prepare) as inside:
         before = os.stat(lock)
         watched = "trace=flock,fcntl,fcntl64,open,openat,openat2,creat,execve"
-        section = look_from([STRACE, "-f", "-qq", "-s", "300", "-e", watched, "-o", trace], lock, sample_seconds=1)
+        section = look_from([STRACE, "-f", "-qq", "-s", "300", "-e", watched, "-o", trace], lock, window_seconds=1)
         assert section["holder"] and agent_of(section, inside)["lock"] == "private"
     calls = pathlib.Path(trace).read_text(errors="replace").splitlines()
     assert [call for call in calls if re.search(r"\bflock\(|F_(OFD_)?SETLKW?\b|F_SETLEASE", call)] == []

@@ -215,11 +215,11 @@ def test_a_megabyte_of_comment_is_a_notice(tmp_path):
 @pytest.mark.parametrize(
     "options, why", [
         ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"),
-        ({"src": ["/none"]}, "does not exist"), ({"sample_seconds": -1}, "sample_seconds -1 is out of bounds"),
-        ({"sample_seconds": 301}, "from 0 to 300"), ({"max_offenders": 0}, "max_offenders 0"),
+        ({"src": ["/none"]}, "does not exist"), ({"window_seconds": -1}, "window_seconds -1 is out of bounds"),
+        ({"window_seconds": 301}, "from 0 to 300"), ({"max_offenders": 0}, "max_offenders 0"),
         ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
         ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
-        ({"src": ["/a"], "sample_seconds": 3}, "src names files, whose counters do not change"),
+        ({"src": ["/a"], "window_seconds": 3}, "src names files, whose counters do not change"),
     ])
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):
@@ -244,13 +244,13 @@ esac"""
 @pytest.mark.parametrize("begin, step, moved, packets", [(5, 0, False, 0), (0, 7, True, 7), (140, -40, True, 20)])
 def test_counters_that_move(begin, step, moved, packets, tmp_path):
     text = COUNTS.replace("BEGIN", str(begin)).replace("STEP", str(step)).replace("printf '%s' \"$DUMP\"\n", "")
-    section = live(tmp_path, tools(text), {"usr/sbin/runs": "0"}, sample_seconds=1)
+    section = live(tmp_path, tools(text), {"usr/sbin/runs": "0"}, window_seconds=1)
     assert (section["counters"]["moved"], section["counters"]["packets"]) == (moved, packets)
     assert section["counters"]["seconds"] >= 1
 
 
 def test_counters_that_cannot_be_read(tmp_path):
-    section = live(tmp_path, tools('test -z "$1"'), sample_seconds=1)
+    section = live(tmp_path, tools('test -z "$1"'), window_seconds=1)
     assert section["collected"]["nft_ipv4"] == "ok" and section["counters"] is None
 
 

@@ -7,14 +7,14 @@ BACKENDS = ("nft", "legacy")
 AUTO = "auto"
 
 
-def wanted_backend(asked, users, programs, able):
+def choose_backend(option, users, programs, able):
     """(nft, legacy or None, one sentence why).
 
     `users`: [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; `programs`: nft,
     legacy or mixed, what the node's own programs are; `able(backend)`: whether this system has it.
     """
-    if asked != AUTO:
-        return asked, "it was asked for"
+    if option != AUTO:
+        return option, "it was asked for"
     using = {backend: ["%s (%s)" % (who, family) for who, family, used in users if used == backend]
              for backend in BACKENDS + ("both", None)}
     certain = [backend for backend in BACKENDS if using[backend]]

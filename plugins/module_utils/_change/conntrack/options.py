@@ -18,7 +18,7 @@ SWITCHES = tuple(sorted(dotted(key)
 MEMORY_PERCENT_MOST = 50
 
 
-def asked_values(options):
+def option_values(options):
     """{key: number} of the options max, buckets, timeouts and sysctls. Raises BadInput."""
     values = {}
     for name, key in (("max", MAX), ("buckets", BUCKETS)):
@@ -46,26 +46,26 @@ def _between(name, value, least, most, what):
     return value
 
 
-def check_memory(asked, section):
+def check_memory(values, section):
     """Refuse what would take half of the memory and more; asked of numbers the user gave, not of those that are there.
     Raises BadInput."""
     memory = section["memory_bytes"]
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
         most = memory * MEMORY_PERCENT_MOST // 100 // size if memory else None
-        if most is not None and asked.get(key, 0) > most:
+        if most is not None and values.get(key, 0) > most:
             raise _errors.BadInput("%s is %d, which is more than %d %% of the memory when it is full; give at most %d"
                                    % (
-                                       "max" if key == MAX else "buckets", asked[key], MEMORY_PERCENT_MOST, most))
+                                       "max" if key == MAX else "buckets", values[key], MEMORY_PERCENT_MOST, most))
 
 
-def targets(asked, section, kept, lower):
+def targets(values, section, kept, lower):
     """({key: number to persist and to reach}, {key: why not}); limit and buckets are raised only, unless `lower`.
 
     `kept` is what our own file said before; what others say in sysctl.d is not lowered either.
     """
     rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}
-    for key, value in asked.items():
+    for key, value in values.items():
         row = rows[dotted(key)]
         if key not in (MAX, BUCKETS):
             wanted[key] = value

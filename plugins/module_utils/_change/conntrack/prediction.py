@@ -22,7 +22,7 @@ from .files import Files, in_order, kept_modules, kept_values, line_of, own_text
 _LINES_LIMIT = 16
 
 
-class Outlook:
+class Prediction:
     """`section(texts)` is the section node_conntrack of the tree with `texts` {path: text or None} in it."""
 
     def __init__(self, host, node):
@@ -46,8 +46,8 @@ class Persisting:
     `rows` {key: row} are told what holds, and what has the last word where they do not.
     """
 
-    def __init__(self, host, outlook, wanted, rows, options):
-        self._host, self._outlook, self._wanted, self._rows = host, outlook, wanted, rows
+    def __init__(self, host, prediction, wanted, rows, options):
+        self._host, self._prediction, self._wanted, self._rows = host, prediction, wanted, rows
         self._files = Files(modules_plan.checked_file_name(options["file"]))
         self._values = dict(kept_values(host, self._files), **wanted)
         self._modules = options["modules"] + kept_modules(host, self._files)
@@ -60,17 +60,17 @@ class Persisting:
         if MAX in self._values and self._row(MAX)["at_boot"] == self._values[MAX] and self._is_ours(MAX):
             self._look(True)
         for key in in_order(wanted):
-            self._tell(key, options["comment_out_conflicts"])
+            self._report(key, options["comment_out_conflicts"])
 
     def _of_builtin(self):
-        rows = collect_kernel_modules(self._host, self._outlook.node, list(MODULES))["modules"]
+        rows = collect_kernel_modules(self._host, self._prediction.node, list(MODULES))["modules"]
         return [row["name"] for row in rows if row["at_boot"] == "builtin"]
 
     def _look(self, with_option):
         own = own_texts(self._files, self._values, self._modules, self._builtin, with_option)
         self.texts = OrderedDict((path, own.get(path)) for path in self._files.all)
         self.texts.update(self._others)
-        self.after = self._outlook.section(self.texts)
+        self.after = self._prediction.section(self.texts)
 
     def _row(self, key):
         return next(row for row in self.after["sysctls"] if row["key"] == dotted(key))
@@ -105,20 +105,21 @@ class Persisting:
             self._others[path] = text
             self._look(False)
 
-    def _tell(self, key, comment_out):
-        row, fate = self._rows[key], self._row(key)
-        row.update(persisted=self._is_ours(key), at_boot=fate["at_boot"], after_kube_proxy=fate["after_kube_proxy"])
+    def _report(self, key, comment_out):
+        row, predicted = self._rows[key], self._row(key)
+        at_boot, with_proxy = predicted["at_boot"], predicted["after_kube_proxy"]
+        row.update(persisted=self._is_ours(key), at_boot=at_boot, after_kube_proxy=with_proxy)
         holds = self._holds(key)
         if holds is False and not row["failed"]:
             hint = "set it there"
-            if line_of(fate["at_boot_by"]) and not comment_out:
+            if line_of(predicted["at_boot_by"]) and not comment_out:
                 hint = "comment_out_conflicts: true makes that line a comment"
-            row.update(failed=True, msg="it is %s after a boot (%s); %s" % (fate["at_boot"], fate["reason"], hint))
+            row.update(failed=True, msg="it is %s after a boot (%s); %s" % (at_boot, predicted["reason"], hint))
         elif holds is None:
-            row["msg"] = "its value after a boot is not known: %s" % fate["reason"]
-        elif fate["kube_proxy_decides"] and fate["after_kube_proxy"] != fate["at_boot"]:
+            row["msg"] = "its value after a boot is not known: %s" % predicted["reason"]
+        elif predicted["kube_proxy_decides"] and with_proxy != at_boot:
             row["msg"] = "%s overrides it and sets it to %s" % (
-                fate["owner"], "an unknown value" if fate["after_kube_proxy"] is None else fate["after_kube_proxy"])
+                predicted["owner"], "an unknown value" if with_proxy is None else with_proxy)
 
 
 def file_texts(host, texts):

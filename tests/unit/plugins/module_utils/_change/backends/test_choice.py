@@ -5,7 +5,7 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.wanted import wanted_backend
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.choice import choose_backend
 
 
 def users(kubelet, proxy, kubelet6="none", proxy6="none"):
@@ -29,9 +29,9 @@ def users(kubelet, proxy, kubelet6="none", proxy6="none"):
         ([], "nft", (), "nft", "the node's programs"),
     ])
 def test_auto(who, programs, has, backend, because):
-    found, why = wanted_backend("auto", who, programs, lambda name: name in has)
+    found, why = choose_backend("auto", who, programs, lambda name: name in has)
     assert found == backend and because in why
 
 
 def test_what_was_asked_for_counts():
-    assert wanted_backend("legacy", users("nft", "nft"), "nft", None) == ("legacy", "it was asked for")
+    assert choose_backend("legacy", users("nft", "nft"), "nft", None) == ("legacy", "it was asked for")

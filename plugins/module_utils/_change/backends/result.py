@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the module iptables_backend tells beside what it changes. PRIVATE to the collection."""
 
-from .wanted import BACKENDS
+from .choice import BACKENDS
 
 
-def nothing_told():
+def empty_result():
     """What the module returns of itself where there is nothing to say."""
     return {
         "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
