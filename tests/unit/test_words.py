@@ -23,8 +23,8 @@ PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
                  for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
 DEFAULTS = sorted(TOP.glob("roles/*/defaults/**/*.yml"))
-TASKS = sorted([*TOP.glob("roles/node_*/tasks/*.yml"), *TOP.glob("molecule/*/*.yml"),
-                *TOP.glob("molecule/*/tasks/*.yml")])
+TASKS = sorted(path for pattern in ("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml",
+                                    "molecule/*/tasks/*.yml") for path in TOP.glob(pattern))
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
 NO_MESSAGES = {"shell/command_text.py", "shell/grammar.py", "doc_fragments/common.py", "conntrack/files.py"}
 FRAGMENTS = sorted(TOP.glob("changelogs/fragments/*.yml"))
