@@ -136,21 +136,6 @@ class Record:
         contents = Contents(entries, [], more or {})
         return contents._replace(folders=self.held.folders) if self.text_of(contents) is not None else contents
 
-    def plan_undo(self, wanted=lambda path, entry: True):
-        """(changes, entries that stay, [problem]) of putting back what `wanted(path, entry)` selects."""
-        changes, kept, problems = [], {}, []
-        for path, entry in sorted(self.entries.items()):
-            try:
-                undo = self.undone(path, entry) if wanted(path, entry) else None
-            except _errors.ChangeFailed as error:
-                problems.append("%s is not put back: %s" % (path, error))
-                undo = None
-            if undo is None:
-                kept[path] = entry
-            else:
-                changes.extend(undo)
-        return changes, kept, problems
-
     def text_of(self, contents):
         if not contents.entries and not contents.folders and not self.has_more(contents.more):
             return None

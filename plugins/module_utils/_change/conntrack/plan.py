@@ -12,11 +12,11 @@ from collections import OrderedDict
 from ... import _errors
 from ..._conntrack.keys import FORWARD_6, MAX, dotted
 from ..._conntrack.need import advice_for
-from ..._host import write
 from ..._look.conntrack.router_advertisements import lost_by_forwarding
 from ..._look.tree import open_asked
+from ..files import FileChange
 from ..modules.plan import checked_file_name
-from ..files import FileChange, each_of
+from ..undo import plan_undo, put_back, refuse_unwritable
 from .options import check_memory, option_values, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, plan_live, set_live
@@ -83,7 +83,7 @@ def plan_present(host, node, options):
     if MAX in wanted:
         plan.advice = advice_for(section, wanted[MAX])
     plan.live_before = plan.record.live_with(plan.live.recorded())
-    _refuse_unwritable(host, plan)
+    refuse_unwritable(host, plan.all_changes())
     return plan
 
 
@@ -101,12 +101,12 @@ def plan_absent(host, node, options):
     """Plan to put all files back, and the values of now where `options["lower"]` asks for that."""
     plan = Plan(host)
     plan.undo = True
-    plan.changes, plan.entries, plan.problems = plan.record.plan_undo()
+    plan.changes, plan.entries, plan.problems = plan_undo(plan.record)
     if options["lower"] and node["place"] == "live":
         _plan_former_values(host, plan)
     plan.lost = plan.record.lost if plan.entries else None
     plan.live_before = _still_live(plan)
-    _refuse_unwritable(host, plan)
+    refuse_unwritable(host, plan.all_changes())
     return plan
 
 
@@ -136,18 +136,10 @@ def _plan_former_values(host, plan):
             row["after"] = pair["before"]
 
 
-def _refuse_unwritable(host, plan):
-    """Nothing is begun that could not be finished: every file is asked after before the first is written."""
-    problems = [problem for problem in (write.may_write(host, change.path) for change in plan.all_changes()) if problem]
-    if problems:
-        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
-
-
 def carry_out(host, plan):
     """The record as begun, files, values, the record as done. Raises ChangeFailed where nothing of that stays."""
     if plan.undo:
-        for change, error in each_of(plan.changes, lambda change: change.make(host)):
-            _keep(plan, change, error)
+        plan.problems += put_back(host, plan.record, plan.changes, plan.entries)
     else:
         plan.record.make_all(plan.changes, plan.contents(BEGUN))
     set_live(host, plan.live, plan.rows)
@@ -157,14 +149,6 @@ def carry_out(host, plan):
     if plan.undo:
         plan.live_before = _still_live(plan)
     plan.problems += plan.record.settle(plan.contents(DONE), plan.changes)
-
-
-def _keep(plan, change, error):
-    """Tell of a file that could not be put back; the record keeps it."""
-    plan.problems.append(str(error))
-    plan.entries[change.path] = plan.record.entries[change.path]
-    if not error.changed:
-        plan.changes.remove(change)
 
 
 def _still_live(plan):

@@ -15,6 +15,7 @@ from ..._host import write
 from ..._look.hooks.flush_hooks import collect_flush_hooks
 from ..._look.tree import open_asked
 from ..files import FileChange, each_of
+from ..undo import plan_undo
 from .folders import RECORD
 from .record import Record
 
@@ -93,8 +94,8 @@ def plan_absent(host, options):
     plan = Plan(Record(host))
     plan.undo = True
     wanted = _wanted(options["only"])
-    plan.changes, plan.entries, plan.problems = plan.record.plan_undo(lambda path, entry: wanted(path,
-                                                                                                 entry.get("unit")))
+    plan.changes, plan.entries, plan.problems = plan_undo(plan.record,
+                                                          lambda path, entry: wanted(path, entry.get("unit")))
     _leave_unwritable(host, plan)
     return plan
 

@@ -19,7 +19,8 @@ from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look.tree import open_asked
 from .. import record as change_record
-from ..files import FileChange, each_of
+from ..files import FileChange
+from ..undo import plan_undo, put_back, refuse_unwritable
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
 HEADER = ("# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; "
@@ -91,7 +92,7 @@ def plan_present(host, node, names, options):
         for row in rows:
             row["persisted"] = row["persist_as"] in persisted
     plan.rows = rows
-    _refuse_unwritable(host, plan)
+    refuse_unwritable(host, plan.all_changes())
     if plan.to_load and not host.is_root():
         raise _errors.ChangeFailed("loading modules needs root; become root. Nothing was changed")
     return plan
@@ -102,18 +103,11 @@ def plan_absent(host, options):
     unloaded."""
     plan = Plan(host)
     plan.undo = True
-    files, plan.entries, plan.problems = plan.record.plan_undo()
+    files, plan.entries, plan.problems = plan_undo(plan.record)
     _plan_file(host, plan, LOAD_DIRECTORY + "/" + options["file"], None)
     plan.files += files
-    _refuse_unwritable(host, plan)
+    refuse_unwritable(host, plan.all_changes())
     return plan
-
-
-def _refuse_unwritable(host, plan):
-    """Nothing is begun that could not be finished: every file is asked after before the first is written."""
-    problems = [problem for problem in (write.may_write(host, change.path) for change in plan.all_changes()) if problem]
-    if problems:
-        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
 
 
 def carry_out(host, plan):
@@ -130,13 +124,8 @@ def carry_out(host, plan):
 
 
 def _put_back(host, plan):
-    failed = each_of(list(plan.files), lambda change: change.make(host))
-    for change, error in failed:
-        plan.problems.append(str(error))
-        if change.path in plan.record.entries:
-            plan.entries[change.path] = plan.record.entries[change.path]
-        if not error.changed:
-            plan.files.remove(change)
+    failed = put_back(host, plan.record, plan.files, plan.entries)
+    plan.problems += failed
     contents = plan.contents()
     # Our list is in no entry, and the directory it is still in may be ours.
     plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents,

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import (divert, plan,
                                                                                        record as record_plan)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.record import Contents
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.undo import plan_undo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
 # Every Debian has it, and it is a shell script.
@@ -63,7 +64,7 @@ def test_a_packaged_script_is_put_aside_and_comes_back():
         seen.append(open(divert.aside_of(SCRIPT)).read() == before)
         record = record_plan.Record(host)
         record.held = Contents(entries, [], {})
-        changes, kept, problems = record.plan_undo()
+        changes, kept, problems = plan_undo(record)
         for undo in changes:
             undo.make(host)
         return seen + [kept, problems, open(SCRIPT).read() == before, listed(), os.path.exists(divert.aside_of(SCRIPT))]
@@ -82,7 +83,7 @@ def test_an_upgrade_of_the_package_is_what_comes_back():
             stream.write("#!/bin/sh\n# newer\n")
         record = record_plan.Record(host)
         record.held = Contents({SCRIPT: entry}, [], {})
-        for undo in record.plan_undo()[0]:
+        for undo in plan_undo(record)[0]:
             undo.make(host)
         return open(SCRIPT).read(), listed()
     assert tuple(apart(work)) == ("#!/bin/sh\n# newer\n", "")
