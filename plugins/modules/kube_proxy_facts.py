@@ -299,7 +299,7 @@ ansible_facts:
             throttled_seconds:
               {description: Time for which it was throttled., type: float, returned: always, sample: 0.0}
         children:
-          description: 'Programs that it runs now, the oldest first, at most five.'
+          description: 'Programs of netfilter that it runs now, the oldest first, at most five.'
           returned: always
           type: list
           elements: dict

@@ -14,6 +14,7 @@ from ..lock.hung_restores import is_restore
 from ..processes import Process, name_of, uptime_seconds
 
 _CGROUPS, _CHILDREN_LIMIT, _LINKS_LIMIT, _TABLE_LIMIT = "/sys/fs/cgroup", 5, 2000, 1024 * 1024
+_TOOL = re.compile(r"(?:ip6?tables|xtables|ipset|nft|conntrack|modprobe)(?![a-z0-9])")
 _LOG = re.compile(r"([0-9]{1,6})\.log\Z")
 # Version 1 has no limit where the number is that of all pages (mm/page_counter.c PAGE_COUNTER_MAX).
 _NO_LIMIT = 1 << 60
@@ -43,8 +44,13 @@ def _children(host, process, alone):
     uptime = uptime_seconds(host)
     rows = [{"pid": child.pid, "command": masked_command(child.arguments), "age_seconds": child.age_seconds(uptime),
              "state": child.state} for child in found
-            if child.arguments and not child.ended and (alone or is_restore(child))]
+            if child.arguments and not child.ended and (_is_tool(child) if alone else is_restore(child))]
     return sorted(rows, key=lambda row: -(row["age_seconds"] or 0))[:_CHILDREN_LIMIT]
+
+
+def _is_tool(child):
+    """Whether it is a program that kube-proxy runs; what a wrapper script around kube-proxy started may run for long."""
+    return any(_TOOL.match(name.rpartition("/")[2]) for name in [child.name] + child.arguments[:2])
 
 
 def _restarts(host, container):

@@ -75,14 +75,20 @@ def test_a_cgroup_that_cannot_be_read(text, status, tmp_path):
 
 
 CHILDREN = merged(
-    {"proc/500/task/500/children": "", "proc/500/task/507/children": "600 601 602 "},
+    {"proc/500/task/500/children": "", "proc/500/task/507/children": "600 601 602 603 604 605 "},
     process(600, "iptables-resto", ("iptables-restore", "-w", "5"), start_time="40000"),
-    process(601, "sleep", ("sleep", "600"), start_time="20000"), process(602, "iptables", ("iptables",), state="Z"))
+    process(601, "ipset", ("/usr/sbin/ipset", "restore"), start_time="20000"),
+    process(602, "iptables", ("iptables",), state="Z"),
+    process(603, "sh", ("/bin/sh", "/usr/sbin/nft", "-f", "-"), start_time="30000"),
+    # A script that starts kube-proxy may start others as well, and a program may be called alike.
+    process(604, "python3", ("python3", "/srv/metrics"), start_time="20000"),
+    process(605, "nftables-export", ("/usr/bin/nftables-exporter",), start_time="20000"))
 
 
 def test_children(tmp_path):
     assert look(tmp_path / "a", CHILDREN)[1]["children"] == [
-        {"pid": 601, "command": "sleep 600", "age_seconds": 800.0, "state": "S"},
+        {"pid": 601, "command": "ipset restore", "age_seconds": 800.0, "state": "S"},
+        {"pid": 603, "command": "sh /usr/sbin/nft -f -", "age_seconds": 700.0, "state": "S"},
         {"pid": 600, "command": "iptables-restore -w 5", "age_seconds": 600.0, "state": "S"}]
     # k3s runs containerd and more.
     assert [row["pid"] for row in look(tmp_path / "b", CHILDREN, alone=False)[1]["children"]] == [600]
