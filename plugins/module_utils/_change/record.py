@@ -121,7 +121,7 @@ class Record:
         former = self.entries.get(key)
         if former is not None and former.get("before") == entry.get("before"):
             return dict(entry, time=former["time"], by=former["by"])
-        return dict(entry, time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), by=caller())
+        return dict(entry, time=_now(), by=caller())
 
     def with_folders(self, contents, paths):
         """Contents with the directories that are made for `paths`, and for the record where there is one."""
@@ -280,6 +280,10 @@ class Record:
 def backup_in(entry):
     """The digest of the bytes that an entry of a file puts back, or None."""
     return (entry.get("before") or {}).get("digest")
+
+
+def _now():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _is_stamp(entry):

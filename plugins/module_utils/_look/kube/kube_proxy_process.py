@@ -49,7 +49,7 @@ def _children(host, process, alone):
 
 
 def _is_tool(child):
-    """Whether it is a program that kube-proxy runs; what a wrapper script around kube-proxy started may run for long."""
+    """Whether it is a program of kube-proxy; what a script around kube-proxy started may run for long."""
     return any(_TOOL.match(name.rpartition("/")[2]) for name in [child.name] + child.arguments[:2])
 
 

@@ -30,6 +30,7 @@ from node_manifests import DEBIAN, kernel
 from node_tree import merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change import record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan as modules_plan
 
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
@@ -169,6 +170,12 @@ def faults_of(name, state, calls):
     dice = random.Random("%s %s %s" % (SEED, name, state))
     return [(how, error, number) for how, error in ways
             for number in (numbers if ROBUST else sorted(dice.sample(numbers, SAMPLES)))]
+
+
+@pytest.fixture(autouse=True)
+def one_moment(monkeypatch):
+    """Records tell the time of a change; those of a run with a fault and of one without are compared as bytes."""
+    monkeypatch.setattr(record, "_now", lambda: "2026-01-02T03:04:05Z")
 
 
 @pytest.mark.robust

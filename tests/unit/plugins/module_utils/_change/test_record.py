@@ -21,6 +21,7 @@ from node_manifests import DEBIAN, kernel, merged
 from node_processes import needs_root
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change import record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan as modules_plan
 
 RECORDS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "records"
@@ -85,6 +86,11 @@ def record_of(name, tree):
     return tree / STATE / name / "record.json"
 
 
+def test_times_are_utc(monkeypatch):
+    monkeypatch.undo()
+    assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$", record._now())
+
+
 @pytest.mark.parametrize("name", sorted(SUBJECTS))
 def test_every_entry_has_time_user_and_what_was_before(name, tmp_path):
     subject = SUBJECTS[name](tmp_path / "tree")
@@ -93,7 +99,7 @@ def test_every_entry_has_time_user_and_what_was_before(name, tmp_path):
     held = json.loads(record_of(name, subject.tree).read_text())
     assert held["schema"] == 2 and held["changed"]
     for path, entry in held["changed"].items():
-        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", entry["time"])
+        assert entry["time"] == "2026-01-02T03:04:05Z"
         assert entry["by"] in [row.pw_name for row in pwd.getpwall()] or entry["by"].isdigit()
         if entry.get("before") and "digest" in entry["before"]:
             mode, held_before = before[path.lstrip("/")]

@@ -30,7 +30,10 @@ if mine == "proxy":
             caller.sendall(b"".join(answers.get(path, (b"HTTP/1.0 404 Not Found\\r\\n\\r\\n",))))
             caller.close()
 
-    servers = [socket.create_server(("127.0.0.1", port)) for port in (10249, 10256)]
+    servers = [socket.socket(), socket.socket()]
+    for server, port in zip(servers, (10249, 10256)):
+        server.bind(("127.0.0.1", port))
+        server.listen()
     print("ready", flush=True)
     for server in servers:
         threading.Thread(target=serve, args=(server,)).start()
