@@ -8,7 +8,7 @@ import re
 
 from ..._errors import BadInput
 from ..._host.file_end import stream_end
-from ..._host.host import OK, UNPARSED
+from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.logs.newest import Newest
 from ..._parse.secrets import masked_line
 
@@ -38,11 +38,10 @@ _MASKED_TO = 2000
 def collect_lines(host, sources=None):
     """`{"lines", "files"}` of the files `sources` of the tree, or of journal, agents and system.
 
-    Raises BadInput for a path that is not absolute.
+    Raises BadInput for a path that names no log.
     """
     for path in sources or ():
-        if not path.startswith("/"):
-            raise BadInput("src has %r, which is not an absolute path" % path)
+        _refuse_no_log(host, path)
     lines, files, left = [], [], MOST_BYTES
     if not sources and host.commands:
         status, found, size = _journal(host)
@@ -56,6 +55,15 @@ def collect_lines(host, sources=None):
         files.append(_file(path, status, size, cut))
         lines += [(path, text) for text in found]
     return {"lines": _bounded(lines), "files": files}
+
+
+def _refuse_no_log(host, path):
+    if not path.startswith("/"):
+        raise BadInput("src has %r, which is not an absolute path; give the whole path of the log" % path)
+    if host.is_dir(path):
+        raise BadInput("src %s is a directory; name the logs in it one by one" % path)
+    if host.presence(path) == ABSENT:
+        raise BadInput("src %s does not exist on the node; check the path and the host" % path)
 
 
 def _file(path, status, size, cut):

@@ -37,4 +37,4 @@ def test_a_log_is_judged_on_the_controller(tmp_path):
 def test_a_path_that_is_not_absolute_fails_in_one_sentence(tmp_path):
     code, result = adhoc(tmp_path, {"src": ["kube-proxy.log"]})
     assert code
-    assert result["msg"] == "src has 'kube-proxy.log', which is not an absolute path"
+    assert result["msg"] == "src has 'kube-proxy.log', which is not an absolute path; give the whole path of the log"
