@@ -30,6 +30,11 @@ create() {
 if [ -e "$stamp" ] && works; then
   exit 0
 fi
+# Creating one clears the folder, and behind a link that is somebody else's.
+if [ -L "$folder" ] && ! works; then
+  echo "$folder is a link; remove it, and make creates an environment of this checkout" >&2
+  exit 1
+fi
 if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
   tests/tools/need_packages.sh python3-venv
 fi
