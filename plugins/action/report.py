@@ -47,6 +47,7 @@ class ActionModule(Action):
         "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
         "evidence": {"type": "bool"},
         "details": {"type": "str", "choices": list(DETAILS)},
+        "baseline": {"type": "str"},
     }
 
     def work(self, arguments, task_vars):
@@ -55,7 +56,10 @@ class ActionModule(Action):
         reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False))
         # Where hosts keep in step, each that is still in the batch has had its turn.
         pending = {name for name in alive if name not in reports and not (once and name in batch)}
-        fleet = _fleet.roll_up(names, reports, pending)
+        baseline = arguments.get("baseline") or None
+        if baseline and baseline not in names:
+            raise BadInput("baseline: %s is not among the hosts of this play; name one of them" % baseline)
+        fleet = _fleet.roll_up(names, reports, pending, baseline=baseline)
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
         files, problems, complete = [], [], once

@@ -229,6 +229,9 @@ ansible_facts:
                     known.', type: str, returned: always, sample: running}
         kernel: {description: 'The kernel that was judged, or null.', type: str, returned: always,
                  sample: kernel 6.1.0-49-amd64}
+        iptables: {description: 'Version and backend of its iptables, or null.', type: str, returned: always,
+                   sample: 1.8.9 (nft)}
+        kube_proxy: {description: 'Version of its kube-proxy, or null.', type: str, returned: always, sample: 1.34.2}
         immutable: {description: Whether nothing can be changed on the node., type: bool, returned: always,
                     sample: false}
         needs: {description: 'Mode, backend, Kubernetes and CNI that requirements were derived from, or null.',

@@ -60,6 +60,11 @@ options:
     type: str
     choices: [auto, all, failing, none]
     default: auto
+  baseline:
+    description:
+      - Host of the play with which the others are compared by kernel, OS image, iptables and version of kube-proxy.
+      - Without it a value is unusual where more than half of the nodes, and at least two, have the same other one.
+    type: str
 seealso:
   - module: kubenode.netfilter.assess
 """

@@ -132,9 +132,16 @@ def _who(evidence, requirements):
     release = modules.get("judged_release")
     return {
         "os": (host.get("os") or {}).get("name"), "place": host.get("place"), "kubelet": _kubelet(evidence),
-        "kernel": "kernel %s" % release if release else None,
+        "kernel": "kernel %s" % release if release else None, "iptables": _iptables(evidence),
+        "kube_proxy": (evidence.get("node_kube_proxy") or {}).get("version"),
         "immutable": bool(host.get("immutable")), "needs": _needs(requirements) if requirements else None,
     }
+
+
+def _iptables(evidence):
+    """Version and backend of the node's iptables, or None."""
+    found = evidence.get("node_iptables_backend") or {}
+    return "%s (%s)" % (found["version"], found["backend"] or "unknown") if found.get("version") else None
 
 
 def _kubelet(evidence):

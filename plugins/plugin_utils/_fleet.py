@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
-from . import _evidence, _finding, _run, _scope, _unknown
+from . import _evidence, _finding, _outliers, _run, _scope, _unknown
 from ._compare import compare
 from ._plain import plain
 
@@ -38,9 +38,10 @@ def reports_of(names, hostvars, evidence=False):
             for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
 
 
-def roll_up(names, reports, pending=(), left_out=()):
+def roll_up(names, reports, pending=(), left_out=(), baseline=None):
     """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to
-    come, `left_out` those whose turn does not come any more because the rollout has ended."""
+    come, `left_out` those whose turn does not come any more because the rollout has ended, `baseline` the host with
+    which the others are compared, else with each other."""
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
@@ -50,6 +51,7 @@ def roll_up(names, reports, pending=(), left_out=()):
         "disabled": _disabled(assessed),
         # What no host has matched so far may be for one whose batch is to come.
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
+        "baseline": baseline, "outliers": _outliers.outliers(assessed, baseline),
         "compared": compare({report["host"]: report["digest"] for report in assessed}),
     }
 

@@ -9,9 +9,8 @@ two that fit alike leave open which of them is the cause.
 """
 
 from . import _finding
+from ._traits import traits_of
 
-# What a report says of a host besides its inventory groups: name of the trait and key of the summary.
-_TRAITS = (("kernel", "kernel"), ("OS image", "os"))
 _GROUP = "inventory group"
 _NO_HOSTS = frozenset()
 
@@ -41,14 +40,9 @@ def scope_text(scope):
 
 
 def _traits(reports):
-    """{trait: {value or None where it is not known: hosts}}."""
-    found = {name: {} for name, _key in _TRAITS}
-    found[_GROUP] = {}
+    """{trait or inventory group: {value or None where it is not known: hosts}}."""
+    found = dict(traits_of(reports), **{_GROUP: {}})
     for report in reports:
-        for name, key in _TRAITS:
-            # The summary says "kernel 6.1".
-            value = (report["summary"].get(key) or "").removeprefix("kernel ") or None
-            found[name].setdefault(value, set()).add(report["host"])
         for group in report.get("groups", ()):
             found[_GROUP].setdefault(group, set()).add(report["host"])
     return found

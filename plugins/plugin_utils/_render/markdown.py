@@ -9,6 +9,7 @@ GitHub drops a summary above 1 MiB as a whole, so rows that do not fit are count
 import re
 
 from .. import _finding
+from .._outliers import outlier_text
 from .._scope import scope_text
 from .text import escaped, some
 
@@ -30,6 +31,8 @@ def render_markdown(reports: dict, fleet: dict) -> str:
     head = ["# kubenode.netfilter", "", counts + ".", ""]
     scopes = ["- %s fails %s" % (entry["check"], _text(scope_text(entry["scope"])))
               for entry in fleet["checks"] if entry["scope"]]
+    scopes += ["- " + _text(outlier_text(row, fleet["baseline"], lambda names: some(names, _NAMED)))
+               for row in fleet["outliers"]]
     head += scopes + [""] if scopes else []
     rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]),
                                   [row["host"]]) for row in fleet["hosts"] if row["host"] not in reports]

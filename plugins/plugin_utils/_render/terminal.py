@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .. import _finding, _unknown
 from .._fix.work import FIXED, WOULD_FIX
+from .._outliers import outlier_text
 from .._scope import scope_text
 from .text import escaped, padded, some, wrapped
 
@@ -201,6 +202,7 @@ def render_fleet(fleet, width, color, shared=None):
                          ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
                      for entry in fleet["checks"] if entry["scope"]], width, paint)
+    lines += _notes([outlier_text(row, fleet["baseline"], some) for row in fleet["outliers"]], width, paint)
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
             lines += _notes(["not reached %s: %s" % (row["host"], row["reason"] or "")], width, paint, "unknown")

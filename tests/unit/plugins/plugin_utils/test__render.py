@@ -24,7 +24,8 @@ CHECK = _catalogue.catalogue()["KMOD001"]
 
 def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
     summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x",
-                   os="Debian 12", place="live", kubelet="running", kernel="kernel 6.1", immutable=False,
+                   os="Debian 12", place="live", kubelet="running", kernel="kernel 6.1", iptables=None,
+                   kube_proxy=None, immutable=False,
                    needs="iptables mode", disabled=[], left_out=[], waivers=[], needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
     return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary,
@@ -330,3 +331,16 @@ def test_the_fleet_says_whether_a_failure_is_a_groups():
     assert words in render_fleet(fleet, 120, False)
     assert ("- KMOD001 fails on all nodes with kernel 5\\.\\\\x1b\\[2J10\\| and no other \\(2 of 4 judged\\)\n"
             in render_markdown(reports, fleet))
+
+
+@pytest.mark.parametrize("baseline, words", [
+    (None, "kernel is 6.1 on 3 nodes: 5.\\x1b[2J10| on d"),
+    ("d", "kernel is 5.\\x1b[2J10| on d (baseline): 6.1 on a, b, c")])
+def test_the_fleet_names_a_node_that_is_not_as_the_others(baseline, words):
+    reports = {name: report([_finding.finding(CHECK, "pass")], name) for name in "abcd"}
+    reports["d"]["summary"]["kernel"] = "kernel 5.\x1b[2J10|"
+    fleet = _fleet.roll_up(sorted(reports), reports, baseline=baseline)
+    assert words in render_fleet(fleet, 120, False)
+    assert "- kernel is " in render_markdown(reports, fleet) and "\x1b" not in render_markdown(reports, fleet)
+    alike = {name: reports[name] for name in "abc"}
+    assert "kernel is" not in render_fleet(_fleet.roll_up(sorted(alike), alike), 120, False)
