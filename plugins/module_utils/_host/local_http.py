@@ -10,6 +10,7 @@ redirect is an answer like any other.
 """
 
 import collections
+import errno
 import re
 import socket
 import time
@@ -23,6 +24,8 @@ _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){3}\Z|::1\Z")
 _HEAD = re.compile(br"HTTP/1\.[01] ([0-9]{3})[ \r\n]")
 _LENGTH = re.compile(br"^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$", re.I | re.M)
 _BLOCK = 64 * 1024
+# Without IPv6 (ipv6.disable=1, disable_ipv6 of lo) there is no such socket or no such address.
+_NOT_LISTENING = (errno.ECONNREFUSED, errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 
 def fetch_local(address, port, path, seconds, limit, own=()):
@@ -34,7 +37,10 @@ def fetch_local(address, port, path, seconds, limit, own=()):
     if not _LOOPBACK.match(address) and address not in own:
         return Answer(DENIED, None, b"")
     deadline = time.monotonic() + seconds
-    channel = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        channel = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        return Answer(_status_of(error), None, b"")
     try:
         if _LOOPBACK.match(address):
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -47,12 +53,14 @@ def fetch_local(address, port, path, seconds, limit, own=()):
         return _answer(_read(channel, deadline, limit), limit)
     except socket.timeout:
         return Answer(TIMEOUT, None, b"")
-    except ConnectionRefusedError:
-        return Answer(ABSENT, None, b"")
     except OSError as error:
-        return Answer(status_of(error), None, b"")
+        return Answer(_status_of(error), None, b"")
     finally:
         channel.close()
+
+
+def _status_of(error):
+    return ABSENT if error.errno in _NOT_LISTENING else status_of(error)
 
 
 def _read(channel, deadline, limit):

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asking on the loopback interface: found, refused, slow, flooded, and never anybody else."""
 
+import errno
 import re
 import socket
 import time
@@ -68,6 +69,22 @@ def test_an_answer_of_any_code_is_one_and_a_redirect_is_not_followed(answer, cod
 
 def test_nobody_listens():
     assert find(loopback.free_port()) == ("absent", None)
+
+
+@pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
+def test_nobody_listens_on_an_address_of_a_kernel_without_ipv6(number, monkeypatch):
+    """ipv6.disable=1 leaves no socket, disable_ipv6 of lo no address (seen in a network without ::1)."""
+    class Channel(socket.socket):
+        def __init__(self, *arguments):
+            if number == errno.EAFNOSUPPORT:
+                raise OSError(number, "")
+            super().__init__(*arguments)
+
+        def connect(self, place):
+            raise OSError(number, "")
+
+    monkeypatch.setattr(local_http.socket, "socket", Channel)
+    assert find(10249, "::1") == ("absent", None)
 
 
 @pytest.mark.parametrize("pieces, pause", [(("HTTP/1.0 200 OK\r\n\r\n",), 1.0),
