@@ -22,7 +22,8 @@ def compare_with_kernel(host, node, section):
         section["rules_because"] = "no metrics of kube-proxy could be read"
         return
     mode = section["effective_mode"] or section["mode"]
-    if not any(row["rules"] for row in metrics["families"].values()):
+    # In ipvs mode the rules that a metric may count are in other chains than those of own_rules().
+    if mode not in ("iptables", None) or not any(row["rules"] for row in metrics["families"].values()):
         section["rules_because"] = ("kube-proxy has not written rules yet" if section["starting"] else
                                     "kube-proxy%s counts no rules in %s mode" % (
                                         " " + section["version"] if section["version"] else "", mode or "its"))

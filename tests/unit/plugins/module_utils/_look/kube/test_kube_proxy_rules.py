@@ -83,6 +83,13 @@ def test_nftables_mode_counts_nothing(tmp_path):
     assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in nftables mode")
 
 
+def test_numbers_of_ipvs_mode_are_not_compared(tmp_path):
+    answers = dict(replay(*FLUSH))
+    answers["/proxyMode"] = (b"HTTP/1.0 200 OK\r\n\r\nipvs",)
+    section = look(tmp_path, answers, FLUSH)[0]
+    assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in ipvs mode")
+
+
 def test_node_facts_compares_as_well(tmp_path):
     found = look(tmp_path, replay(*FLUSH), FLUSH, lambda host, node: collect_from(host, node, ["kube_proxy"]))[0]
     assert states(found["node_kube_proxy"])["ipv4/nat"] == "fewer"
