@@ -7,7 +7,7 @@ Its metrics are read before the rules, and once more where both differ: what it 
 """
 
 from ..._host.host import ABSENT, OK
-from ..._rules.kube_proxy.promised import compare_rules, own_rules
+from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use
 from ..rules.rule_sets import FAMILIES, rules_of
 from .kube_proxy_health import is_waiting
 from .kube_proxy_running import KEPT
@@ -28,8 +28,13 @@ def compare_with_kernel(host, node, section):
                                     "kube-proxy%s counts no rules in %s mode" % (
                                         " " + section["version"] if section["version"] else "", mode or "its"))
         return
-    readings = _readings(rules_of(host, node))
+    rules = rules_of(host, node)
+    readings = _readings(rules, own_rules)
     rows = _compared(metrics, readings)
+    if any(row["state"] == "more" for row in rows):
+        in_use = _readings(rules, own_rules_in_use)
+        readings = {family: found + in_use[family] for family, found in readings.items()}
+        rows = _compared(metrics, readings)
     if any(row["state"] in ("fewer", "more") for row in rows):
         rows = _confirmed(rows, metrics, again(), readings)
     section["rules"], section["rules_because"] = rows, ""
@@ -59,15 +64,15 @@ def _confirmed(rows, before, after, readings):
     return found
 
 
-def _readings(rules):
-    """{family: [{table: what own_rules() returns, or None} of each backend, or None for rules that were not read]}."""
+def _readings(rules, count):
+    """{family: [{table: what `count` returns of it, or None} of each backend, or None for rules that were not read]}."""
     found = {}
     for family, _program, _names in FAMILIES:
         rows = [None for backend in _BACKENDS
                 if rules.collected.get("%s_%s" % (backend, family), ABSENT) not in (OK, ABSENT)]
         for rule_set in rules.rule_sets:
             if rule_set.family == family:
-                row = {name: own_rules(table) if table.complete else None for name, table in rule_set.tables.items()}
+                row = {name: count(table) if table.complete else None for name, table in rule_set.tables.items()}
                 rows.append(dict(row, **dict.fromkeys(rule_set.unreadable)))
         # Nothing was there to be read: the kernel has no rule.
         found[family] = rows or [{}]

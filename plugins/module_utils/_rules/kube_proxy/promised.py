@@ -22,9 +22,32 @@ _SYNCING = "a sync is running, or a change waits for one"
 def own_rules(table):
     """(rules of kube-proxy in a Table, 1 where KUBE-FIREWALL has rules, which kube-proxy or kubelet wrote)."""
     counts, named = table.rule_counts(), _CHAINS.get(table.name, ())
-    own = sum([count for chain, count in counts.items()
-               if count and (chain in named or chain[:9] in _OF_SERVICES or chain[:8] == "KUBE-FW-")])
+    own = sum([count for chain, count in counts.items() if count and (chain in named or _is_of_service(chain))])
     return own, 1 if table.name == "filter" and counts.get(_FIREWALL) else 0
+
+
+def own_rules_in_use(table):
+    """The same without the chains of Services that no rule leads to: with more than 1000 endpoints kube-proxy deletes
+    them with a later sync, and does not count them (pkg/proxy/iptables/proxier.go, largeClusterMode)."""
+    own, firewall = own_rules(table)
+    counts, services = table.rule_counts(), table.services
+    waiting = [jump[4] for jump in services.jumps]
+    waiting += [rule.target for name in table.unfolded() if not _is_of_service(name)
+                for rule in table.chains[name].rules]
+    used = set()
+    while waiting:
+        name = waiting.pop()
+        if name is None or name in used or not _is_of_service(name) or name not in table.chains:
+            continue
+        used.add(name)
+        waiting += services.balancing.get(name, ((), ()))[1]
+        waiting += services.affinity.get(name, ())
+        waiting += [rule.target for rule in table.chains[name].rules]
+    return own - sum([count for name, count in counts.items() if _is_of_service(name) and name not in used]), firewall
+
+
+def _is_of_service(chain):
+    return chain[:9] in _OF_SERVICES or chain[:8] == "KUBE-FW-"
 
 
 def compare_rules(families, readings, waiting):

@@ -83,6 +83,29 @@ def test_nftables_mode_counts_nothing(tmp_path):
     assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in nftables mode")
 
 
+STALE = b"""\
+-A KUBE-SVC-ZZZZZZZZZZZZZZZZ ! -s 10.128.0.0/14 -d 172.30.9.9/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ
+-A KUBE-SVC-ZZZZZZZZZZZZZZZZ -j KUBE-SEP-ZZZZZZZZZZZZZZZZ
+-A KUBE-SEP-ZZZZZZZZZZZZZZZZ -s 10.128.9.9/32 -j KUBE-MARK-MASQ
+-A KUBE-SEP-ZZZZZZZZZZZZZZZZ -p tcp -m tcp -j DNAT --to-destination 10.128.9.9:80
+"""
+
+
+@pytest.mark.parametrize("jump, state", [(b"", "equal"), (
+    b"-A KUBE-SERVICES -d 172.30.9.9/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-ZZZZZZZZZZZZZZZZ\n", "more")])
+def test_chains_that_a_large_cluster_deletes_later_are_not_an_old_dump(jump, state, tmp_path, monkeypatch):
+    """A deleted Service in large cluster mode: its chains stay, and no rule leads to them."""
+    dumps = dict(kube_captures.packed()[BEFORE[0]][BEFORE[1]])
+    text, name = dumps["iptables-save-c.txt"], "iptables-save-c.txt"
+    begin, nat, rest = text.partition(b"*nat\n")
+    chains = b":KUBE-SVC-ZZZZZZZZZZZZZZZZ - [0:0]\n:KUBE-SEP-ZZZZZZZZZZZZZZZZ - [0:0]\n"
+    body, commit, more = rest.partition(b"COMMIT\n")
+    dumps[name] = begin + nat + chains + body + STALE + jump + commit + more
+    monkeypatch.setitem(kube_captures.packed()[BEFORE[0]], BEFORE[1], dumps)
+    section = look(tmp_path, replay(*BEFORE), BEFORE)[0]
+    assert states(section) == dict(EQUAL, **{"ipv4/nat": state})
+
+
 def test_numbers_of_ipvs_mode_are_not_compared(tmp_path):
     answers = dict(replay(*FLUSH))
     answers["/proxyMode"] = (b"HTTP/1.0 200 OK\r\n\r\nipvs",)
