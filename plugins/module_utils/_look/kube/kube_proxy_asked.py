@@ -29,8 +29,9 @@ def ask_all(host, bound, listening):
         for source, path in PATHS[default]:
             answers[source] = _ask(host, bound.get(default) or "", default, listening, path, deadline)
             if answers[source].status == TIMEOUT:
-                # What does not answer one question in time answers none.
-                answers.update((rest, answers[source]) for rest, _path in PATHS[default])
+                # No time is left for what comes behind it.
+                for rest, _path in PATHS[default]:
+                    answers.setdefault(rest, answers[source])
                 break
     return answers
 

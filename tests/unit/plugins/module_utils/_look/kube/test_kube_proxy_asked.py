@@ -1,0 +1,35 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a running kube-proxy is asked, and what one slow answer says about the others."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.local_http import Answer
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_asked
+
+FINE, SLOW = Answer("ok", 200, b"x"), Answer("timeout", None, b"")
+
+
+def asked(monkeypatch, answers, bound=(), listening=()):
+    """(the statuses of all answers, what was asked)."""
+    requests = []
+
+    def fetch(address, port, path, _seconds, _limit, _own):
+        requests.append((address, port, path))
+        return answers.get(path, FINE)
+
+    monkeypatch.setattr(kube_proxy_asked, "fetch_local", fetch)
+    found = kube_proxy_asked.ask_all(Host("/"), dict(bound), dict(listening))
+    return {source: answer.status for source, answer in found.items()}, requests
+
+
+@pytest.mark.parametrize("slow, timeouts", [
+    ("/metrics", ["metrics"]), ("/livez", ["livez"]), ("/configz", ["configz", "metrics"]),
+    ("/proxyMode", ["configz", "metrics", "proxy_mode"]), ("/healthz", ["healthz", "livez"]),
+])
+def test_a_slow_answer_leaves_those_before_it(slow, timeouts, monkeypatch):
+    statuses = asked(monkeypatch, {slow: SLOW})[0]
+    assert sorted(source for source, status in statuses.items() if status == "timeout") == timeouts
+    assert sorted(statuses) == sorted(kube_proxy_asked.SOURCES)
