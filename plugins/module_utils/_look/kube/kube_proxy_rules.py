@@ -65,7 +65,8 @@ def _confirmed(rows, before, after, readings):
 
 
 def _readings(rules, count):
-    """{family: [{table: what `count` returns of it, or None} of each backend, or None for rules that were not read]}."""
+    """{family: [{table: what `count` returns of it, or None} of each backend, or None for rules that were not
+    read]}."""
     found = {}
     for family, _program, _names in FAMILIES:
         rows = [None for backend in _BACKENDS
