@@ -88,3 +88,11 @@ def _answer(data, limit):
     if not found or not blank or len(data) > limit or length and int(length.group(1)) != len(body):
         return Answer(UNPARSED, None, b"")
     return Answer(OK, int(found.group(1)), body)
+
+
+def packed_ipv6(address):
+    """The 16 bytes of an IPv6 address; None for any other text."""
+    try:
+        return socket.inet_pton(socket.AF_INET6, address)
+    except (OSError, ValueError):
+        return None

@@ -7,7 +7,8 @@ import re
 import time
 
 from ..._host.host import ABSENT, TIMEOUT
-from ..._host.local_http import Answer, fetch_local
+from ..._host.local_http import Answer, fetch_local, packed_ipv6
+from ..._parse.proc.net_tcp import ipv6_text
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT
 
 # Source -> path, by the port that serves it (kubernetes cmd/kube-proxy/app/server.go).
@@ -48,6 +49,7 @@ def _ask(host, bound, default, listening, path, deadline):
         return answer
     found = _WITH_PORT.match(bound)
     address, port = (found.group(1) or found.group(2), int(found.group(3))) if found else (bound, default)
+    address = _as_listed(address)
     own = listening.get(port, ())
     # Where it listens is what counts; a table that could not be read leaves the configuration.
     places = [place for place in own if address in _ANY or place == address] or [address]
@@ -56,3 +58,9 @@ def _ask(host, bound, default, listening, path, deadline):
         if answer.status != ABSENT:
             break
     return answer
+
+
+def _as_listed(address):
+    """An address as the table of sockets has it; fd00::5 is one of several names."""
+    packed = packed_ipv6(address)
+    return ipv6_text(packed) if packed else address

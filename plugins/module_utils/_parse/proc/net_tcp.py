@@ -35,10 +35,15 @@ def parse_net_tcp(text):
 
 
 def _address(text):
-    """The address as a socket takes it; of IPv6 the two that have a short name by that, all others in full."""
+    """The address as a socket takes it."""
     words = [int(text[place:place + 8], 16) for place in range(0, len(text), 8)]
     packed = struct.pack("=%dI" % len(words), *words)
     if len(words) == 1:
         return "%d.%d.%d.%d" % struct.unpack("4B", packed)
+    return ipv6_text(packed)
+
+
+def ipv6_text(packed):
+    """The address of 16 bytes: the two that have a short name by that, all others in full."""
     groups = struct.unpack(">8H", packed)
     return {(0,) * 8: "::", (0,) * 7 + (1,): "::1"}.get(groups) or ":".join(["%x" % group for group in groups])

@@ -33,3 +33,15 @@ def test_a_slow_answer_leaves_those_before_it(slow, timeouts, monkeypatch):
     statuses = asked(monkeypatch, {slow: SLOW})[0]
     assert sorted(source for source, status in statuses.items() if status == "timeout") == timeouts
     assert sorted(statuses) == sorted(kube_proxy_asked.SOURCES)
+
+
+@pytest.mark.parametrize("bound, own, place", [
+    ("[fd00::5]:10249", "fd00:0:0:0:0:0:0:5", "fd00:0:0:0:0:0:0:5"), ("fd00::5", "fd00:0:0:0:0:0:0:5",
+                                                                     "fd00:0:0:0:0:0:0:5"),
+    ("[::]:10249", "::", "127.0.0.1"), ("[0:0::1]:10249", "::1", "::1"), ("192.0.2.5:10249", "192.0.2.5", "192.0.2.5"),
+    ("[::1::]:10249", "::", "::1::"),
+])
+def test_an_address_is_found_among_those_that_listen(bound, own, place, monkeypatch):
+    """What is not among them is not asked (local_http.fetch_local)."""
+    requests = asked(monkeypatch, {}, {10249: bound}, {10249: [own]})[1]
+    assert requests[0] == (place, 10249, "/proxyMode")
