@@ -14,27 +14,30 @@ _TIME = re.compile(r'("time": )"[^"\n]*"')
 
 class FileChange:
     """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings
-    back, where that is not `before`. `unit` is whose drop-in it is."""
+    back, where that is not `before`. `unit` is whose drop-in it is, `state` what a file that is made is besides its
+    bytes, where that is recorded."""
 
-    def __init__(self, path, before, after, unit=None, mode=0o644, original=None):
+    def __init__(self, path, before, after, unit=None, mode=0o644, original=None, state=None):
         self.path = path
         self.before = before
         self.after = after
         self.unit = unit
         self.mode = mode
+        self.state = state
         self.original = before if original is None else original
 
     def make(self, host):
         if self.after is None:
+            self.state = host_write.state_of(host, self.path)
             host_write.remove(host, self.path)
         else:
-            host_write.replace(host, self.path, self.after, self.mode)
+            host_write.replace(host, self.path, self.after, self.mode, self.state)
 
     def put_back(self, host):
         """Undo it, however far it came."""
         now = host_write.read_exactly(host, self.path)
         if now != self.before:
-            FileChange(self.path, now, self.before, mode=self.mode).make(host)
+            FileChange(self.path, now, self.before, mode=self.mode, state=self.state).make(host)
 
     def diff(self):
         before, after = changed_lines(self.before, self.after)
@@ -46,8 +49,11 @@ class FileChange:
         ours = (former is not None and self.before is not None
                 and host_write.digest(self.before) in former.get("after", ()))
         before = None if self.original is None else dict(state or UNKNOWN_STATE, digest=digest_of(self.original))
+        # Once the file is removed, the record alone knows what it was besides its bytes.
+        recorded = former["before"] if former is not None and state is None else None
+        same = before is not None and recorded is not None and recorded["digest"] == before["digest"]
         return {
-            "kind": "file", "unit": self.unit, "before": former["before"] if ours else before,
+            "kind": "file", "unit": self.unit, "before": former["before"] if ours or same else before,
             "after": sorted(set(former["after"] if ours else ()) | {digest_of(self.after)}, key=str),
         }
 

@@ -16,16 +16,20 @@ changed by somebody else since.
 
 import collections
 import json
+import re
 import time
 
 from .. import _errors
 from .._host import apart, write as host_write
 from .._host.caller import caller
-from .._host.host import TEMPORARY
+from .._host.host import TEMPORARY, TEXT_LIMIT
 from .files import UNKNOWN_STATE, FileChange, RecordChange, digest_of, each_of
 
 STATE = "/var/lib/kubenode-netfilter"
 _SCHEMA = 2
+_MODE = re.compile(r"[0-7]{4}\Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
 
 # What a record holds: `entries` {path: entry}, `folders` that runs made, and `more` of the module's own.
 Contents = collections.namedtuple("Contents", "entries folders more")
@@ -33,10 +37,11 @@ Contents = collections.namedtuple("Contents", "entries folders more")
 
 class Record:
     """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the
-    module always writes to."""
+    module always writes to, `limit` is the size of the largest file it changes."""
 
     folder = None
     places = ()
+    limit = TEXT_LIMIT
 
     def __init__(self, host):
         self._host = host
@@ -61,7 +66,7 @@ class Record:
                 changed = {path: dict(self.upgraded(entry), time=None, by=None) for path, entry in changed.items()}
             if not all(_is_stamp(entry) and self.is_sound(path, entry) for path, entry in changed.items()):
                 raise ValueError(self.path)
-            if not all(path.startswith("/") for path in held["folders"]):
+            if not all(is_path(path) for path in held["folders"]):
                 raise ValueError(self.path)
             return Contents(dict(changed), list(held["folders"]), self.read_more(held))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -84,13 +89,15 @@ class Record:
 
     def is_sound(self, path, entry):
         """Whether an entry is one that this module makes."""
-        return (path.startswith("/") and entry["kind"] == "file" and isinstance(entry["after"], list)
+        return (is_path(path) and entry["kind"] == "file" and isinstance(entry["unit"], (str, type(None)))
+                and isinstance(entry["after"], list)
+                and all(isinstance(digest, (str, type(None))) for digest in entry["after"])
                 and (entry["before"] is None or _is_state(entry["before"])))
 
     def undone(self, path, entry):
         """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it
         since."""
-        now = host_write.read_exactly(self._host, path)
+        now = host_write.read_exactly(self._host, path, self.limit)
         before = backup_in(entry)
         if digest_of(now) == before:
             return []  # A run was killed before it got there.
@@ -100,7 +107,8 @@ class Record:
                                        "; its former content is in " + self._backup_path(before) if before else ""))
         if before:
             self.notices += _state_notices(path, entry["before"], host_write.state_of(self._host, path))
-        return [FileChange(path, now, self.backup_of(before) if before else None, entry["unit"])]
+        state = entry["before"] if before and entry["before"]["mode"] is not None else None
+        return [FileChange(path, now, self.backup_of(before) if before else None, entry["unit"], state=state)]
 
     def has_more(self, more):
         """Whether `more` is reason enough to keep the record."""
@@ -155,7 +163,7 @@ class Record:
     def backup_of(self, digest):
         """Text of a backup. Raises ChangeFailed where it is gone or damaged."""
         path = self._backup_path(digest)
-        text = host_write.read_exactly(self._host, path)
+        text = host_write.read_exactly(self._host, path, self.limit)
         if text is None or host_write.digest(text) != digest:
             raise _errors.ChangeFailed("its backup %s is %s" % (path, "gone" if text is None else "damaged"))
         return text
@@ -219,7 +227,7 @@ class Record:
         if text is None or host_write.digest(text) not in wanted:
             return
         path = self._backup_path(host_write.digest(text))
-        if not self._host.exists(path) or host_write.read_exactly(self._host, path) != text:
+        if not self._host.exists(path) or host_write.read_exactly(self._host, path, self.limit) != text:
             host_write.replace(self._host, path, text, 0o600)
 
     def make_all(self, changes, contents):
@@ -291,9 +299,19 @@ def _is_stamp(entry):
 
 
 def _is_state(before):
-    return (isinstance(before["digest"], str) and isinstance(before["mode"], (str, type(None)))
-            and all(isinstance(before[name], (int, type(None))) for name in ("uid", "gid"))
-            and isinstance(before["xattrs"], (dict, type(None))))
+    known = [before[name] for name in ("mode", "uid", "gid", "xattrs")]
+    if not _DIGEST.match(before["digest"]):
+        return False
+    if known == [None] * len(known):
+        return True  # Of a record of schema 1.
+    mode, uid, gid, xattrs = known
+    return (bool(_MODE.match(mode)) and all(isinstance(number, int) and number >= 0 for number in (uid, gid))
+            and all(name and "\0" not in name and _HEX.match(value) for name, value in xattrs.items()))
+
+
+def is_path(path):
+    """Whether it is a path that a record may name: absolute, and nowhere up."""
+    return path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 
 def _state_notices(path, before, now):

@@ -54,8 +54,9 @@ def state_of(host, path):
                 "xattrs": {name: os.getxattr(real, name).hex() for name in sorted(_xattrs_of(real))}}
 
 
-def replace(host, path, text, mode=0o644):
-    """Write `text` to `path` of the tree. A new file gets `mode` and root as owner. Raises ChangeFailed."""
+def replace(host, path, text, mode=0o644, state=None):
+    """Write `text` to `path` of the tree. A new file gets `state`, one of state_of(), else `mode` and root as owner.
+    Raises ChangeFailed."""
     with _failing(path, "written") as done:
         real = host.real_path(path)
         if host.root == "/":
@@ -66,7 +67,7 @@ def replace(host, path, text, mode=0o644):
         _make_folders(folder)
         with host_apart.apart(folder) as apart:
             new = os.path.join(apart, _NEW)
-            _write(new, text.encode("utf-8", "surrogateescape"), real, mode)
+            _write(new, text.encode("utf-8", "surrogateescape"), real, mode, state)
             os.rename(new, real)
             done.append(path)
         _sync_folder(folder)
@@ -214,29 +215,39 @@ def _make_folders(folder):
         _sync_folder(os.path.dirname(new))
 
 
-def _write(path, data, old, mode):
+def _write(path, data, old, mode, state):
     """Write the whole new file; only then it gets the mode of the old one, which may be executable or set-uid."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         left = memoryview(data)
         while left:
             left = left[os.write(handle, left):]
-        _take_over(old, handle, mode)
+        _take_over(old, handle, mode, state)
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def _take_over(old, new, mode):
+def _take_over(old, new, mode, state):
     try:
         before = os.stat(old)
     except FileNotFoundError:
-        os.fchmod(new, mode)
+        _give(new, mode, state)
         return
     os.fchown(new, before.st_uid, before.st_gid)
     os.fchmod(new, stat.S_IMODE(before.st_mode))
     for name in _xattrs_of(old):
         os.setxattr(new, name, os.getxattr(old, name))
+
+
+def _give(new, mode, state):
+    if state is not None:
+        # A change of the owner takes set-uid away (chown(2)), so the mode comes behind it.
+        os.fchown(new, state["uid"], state["gid"])
+        mode = int(state["mode"], 8)
+    os.fchmod(new, mode)
+    for name, value in state["xattrs"].items() if state is not None else ():
+        os.setxattr(new, name, bytes.fromhex(value))
 
 
 def _xattrs_of(path):

@@ -6,6 +6,7 @@ to the collection."""
 
 from ... import _errors
 from ..._host import write
+from ..._script.saved_rules import SIZE_LIMIT
 from .. import record
 from .folders import ASIDE, FOLDER
 
@@ -39,14 +40,17 @@ class Record(record.Record):
     """Entries are of the kinds file, mask and diverted."""
 
     folder = FOLDER
+    limit = SIZE_LIMIT
 
     def own_folders(self):
         return [self.backups, ASIDE]
 
     def is_sound(self, path, entry):
         if entry["kind"] == "mask":
-            return path.startswith("/")
-        return super(Record, self).is_sound(path, dict(entry, kind="file") if entry["kind"] == "diverted" else entry)
+            return record.is_path(path) and isinstance(entry["unit"], str)
+        if entry["kind"] == "diverted":
+            return isinstance(entry["name"], str) and super(Record, self).is_sound(path, dict(entry, kind="file"))
+        return super(Record, self).is_sound(path, entry)
 
     def undone(self, path, entry):
         if entry["kind"] == "mask":

@@ -91,11 +91,11 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path, monkeypatch, 
     before = content(tmp_path)
     replace, seen = write.replace, []
 
-    def full(host, path, text, mode=0o644):
+    def full(host, path, text, mode=0o644, state=None):
         seen.append(path)
         if len(seen) == number:
             raise ChangeFailed("%s cannot be written: %s" % (path, os.strerror(errno.ENOSPC)))
-        replace(host, path, text, mode)
+        replace(host, path, text, mode, state)
     monkeypatch.setattr(write, "replace", full)
     with pytest.raises(ChangeFailed, match="No space left on device"):
         run(tmp_path, **ASKED)
