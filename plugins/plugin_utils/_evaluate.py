@@ -52,7 +52,7 @@ def _evaluate(check, evidence, policy):
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
     if doubts is None or doubts and isinstance(doubts, (bool, str)):
-        return [_unknown(check, problem or (doubts if isinstance(doubts, str) else _NO_REASON))]
+        return [_unknown(check, problem or (one_line(doubts) if isinstance(doubts, str) else _NO_REASON))]
     offenders, problem = _judge(check, evidence, policy)
     if offenders is None:
         return [_unknown(check, problem)]

@@ -74,7 +74,7 @@ def test_patterns_end_on_hostile_lines():
     for cause in CAUSES:
         pieces = [cause.example[at:at + rng.randint(1, 30)] for at in range(0, len(cause.example), 7)]
         for filler in ("\t", " ", "a", "failed", "\n", cause.example[:40]):
-            text = "".join(rng.choice([*pieces, filler * 20]) for _ in range(2000))[:8192]
+            text = "".join(rng.choice([*pieces, filler * 20]) for _piece in range(2000))[:8192]
             assert cause.found_in(text) is None or cause.found_in(text).end() <= len(text)
 
 

@@ -53,7 +53,7 @@ def test_hostile_texts_raise_nothing():
     for _round in range(300):
         text = "".join(source.choice('a{}=",\\ \t\n01.e+NI#\u00e9\x00') for _each in range(source.randrange(200)))
         for _labels, number in parse_metrics(text, {"a", "aa"}).get("a", ()):
-            assert number == number
+            assert not math.isnan(number)
 
 
 BUCKETS = {0.001: 0, 8.192: 90, 16.384: 98, math.inf: 100}

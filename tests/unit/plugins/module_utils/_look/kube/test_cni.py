@@ -108,8 +108,7 @@ CONTAINERD = {"etc/containerd/config.toml": "version = 2\n"}
                       "99-loopback.conf": '{"type": "loopback"}'},
          [("00-multus.conf", True, None, ""), ("10-calico.conflist", False, None, ""),
           ("99-loopback.conf", False, None, "")], "00-multus.conf"),
-        (CONTAINERD, {"05-cilium.conflist": json.dumps({"name": "aws", "plugins": [{"type": "aws-cni"},
-                                                                                  {"type": "cilium-cni"}]}),
+        (CONTAINERD, {"05-cilium.conflist": '{"name": "aws", "plugins": [{"type": "aws-cni"}, {"type": "cilium-cni"}]}',
                       "10-aws.conflist": json.dumps({"name": "aws-cni", "plugins": [{"type": "aws-cni"}]})},
          [("05-cilium.conflist", True, None, ""), ("10-aws.conflist", False, None, "")], "05-cilium.conflist"),
         (CONTAINERD, {"10-calico.conflist": conf("calico"), "87-podman.conflist": json.dumps(
