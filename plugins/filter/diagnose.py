@@ -44,13 +44,13 @@ _value:
         V(low) where it is an effect.
       type: str
       sample: high
-    check: {description: The check that looks for the cause on the node, or null., type: str, sample: XLOCK003}
-    role: {description: The role that fixes it, or null., type: str, sample: harden_kernel_modules}
+    check: {description: 'The check that looks for the cause on the node, or null.', type: str, sample: XLOCK003}
+    role: {description: 'The role that fixes it, or null.', type: str, sample: harden_kernel_modules}
     fix: {description: What to do by hand., type: str,
           sample: 'Find the holder with lslocks | grep xtables.lock, and end it if it hangs'}
     evidence: {description: The first line that shows it; secrets are masked., type: str,
                sample: Another app is currently holding the xtables lock. Stopped waiting after 5s.}
-    source: {description: The source that it was first seen in, or null., type: str,
+    source: {description: 'The source that it was first seen in, or null.', type: str,
              sample: /var/log/pods/kube-system_kube-proxy-hx7cw_a5c1/kube-proxy/0.log}
     count: {description: How often it was written., type: int, sample: 12}
     first: {description: 'Time of the first one, as exact as the line has it, or null.', type: str,

@@ -157,7 +157,7 @@ def _plan_diverted(host, plan, rows, divert, done):
             if after != before:
                 plan.changes.append(diversion(host, path, before, after))
                 outcomes = {identity: (DIVERTED if action else None, message)
-                        for identity, (action, message) in outcomes.items()}
+                            for identity, (action, message) in outcomes.items()}
             done.update(outcomes)
         except _errors.ChangeFailed as error:
             _fail(plan, those, "%s: %s" % (path, error), done)
@@ -231,7 +231,7 @@ def _plan_saved(host, plan, rows):
         if not row["kubernetes"]:
             continue
         shown = {"path": row["path"], "line": None, "command": None, "kind": "saved_rules", "unit": None,
-                "triggers": ["boot"] if row["at_boot"] else [], "action": None, "failed": False, "msg": ""}
+                 "triggers": ["boot"] if row["at_boot"] else [], "action": None, "failed": False, "msg": ""}
         plan.rows.append(shown)
         if row["format"] != "iptables":
             shown["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"

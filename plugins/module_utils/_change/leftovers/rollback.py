@@ -96,8 +96,8 @@ class Rollback:
             raise _errors.ChangeFailed("another run cleans this node now (token %s). Nothing was changed" % waiting)
         token = detached.new_token()
         armed = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
-                "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table}
-                           for each in self.work]}
+                 "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table}
+                            for each in self.work]}
         try:
             _forget(self._host)
             for each in self.work:

@@ -12,22 +12,20 @@ import json
 # flannel writes the configuration of these two itself and runs them (flannel-io/cni-plugin, flannel_linux.go).
 _FLANNEL_RUNS = ("bridge", "host-local")
 
-# `name` of the network or None, `plugins` types in order, `programs` all that are run for them, `ipam` settings of
-# each plugin that has some, `mtu` the first one set or None, `problem` why a runtime refuses the file or None.
-CniConfig = collections.namedtuple("CniConfig", "name plugins programs ipam mtu problem")
+# `name` of the network or None, `plugins` types in order, `programs` all that are run for them, `problem` why a runtime
+# refuses the file or None.
+CniConfig = collections.namedtuple("CniConfig", "name plugins programs problem")
 
 
 def parse_cni_config(text, is_list):
     """The `CniConfig` of a file; `is_list` is true for a .conflist, which libcni reads differently."""
     fields, problem = _parsed(text)
     if problem:
-        return CniConfig(None, [], [], [], None, problem)
+        return CniConfig(None, [], [], problem)
     inner = fields.get("plugins")
     entries = [entry for entry in (inner if isinstance(inner, list) else [fields]) if isinstance(entry, dict)]
     entries = [entry for entry in entries if _text(entry.get("type"))]
-    ipam = [entry["ipam"] for entry in entries if isinstance(entry.get("ipam"), dict)]
-    mtu = next((entry["mtu"] for entry in entries if type(entry.get("mtu")) is int and entry["mtu"] > 0), None)
-    return CniConfig(_text(fields.get("name")), [entry["type"] for entry in entries], _programs(entries), ipam, mtu,
+    return CniConfig(_text(fields.get("name")), [entry["type"] for entry in entries], _programs(entries),
                      _problem_of_list(fields) if is_list else _problem_of_one(fields))
 
 
