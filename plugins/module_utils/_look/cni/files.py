@@ -87,6 +87,8 @@ def _hides(first, other):
     types = set(first.config.plugins)
     if types & set(_META) or "loopback" in other.config.plugins:
         return False
+    if (first.config.name, first.config.plugins) == (other.config.name, other.config.plugins):
+        return False  # A copy, such as a backup.
     if first.config.name and first.config.name == other.config.name:
         return True
     agents = set(other.config.plugins) & set(NETWORKS)

@@ -12,6 +12,8 @@ from ..._host.host import ABSENT
 from .files import NETWORKS
 
 PROGRAMS_LIMIT = 16
+# What the pods of agents install besides the plugins of their networks.
+_INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "multus-shim")
 
 
 def program_rows(host, place, files, bin_dirs):
@@ -21,7 +23,7 @@ def program_rows(host, place, files, bin_dirs):
     for row in files:
         names += [name for name in row.config.programs if name not in names] if row.config else []
     if place != "live":
-        names = [name for name in names if name not in NETWORKS]
+        names = [name for name in names if name not in NETWORKS and name not in _INSTALLED_WITH]
     return [_program(host, name, bin_dirs) for name in names[:PROGRAMS_LIMIT]]
 
 

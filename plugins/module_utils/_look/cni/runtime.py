@@ -12,10 +12,11 @@ from ..processes import find_processes
 
 CONFIG_DIRECTORY, PROGRAM_DIRECTORY = "/etc/cni/net.d", "/opt/cni/bin"
 CONFIG_LIMIT, DROP_INS_LIMIT = 256 * 1024, 20
-# Configurations of containerd, those of distributions that bring their own first.
+# What containerd reads without an option, and behind configurations of distributions that bring their own.
+CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 CONTAINERD_CONFIGS = (
     "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
-    "/var/snap/microk8s/current/args/containerd.toml", "/etc/k0s/containerd.toml", "/etc/containerd/config.toml",
+    "/var/snap/microk8s/current/args/containerd.toml", "/etc/k0s/containerd.toml", CONTAINERD_CONFIG,
 )
 CRIO_CONFIG, CRIO_DROP_INS = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
 # containerd pkg/cri/config: version 2 and version 3 of its configuration.
@@ -36,12 +37,20 @@ def runtime_of(host, node):
     by_name = {process.name: process for process in processes}
     if "cri-dockerd" in by_name:
         return _cri_dockerd(by_name["cri-dockerd"])
-    if len(by_name) > 1:
+    configs = _containerd_configs(processes)
+    if len(by_name) > 1 or len(configs) > 1:
         return Runtime(UNPARSED, None, None, CONFIG_DIRECTORY, [PROGRAM_DIRECTORY], 1, None, None)
     if "crio" in by_name or not by_name and (host.exists(CRIO_CONFIG) or host.exists(CRIO_DROP_INS)):
         return _crio(host)
-    asked = by_name["containerd"].option("config", "c") if by_name else None
-    return _containerd(host, asked)
+    paths = configs or [path for path in CONTAINERD_CONFIGS if host.exists(path)]
+    return _containerd(host, paths[0] if paths else CONTAINERD_CONFIG)
+
+
+def _containerd_configs(processes):
+    """Configurations of the containerds that run. Docker runs one with the defaults besides that of k3s."""
+    paths = {process.option("config", "c") or CONTAINERD_CONFIG
+             for process in processes if process.name == "containerd"}
+    return sorted(paths - {CONTAINERD_CONFIG} or paths)
 
 
 def _cri_dockerd(process):
@@ -51,8 +60,7 @@ def _cri_dockerd(process):
                    [part for part in (programs or PROGRAM_DIRECTORY).split(",") if part], 1, True, None)
 
 
-def _containerd(host, asked):
-    path = asked or next((path for path in CONTAINERD_CONFIGS if host.exists(path)), None)
+def _containerd(host, path):
     status, keys = _read(host, path)
     keys, imports = keys or {}, (keys or {}).get(("imports",), [])
     if not isinstance(imports, list):
@@ -98,8 +106,6 @@ def _runtime(status, name, source, folder, programs, used, skips, network):
 
 def _read(host, path):
     """(status, keys or None)."""
-    if path is None:
-        return ABSENT, None
     text = host.read_text(path, CONFIG_LIMIT)
     if not text.ok:
         return text.status, None

@@ -114,6 +114,12 @@ CONTAINERD = {"etc/containerd/config.toml": "version = 2\n"}
         (CONTAINERD, {"10-calico.conflist": conf("calico"), "87-podman.conflist": json.dumps(
             {"name": "podman", "plugins": [{"type": "bridge"}]})},
          [("10-calico.conflist", True, None, ""), ("87-podman.conflist", False, None, "")], "10-calico.conflist"),
+        # A copy gives pods the same network; one of another chain does not.
+        (CONTAINERD, {"10-calico.conflist": conf("calico", "portmap"),
+                      "10-calico.old.conflist": conf("calico", "portmap"),
+                      "20-backup.conflist": conf("calico", "portmap", "bandwidth")},
+         [("10-calico.conflist", True, None, ""), ("10-calico.old.conflist", False, None, ""),
+          ("20-backup.conflist", False, None, "10-calico.conflist")], "10-calico.conflist"),
         (CONTAINERD, {"10-x.conf": node_tree.FIFO}, [("10-x.conf", True, "is not a regular file", "")], "10-x.conf"),
         (CONTAINERD, {"10-x.conf": node_tree.link("10-x.conf")},
          [("10-x.conf", True, "is a link to a file that does not exist", "")], "10-x.conf"),
@@ -166,6 +172,41 @@ def test_programs(tmp_path):
     assert [(row["name"], row["state"]) for row in section["programs"]] == [
         ("bridge", "present"), ("portmap", "not_executable"), ("firewall", "empty"), ("tuning", "missing"),
         ("vlan", "present"), ("../../bin/sh", "missing")]
+
+
+@pytest.mark.parametrize("arguments, status, folder", [
+    # Docker has a containerd of its own besides that of k3s, whichever started first.
+    (("containerd -c /k3s.toml", "/usr/bin/containerd"), "ok", "/k3s/net.d"),
+    (("/usr/bin/containerd", "containerd -c /k3s.toml"), "ok", "/k3s/net.d"),
+    (("containerd -c /k3s.toml", "containerd --config=/other.toml"), "unparsed", "/etc/cni/net.d"),
+])
+def test_several_containerds(arguments, status, folder, tmp_path):
+    files = {"k3s.toml": '[plugins."io.containerd.grpc.v1.cri".cni]\nconf_dir = "/k3s/net.d"\n', "other.toml": ""}
+    for pid, line in enumerate(arguments, 31):
+        files.update({"proc/%d/comm" % pid: "containerd\n", "proc/%d/cmdline" % pid: line.replace(" ", "\0") + "\0"})
+    found = runtime_of(Host(node_tree.unpack(merged(DEBIAN, {"proc/1/comm": "systemd\n"}, files), tmp_path)),
+                       {"place": "live"})
+    assert (found.status, found.conf_dir) == (status, folder)
+
+
+@pytest.mark.parametrize("plugin, ipam", [("calico", "calico-ipam"), ("azure-vnet", "azure-vnet-ipam")])
+def test_an_image_is_not_asked_for_what_an_agent_installs(plugin, ipam, tmp_path):
+    tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": json.dumps(
+        {"name": "x", "plugins": [{"type": plugin, "ipam": {"type": ipam}}, {"type": "portmap"}]})}), tmp_path)
+    assert [row["name"] for row in look(tree)["programs"]] == ["portmap"]
+    assert [row["name"] for row in collect_sections(["cni"], tree, "live")["node_cni"]["programs"]] == [
+        plugin, ipam, "portmap"]
+
+
+def test_a_containerd_without_an_option_reads_its_own_file(tmp_path):
+    files = {"proc/31/comm": "containerd\n", "proc/31/cmdline": "/usr/bin/containerd\0",
+             "var/lib/rancher/k3s/agent/etc/containerd/config.toml":
+             '[plugins."io.containerd.grpc.v1.cri".cni]\nconf_dir = "/k3s/net.d"\n'}
+    tree = node_tree.unpack(merged(DEBIAN, {"proc/1/comm": "systemd\n"}, files), tmp_path)
+    found = runtime_of(Host(tree), {"place": "live"})
+    assert (found.source, found.conf_dir) == (None, "/etc/cni/net.d")
+    (tmp_path / "proc/31/cmdline").write_text("containerd\0-c\0/var/lib/rancher/k3s/agent/etc/containerd/config.toml\0")
+    assert runtime_of(Host(tree), {"place": "live"}).conf_dir == "/k3s/net.d"
 
 
 def test_hundreds_of_files_are_bounded(tmp_path):
