@@ -4,6 +4,7 @@
 """Lines of logs against the causes. PRIVATE to the collection."""
 
 import collections
+import re
 
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.logs.candidates import is_candidate
@@ -14,6 +15,9 @@ from ._render.text import escaped
 
 # Entries between a line and the one that explains it; kube-proxy writes both within the same call.
 _NEAR = 3
+# A line may have any text where its time belongs.
+_TIME = re.compile(r"\d[\dT:., +Z-]{9,39}", re.ASCII)
+_MOST_SOURCE = 400
 _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
 
 
@@ -27,10 +31,11 @@ def diagnose(logs):
                 finding = found[cause.id] = {
                     "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
                     "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()), "evidence": text,
-                    "source": source, "count": 0, "first": None, "last": None}
+                    "source": source and escaped(source[:_MOST_SOURCE]), "count": 0, "first": None, "last": None}
             finding["count"] += entry.count
+            time = entry.time if _TIME.fullmatch(entry.time or "") else None
             for key, pick in (("first", min), ("last", max)):
-                finding[key] = pick(filter(None, (finding[key], entry.time)), default=None)
+                finding[key] = pick(filter(None, (finding[key], time)), default=None)
     return sorted(found.values(), key=lambda row: (-CONFIDENCES.index(row["confidence"]), -row["count"], row["cause"]))
 
 
@@ -44,7 +49,8 @@ def _sources(logs):
         return {None: [line for row in logs for line in row.split("\n")]}
     sources = {}
     for row in reversed(logs):
-        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+        if not (isinstance(row, dict) and isinstance(row.get("text"), str)
+                and isinstance(row.get("source"), (str, type(None)))):
             raise BadInput(_ROW)
         sources.setdefault(row.get("source"), []).extend(row["text"].split("\n"))
     return sources

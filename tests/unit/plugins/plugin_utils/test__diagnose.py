@@ -112,7 +112,35 @@ def test_evidence_is_one_masked_line_without_control_characters():
     assert "abc" not in row["evidence"] and "\x1b" not in row["evidence"] and row["check"]
 
 
-@pytest.mark.parametrize("logs", [3, None, {"a": 1}, [3], [{"source": "x"}], ["x", 3]])
+FULL = "nf_conntrack: table full, dropping packet"
+
+
+@pytest.mark.parametrize("line, time", [
+    (json.dumps({"ts": "2026-11-22T10:00:00\x1b]0;x\x07", "msg": FULL}), None),
+    (json.dumps({"ts": "x" * 5000, "msg": FULL}), None),
+    (json.dumps({"log": FULL + "\n", "stream": "stderr", "time": "{{ lookup('pipe', 'id') }}"}), None),
+    ("2026-11-22T10:00:00\x1b[31m a kernel: " + FULL, None),
+    (json.dumps({"ts": "2026-11-22T10:00:00.123+0100", "msg": FULL}), "2026-11-22T10:00:00.123+0100"),
+    (json.dumps({"ts": 1764060000123.4, "msg": FULL}), "2025-11-25T08:40:00Z"),
+    ("I1122 10:00:00.000001       1 a.go:1] " + FULL, "11-22T10:00:00.000001"),
+    ('time="2026-11-22 10:00:00.123" level=error msg="%s"' % FULL, "2026-11-22 10:00:00.123"),
+])
+def test_a_time_is_one_or_null(line, time):
+    row, = _diagnose.diagnose(line)
+    assert (row["cause"], row["first"], row["last"]) == ("conntrack-full", time, time)
+
+
+def test_a_source_has_no_control_characters():
+    row, = _diagnose.diagnose([{"source": "/var/log/\x1b[2J\n" + "x" * 5000, "text": FULL}])
+    assert "\x1b" not in row["source"] and "\n" not in row["source"] and len(row["source"]) < 1000
+
+
+def test_a_bridge_is_deleted_on_a_drained_node_only():
+    cause = next(cause for cause in CAUSES if "ip link delete" in cause.fix)
+    assert cause.fix.index("kubectl drain") < cause.fix.index("ip link delete")
+
+
+@pytest.mark.parametrize("logs", [3, None, {"a": 1}, [3], [{"source": "x"}], ["x", 3], [{"source": ["x"], "text": "a"}]])
 def test_what_is_no_log_is_refused(logs):
     with pytest.raises(BadInput, match="^needs a text"):
         _diagnose.diagnose(logs)
