@@ -13,9 +13,11 @@ description:
     C(/var/log/messages), C(syslog) and C(kern.log) with their rotated and compressed files, or the files that you name.
   - The node returns only lines that may have a cause, at most 200 lines and 32 KB, the newest first. Secrets are
     masked. The controller compares them with the causes, see P(kubenode.netfilter.diagnose#filter).
-  - At most 48 MB are read, of the newest files first, and of a file the end. What was left out is in RV(files).
-  - Links below C(/var/log/pods) that lead out of it are not followed, other than to the logs of Docker. Pods of users
-    are not read.
+  - At most 48 MB of the 60 newest files are read, the newest first, and of a file the end. RV(files) lists them and
+    whether they were cut. Compressed files other than C(.gz) are V(unparsed).
+  - Links below C(/var/log/pods) that lead out of it are not followed, other than to the logs of Docker. Of all pods
+    only containers are read that have the name of such an agent, C(kube-proxy) or C(calico-node) for example. A user
+    who may create pods can give that name to a container as well.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

@@ -80,6 +80,22 @@ def test_fifos_devices_and_garbage_end(tmp_path):
     assert files == {"/srv/fifo": "unparsed", "/srv/garbage": "ok", "/srv/cut.gz": "unparsed"}
 
 
+@pytest.mark.parametrize("ending", ["xz", "zst", "bz2", "lz4"])
+def test_what_is_packed_in_another_way_is_not_searched(ending, tmp_path):
+    path = "/var/log/messages-20261101." + ending
+    write(tmp_path, path, b"\xfd7zXZ\0 not \x00\n")
+    assert look(tmp_path) == look(tmp_path, path) == ([], {path: "unparsed"})
+
+
+def test_more_files_than_are_searched_are_refused_where_the_user_names_them(tmp_path):
+    paths = ["/srv/%03d.log" % number for number in range(log_lines.MOST_FILES + 1)]
+    for path in paths:
+        write(tmp_path, path, FULL + "\n")
+    with pytest.raises(BadInput, match="src has 61 files, and one call searches at most 60; use several calls"):
+        look(tmp_path, *paths)
+    assert len(look(tmp_path, *paths[1:])[1]) == 60
+
+
 def test_of_a_large_file_the_end_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(log_lines, "MOST_BYTES", 1000)
     write(tmp_path, "/srv/a.log", "failed first\n" + "fine\n" * 1000 + "failed last\n")
