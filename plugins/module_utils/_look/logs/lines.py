@@ -23,7 +23,7 @@ _MOST_PODS = 500
 JOURNAL = "journal"
 PODS = "/var/log/pods"
 # kubelet's logs of containers are files below PODS, or with Docker links to what it writes itself.
-_PODS_LEAD_TO = (PODS + "/", "/var/lib/docker/containers/")
+_PODS_LEAD_TO = (PODS, "/var/lib/docker/containers")
 _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
 # What Python does not unpack on every node; in packed bytes a short word is found by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
@@ -113,7 +113,7 @@ def _of_file(host, path, left, most):
     real = host.tree_path(path)
     if real is None:
         return host.presence(path), [], 0, False
-    if path.startswith(PODS + "/") and not real.startswith(_PODS_LEAD_TO):
+    if path.startswith(PODS + "/") and not real.startswith(_folders_behind(host, _PODS_LEAD_TO)):
         # A pod may mount /var/log and lay links there; what they lead to is no log.
         return UNPARSED, [], 0, False
     if real.endswith(_PACKED):
@@ -126,6 +126,11 @@ def _of_file(host, path, left, most):
         return status, counted.newest.newest(), counted.size, counted.size >= left
     status, skipped = stream_end(host, real, counted.feed, left)
     return status, counted.newest.newest(), counted.size, skipped > 0
+
+
+def _folders_behind(host, folders):
+    """Beginnings of the paths below these folders, which may be links of the node themselves."""
+    return tuple((host.tree_path(folder) or folder) + "/" for folder in folders)
 
 
 def _newest_first(host):

@@ -71,6 +71,19 @@ def test_links_out_of_the_pods_are_not_followed_and_those_of_docker_are(tmp_path
     assert files == {POD + "0.log": "unparsed", POD + "1.log": "ok"}
 
 
+def test_logs_and_docker_may_lie_behind_links_of_the_node(tmp_path):
+    for folder, target in (("var/log", "/data/log"), ("var/lib/docker", "/data/docker")):
+        (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
+        os.symlink(target, str(tmp_path / folder))
+    pod = POD.replace("/var/log", "/data/log")
+    write(tmp_path, pod + "0.log", "it failed\n", 1)
+    write(tmp_path, "/data/docker/containers/1/1-json.log", "it failed\n", 2)
+    write(tmp_path, "/data/secret", "it failed\n", 3)
+    os.symlink("/var/lib/docker/containers/1/1-json.log", str(tmp_path / (pod + "1.log").lstrip("/")))
+    os.symlink("/data/secret", str(tmp_path / (pod + "2.log").lstrip("/")))
+    assert look(tmp_path)[1] == {POD + "0.log": "ok", POD + "1.log": "ok", POD + "2.log": "unparsed"}
+
+
 def test_fifos_devices_and_garbage_end(tmp_path):
     (tmp_path / "srv").mkdir()
     os.mkfifo(str(tmp_path / "srv/fifo"))
