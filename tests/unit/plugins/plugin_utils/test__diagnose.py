@@ -140,7 +140,8 @@ def test_a_bridge_is_deleted_on_a_drained_node_only():
     assert cause.fix.index("kubectl drain") < cause.fix.index("ip link delete")
 
 
-@pytest.mark.parametrize("logs", [3, None, {"a": 1}, [3], [{"source": "x"}], ["x", 3], [{"source": ["x"], "text": "a"}]])
+@pytest.mark.parametrize("logs", [3, None, {"a": 1}, [3], [{"source": "x"}], ["x", 3],
+                                  [{"source": ["x"], "text": "a"}]])
 def test_what_is_no_log_is_refused(logs):
     with pytest.raises(BadInput, match="^needs a text"):
         _diagnose.diagnose(logs)
