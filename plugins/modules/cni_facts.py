@@ -14,6 +14,8 @@ description:
     there as libcni reads it.
   - Returns the file that the runtime uses, files that it refuses, files that another one hides, whether each program
     of the chain is installed, and whether the agent of the network plugin runs. No program of the CNI is run.
+  - Compares the leases of the IPAM plugin C(host-local) with its ranges and with the pod sandboxes of containerd or
+    CRI-O.
   - A file larger than 256 KiB is not read.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -53,10 +55,11 @@ ansible_facts:
             - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
             - C(conf_dir) is the directory of CNI configurations. C(net_d) is V(unparsed) also where the plugins of the
               file in force are not known. C(runtime) is V(absent) where the runtime has no configuration file, so that
-              its defaults apply.
+              its defaults apply. C(sandboxes) is V(absent) also where it is not certain which directory the runtime
+              keeps them in.
           type: dict
           returned: always
-          sample: {conf_dir: ok, net_d: ok, processes: ok, routes: ok, runtime: ok}
+          sample: {conf_dir: ok, net_d: ok, processes: ok, routes: ok, runtime: ok, sandboxes: ok}
         file:
           description: The configuration that the runtime uses. Where it uses none, the first one; null where none is
             there.
@@ -130,6 +133,19 @@ ansible_facts:
             process: {description: Its process and pod., type: str, returned: always,
                       sample: flanneld in pod kube-flannel/kube-flannel-ds-x7k2p}
             started_seconds_ago: {description: For how long it runs., type: float, returned: always, sample: 86340.5}
+            restarts: {description: 'Restarts of its container, by the number of its log file.', type: int,
+                       returned: always, sample: 0}
+            previous_started_seconds_ago:
+              description: Age of the first line in the log of the container before it; null without one, or where that
+                log was rotated.
+              type: float
+              returned: always
+              sample: null
+            oom_kills: {description: OOM kills in its pod or unit., type: int, returned: always, sample: 0}
+            oom_killed_recently: {description: Whether one of them was within a day; null where that is not known.,
+                                  type: bool, returned: always, sample: false}
+            memory_limit_bytes: {description: Limit of its memory; null for none., type: int, returned: always,
+                                 sample: null}
             contact: {description: File or socket by which the plugin finds the agent., type: str, returned: always,
                       sample: /run/flannel/subnet.env}
             contact_state:
@@ -139,11 +155,81 @@ ansible_facts:
               returned: always
               sample: present
             backend:
-              description: V(auto), V(legacy) or V(nft) as C(FELIX_IPTABLESBACKEND) of Calico has it, V(unknown) where
-                its environment is not readable, or null where it is not set.
+              description: V(auto), V(legacy) or V(nft) as it is configured, V(unknown) where that could not be read, or
+                null where it is not set.
               type: str
               returned: always
               sample: null
+            backend_source:
+              description: The setting. C(FELIX_IPTABLESBACKEND) of Calico, C(IPTABLES_MODE) of any agent, or
+                C(EnableNFTables) in C(net-conf.json) of flannel, with which it is V(nft).
+              type: str
+              returned: always
+              sample: null
+        host_local:
+          description: Range sets of the IPAM plugin C(host-local), at most eight. A pod gets an address of each range
+            set of its network. Empty outside of a live node.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            network: {description: Name of the network., type: str, returned: always, sample: cbr0}
+            file: {description: CNI configuration of the network., type: str, returned: always,
+                   sample: /etc/cni/net.d/10-flannel.conflist}
+            used: {description: Whether the runtime or Multus uses this file., type: bool, returned: always,
+                   sample: true}
+            directory: {description: Directory of the leases., type: str, returned: always,
+                        sample: /var/lib/cni/networks/cbr0}
+            status: {description: 'V(ok), V(absent) (no lease yet), V(denied) or V(unparsed).', type: str,
+                     returned: always, sample: ok}
+            family: {description: 'V(ipv4), V(ipv6), or null where the range is not known.', type: str,
+                     returned: always, sample: ipv4}
+            ranges: {description: 'First and last address of each range, at most four.', type: list, elements: str,
+                     returned: always, sample: [10.244.1.1-10.244.1.254]}
+            addresses: {description: Number of addresses for pods. The gateway is not one of them., type: int,
+                        returned: always, sample: 253}
+            leased: {description: Number of leases in these ranges; null where they could not be read., type: int,
+                     returned: always, sample: 31}
+            free: {description: Number of free addresses., type: int, returned: always, sample: 222}
+            leased_percent: {description: Leases in percent of the addresses., type: float, returned: always,
+                             sample: 12.3}
+            leaked: {description: Number of leases older than ten minutes whose sandbox does not exist; null where the
+                       sandboxes could not be read., type: int, returned: always, sample: 0}
+            leaked_percent: {description: The same in percent of the addresses., type: float, returned: always,
+                             sample: 0.0}
+            leaked_examples: {description: 'Addresses of such leases, at most five.', type: list, elements: str,
+                              returned: always, sample: []}
+            unchecked:
+              description: Number of leases that were not compared with the sandboxes because there are more than 4096
+                or they could not be read.
+              type: int
+              returned: always
+              sample: 0
+            reason: {description: Reason of a null value., type: str, returned: always, sample: null}
+        mtu:
+          description: MTU of pods and of the uplink; null outside of a live node, without a pod or a setting of the
+            MTU, and for plugins other than bridge, C(flannel), Calico and C(aws-cni).
+          type: dict
+          returned: always
+          contains:
+            pods_mtu: {description: The largest MTU of a pod on this node or of new pods., type: int,
+                       returned: always, sample: 1450}
+            pods_source: {description: The device or the file that has this MTU., type: str, returned: always,
+                          sample: veth1a2b3c4d}
+            uplink: {description: First device of a default route., type: str, returned: always, sample: eth0}
+            uplink_mtu: {description: Its MTU., type: int, returned: always, sample: 1500}
+            tunnel: {description: Tunnel device to pods of other nodes; null without one., type: str,
+                     returned: always, sample: flannel.1}
+            tunnel_mtu: {description: Its MTU., type: int, returned: always, sample: 1450}
+            encapsulation: {description: 'V(vxlan), V(ipip), V(wireguard) or null.', type: str, returned: always,
+                            sample: vxlan}
+            overhead_bytes: {description: Bytes that the encapsulation adds at least., type: int, returned: always,
+                             sample: 50}
+            carried_bytes: {description: The largest packet of a pod that the uplink carries in one piece., type: int,
+                            returned: always, sample: 1450}
+            too_large: {description: Whether the MTU of pods is larger; null where it is not certain., type: bool,
+                        returned: always, sample: false}
+            reason: {description: Reason why it is not certain., type: str, returned: always, sample: null}
         node_networks:
           description:
             - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has

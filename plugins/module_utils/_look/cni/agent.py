@@ -5,8 +5,11 @@
 
 from ..._host.host import ABSENT, OK
 from ..agents import of_this_network
+from ..cgroup import resources_of
 from ..containers import Containers, who
 from ..processes import find_processes, uptime_seconds
+from ..restarts import restarts_of
+from .backend import backend_of
 
 # Network -> names of its agent, any of which will do; k3s contains flannel.
 AGENTS = {
@@ -16,44 +19,55 @@ AGENTS = {
 }
 # What the plugin asks the agent by: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
 # (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr).
-_FILES = {"flannel": "/run/flannel/subnet.env", "calico": "/var/lib/calico/nodename"}
+# Network -> the option of its plugin for the file, and its default.
+_FILES = {"flannel": ("subnetFile", "/run/flannel/subnet.env"),
+          "calico": ("nodename_file", "/var/lib/calico/nodename")}
 _SOCKETS = {"cilium": "/run/cilium/cilium.sock", "antrea": "/run/antrea/cni.sock"}
 # An agent that has just started may not have written its file yet.
 STARTING_SECONDS = 120
-# projectcalico/calico felix/config: the environment goes before its other sources; names of values in any case.
-_BACKEND, _BACKENDS = "FELIX_IPTABLESBACKEND=", ("auto", "legacy", "nft")
+_RESOURCES = ("oom_kills", "oom_killed_recently", "memory_limit_bytes")
 _UNIX_LIMIT = 8 * 1024 * 1024
 # Flag of a socket that listens: __SO_ACCEPTCON (kernel include/uapi/linux/net.h), as /proc/net/unix has it.
 _LISTENS = "00010000"
 
 
-def agent_of(host, name):
-    """(status of looking for processes, the evidence dict); None for a network without an agent known here."""
+def agent_of(host, name, entries, now):
+    """(status of looking for processes, the evidence dict); None for a network without an agent known here. `entries`
+    are the settings of its plugins."""
     if name not in AGENTS:
         return ABSENT, None
     status, processes = find_processes(host, AGENTS[name])
     processes = of_this_network(host, processes)
     row = {"name": AGENTS[name][0], "running": bool(processes) if status == OK or processes else None, "pid": None,
-           "process": None, "started_seconds_ago": None, "contact": _FILES.get(name) or _SOCKETS.get(name),
-           "contact_state": None, "backend": None}
+           "process": None, "started_seconds_ago": None, "contact": _contact(name, entries),
+           "contact_state": None, "backend": None, "backend_source": None, "restarts": None,
+           "previous_started_seconds_ago": None, "oom_kills": None, "oom_killed_recently": None,
+           "memory_limit_bytes": None}
     if processes:
-        process = processes[0]
-        row.update(name=process.name, pid=process.pid, started_seconds_ago=process.age_seconds(uptime_seconds(host)),
-                   process=who(process.name, Containers(host).of(process.pid)),
-                   backend=_backend_of(host, process) if name == "calico" else None)
+        process, container = processes[0], Containers(host).of(processes[0].pid)
+        restarts, previous = restarts_of(host, container, now)
+        backend, source = backend_of(host, process, name)
+        resources = resources_of(host, process, restarts)[1] or {}
+        row.update({key: resources.get(key) for key in _RESOURCES}, name=process.name, pid=process.pid,
+                   started_seconds_ago=process.age_seconds(uptime_seconds(host)), restarts=restarts,
+                   previous_started_seconds_ago=previous, process=who(process.name, container),
+                   backend=backend, backend_source=source)
     if row["contact"]:
         found = host.presence(row["contact"]) if name in _FILES else _listens(host, row["contact"])
         row["contact_state"] = _state(found, row["started_seconds_ago"])
     return status, row
 
 
-def _backend_of(host, process):
-    """The iptables backend that Felix is set to; nothing else of its environment is kept."""
-    text = host.read_text("/proc/%d/environ" % process.pid)
-    if text.status not in (OK, ABSENT):
-        return "unknown"
-    values = [variable[len(_BACKEND):].lower() for variable in text.text.split("\0") if variable.startswith(_BACKEND)]
-    return values[-1] if values and values[-1] in _BACKENDS else None
+def _contact(name, entries):
+    """File or socket by which the plugin finds the agent. Calico's needs none with nodename_file_optional."""
+    if name not in _FILES:
+        return _SOCKETS.get(name)
+    settings = next((entry for entry in entries if entry["type"] == name), {})
+    if settings.get("nodename_file_optional") is True and name == "calico":
+        return None
+    option, default = _FILES[name]
+    own = settings.get(option)
+    return own if isinstance(own, str) and own.startswith("/") else default
 
 
 def _state(found, age):

@@ -64,6 +64,16 @@ def network_of(row):
         (NETWORKS[plugin] for plugin in row.config.plugins if plugin in NETWORKS), "other")
 
 
+def is_meta(row):
+    """Whether the file is for a plugin that runs the network of another file."""
+    return bool(row.config and set(row.config.plugins) & set(_META))
+
+
+def in_use(row, used):
+    """Whether pods get their network by this file: the runtime uses it, or a plugin such as Multus runs it."""
+    return row in used or any(map(is_meta, used))
+
+
 def file_rows(files, used):
     """The evidence of each file."""
     return [{
@@ -85,7 +95,7 @@ def _hides(first, other):
     """Whether both would give pods their network: they have one name, or the other one belongs to an agent that the
     chain in use is not built on. podman and cri-o bring a bridge of their own, which hurts while it is not used."""
     types = set(first.config.plugins)
-    if types & set(_META) or "loopback" in other.config.plugins:
+    if is_meta(first) or "loopback" in other.config.plugins:
         return False
     if (first.config.name, first.config.plugins) == (other.config.name, other.config.plugins):
         return False  # A copy, such as a backup.

@@ -61,37 +61,53 @@ def _cri_dockerd(process):
 
 
 def _containerd(host, path):
-    status, keys = _read(host, path)
+    status, keys = containerd_keys(host, path)
+    found = {key[3]: value for key, value in sorted(keys.items())
+             if len(key) == 4 and key[0] == "plugins" and key[1] in _PLUGINS and key[2] == "cni"}
+    programs = found.get("bin_dirs") or found.get("bin_dir") or PROGRAM_DIRECTORY
+    # containerd pkg/cri/server/cni_conf_syncer.go: one file, unless max_conf_num has another number.
+    hidden = any(_is_hidden(keys, ("plugins", plugin, "cni")) for plugin in _PLUGINS)
+    return _runtime(UNPARSED if hidden else status, "containerd", path if status == OK else None,
+                    found.get("conf_dir") or CONFIG_DIRECTORY, [programs] if isinstance(programs, str) else programs,
+                    found.get("max_conf_num", 1), False, None)
+
+
+def containerd_keys(host, path):
+    """(status, settings) of a configuration of containerd with those that it imports."""
+    status, keys = read_keys(host, path)
     keys, imports = keys or {}, (keys or {}).get(("imports",), [])
     if not isinstance(imports, list):
         status, imports = UNPARSED, []
     for pattern in imports:
         for extra in _matching(host, posixpath.join(posixpath.dirname(path), pattern)):
-            read, more = _read(host, extra)
+            read, more = read_keys(host, extra)
             status = read if read not in (OK, ABSENT) else status
             keys.update(more or {})
-    found = {key[3]: value for key, value in sorted(keys.items())
-             if len(key) == 4 and key[0] == "plugins" and key[1] in _PLUGINS and key[2] == "cni"}
-    programs = found.get("bin_dirs") or found.get("bin_dir") or PROGRAM_DIRECTORY
-    # containerd pkg/cri/server/cni_conf_syncer.go: one file, unless max_conf_num has another number.
-    return _runtime(status, "containerd", path if status == OK else None, found.get("conf_dir") or CONFIG_DIRECTORY,
-                    [programs] if isinstance(programs, str) else programs, found.get("max_conf_num", 1), False, None)
+    return status, keys
 
 
 def _crio(host):
-    """cri-o: drop-ins by name after the file; ocicni passes over an invalid file."""
-    status, keys = _read(host, CRIO_CONFIG)
+    status, keys, source = crio_keys(host)
+    found = {key[2]: value for key, value in keys.items() if len(key) == 3 and key[:2] == ("crio", "network")}
+    return _runtime(UNPARSED if _is_hidden(keys, ("crio", "network")) else status, "cri-o", source,
+                    found.get("network_dir") or CONFIG_DIRECTORY,
+                    found.get("plugin_dirs") or [PROGRAM_DIRECTORY], 1, True,
+                    found.get("cni_default_network") or None)
+
+
+def crio_keys(host):
+    """(status, settings, file of those for CNI) of cri-o: drop-ins by name after the file; ocicni passes over an
+    invalid file."""
+    status, keys = read_keys(host, CRIO_CONFIG)
     keys = keys or {}
     source, listed = CRIO_CONFIG if status == OK else None, _matching(host, CRIO_DROP_INS + "/*")
     for path in listed:
-        read, more = _read(host, path)
+        read, more = read_keys(host, path)
         status = OK if (read, status) == (OK, ABSENT) else read if read not in (OK, ABSENT) else status
         if any(key[:2] == ("crio", "network") for key in more or {}):
             source = path
         keys.update(more or {})
-    found = {key[2]: value for key, value in keys.items() if len(key) == 3 and key[:2] == ("crio", "network")}
-    return _runtime(status, "cri-o", source, found.get("network_dir") or CONFIG_DIRECTORY,
-                    found.get("plugin_dirs") or [PROGRAM_DIRECTORY], 1, True, found.get("cni_default_network") or None)
+    return status, keys, source
 
 
 def _runtime(status, name, source, folder, programs, used, skips, network):
@@ -104,8 +120,13 @@ def _runtime(status, name, source, folder, programs, used, skips, network):
                    network)
 
 
-def _read(host, path):
-    """(status, keys or None)."""
+def _is_hidden(keys, table):
+    """Whether the table, or one that it is in, is a value that is not read, such as an inline table."""
+    return any(table[:length] in keys for length in range(1, len(table) + 1))
+
+
+def read_keys(host, path):
+    """(status, settings or None) of a TOML file."""
     text = host.read_text(path, CONFIG_LIMIT)
     if not text.ok:
         return text.status, None

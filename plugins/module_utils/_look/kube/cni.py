@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_cni: which network plugin this node uses, and which networks it is in. PRIVATE to the collection."""
 
+import time
+
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..cni.files import conf_files, file_rows, network_of, used_files
 from ..cni.programs import program_rows
@@ -19,9 +21,10 @@ def collect_cni(host, node):
     used = used_files(files, runtime)
     section = {
         "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status,
-                                   "processes": ABSENT},
+                                   "processes": ABSENT, "sandboxes": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
+        "host_local": [], "mtu": None,
     }
     if node["place"] == "live":
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
@@ -42,5 +45,11 @@ def collect_cni(host, node):
         section["name"] = network_of(chosen[0])
     if node["place"] == "live":
         from ..cni.agent import agent_of
-        section["collected"]["processes"], section["agent"] = agent_of(host, section["name"])
+        from ..cni.host_local import host_local_of
+        from ..cni.mtu import mtu_of
+        now = time.time()
+        entries = chosen[0].config.entries if chosen[0].config else []
+        section["collected"]["processes"], section["agent"] = agent_of(host, section["name"], entries, now)
+        section["collected"]["sandboxes"], section["host_local"] = host_local_of(host, files, used, runtime, now)
+        section["mtu"] = mtu_of(host, files, used)
     return section

@@ -9,28 +9,28 @@ Sample: `{"name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}
 import collections
 import json
 
-# flannel writes the configuration of these two itself and runs them (flannel-io/cni-plugin, flannel_linux.go).
+# flannel writes the configuration of these two plugins itself and runs them (flannel-io/cni-plugin, flannel_linux.go).
 _FLANNEL_RUNS = ("bridge", "host-local")
 
 # `name` of the network or None, `plugins` types in order, `programs` all that are run for them, `problem` why a runtime
-# refuses the file or None.
-CniConfig = collections.namedtuple("CniConfig", "name plugins programs problem")
+# refuses the file or None, `entries` the settings of each plugin.
+CniConfig = collections.namedtuple("CniConfig", "name plugins programs problem entries")
 
 
 def parse_cni_config(text, is_list):
     """The `CniConfig` of a file; `is_list` is true for a .conflist, which libcni reads differently."""
     fields, problem = _parsed(text)
     if problem:
-        return CniConfig(None, [], [], problem)
+        return CniConfig(None, [], [], problem, [])
     inner = fields.get("plugins")
     entries = [entry for entry in (inner if isinstance(inner, list) else [fields]) if isinstance(entry, dict)]
     entries = [entry for entry in entries if _text(entry.get("type"))]
     return CniConfig(_text(fields.get("name")), [entry["type"] for entry in entries], _programs(entries),
-                     _problem_of_list(fields) if is_list else _problem_of_one(fields))
+                     _problem_of_list(fields) if is_list else _problem_of_one(fields), entries)
 
 
 def _parsed(text):
-    """(dict, None), or (None, why the text is none). encoding/json of Go takes neither NaN nor Infinity."""
+    """(dict, None), or (None, why the text is not JSON). encoding/json of Go accepts neither NaN nor Infinity."""
     if not text.strip():
         return None, "is empty"
     try:

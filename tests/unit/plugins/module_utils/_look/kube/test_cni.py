@@ -8,7 +8,7 @@ import json
 import pytest
 
 import node_tree
-from node_manifests import DEBIAN, merged
+from node_manifests import DEBIAN, merged, process
 from node_processes import as_nobody
 from node_sections import collect_sections
 
@@ -146,6 +146,15 @@ def test_files_as_the_runtime_takes_them(more, files, found, used, tmp_path):
          ("cri-o", "/etc/crio/crio.conf.d/10-crio.conf", "/etc/cni/net.d", ["/usr/libexec/cni"]), "ok"),
         ({"etc/containerd/config.toml": '[plugins."io.containerd.grpc.v1.cri".cni]\nbin_dir = """/x"""\n'},
          ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
+        # Tables in one line are not read, so their settings are not known.
+        ({"etc/containerd/config.toml": '[plugins."io.containerd.grpc.v1.cri"]\ncni = { conf_dir = "/x" }\n'},
+         ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
+        ({"etc/containerd/config.toml": 'plugins."io.containerd.cri.v1.runtime" = {cni = {conf_dir = "/x"}}\n'},
+         ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
+        ({"etc/containerd/config.toml": '[plugins]\n"io.containerd.gc.v1.scheduler" = {pause_threshold = 0.02}\n'},
+         ("containerd", "/etc/containerd/config.toml", "/etc/cni/net.d", ["/opt/cni/bin"]), "ok"),
+        ({"etc/crio/crio.conf": '[crio]\nnetwork = {network_dir = "/x"}\n'},
+         ("cri-o", "/etc/crio/crio.conf", "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
         ({"etc/containerd/config.toml": node_tree.FIFO},
          ("containerd", None, "/etc/cni/net.d", ["/opt/cni/bin"]), "unparsed"),
     ])
@@ -215,6 +224,7 @@ def test_hundreds_of_files_are_bounded(tmp_path):
     assert (len(section["files"]), section["files_left_out"]) == (12, 288)
 
 
+ID, UID = "5eed" * 16, "a5c1f8d5-1111-2222-3333-444455556666"
 UNIX = "Num RefCount Protocol Flags Type St Inode Path\n"
 CILIUM = "0000000000000000: 00000002 00000000 %s 0001 01 31337 /var/run/cilium/cilium.sock\n"
 
@@ -246,6 +256,20 @@ def test_the_agent(plugin, more, agent, tmp_path):
     assert (found["name"], found["running"], found["contact_state"]) == agent
 
 
+def test_the_past_of_an_agent(tmp_path):
+    pod, logs = "kubepods/pod" + UID, "var/log/pods/kube-system_calico-node-x_%s/calico-node/" % UID
+    found = live(node_tree.unpack(merged(DEBIAN, {
+        "proc/1/comm": "systemd\n", "etc/cni/net.d/10-x.conflist": conf("calico"), "proc/uptime": "1000.0 1\n",
+        "proc/31/cgroup": "0::/%s/%s\n" % (pod, ID), "sys/fs/cgroup/%s/%s/memory.current" % (pod, ID): "5\n",
+        "sys/fs/cgroup/%s/%s/memory.events" % (pod, ID): "oom_kill 0\n",
+        "sys/fs/cgroup/%s/memory.events" % pod: "oom_kill 2\n", logs + "1.log": "2020-01-01T00:00:00Z x",
+        logs + "2.log": "", "var/log/containers/calico-node-x_kube-system_calico-node-%s.log" % ID: ""},
+        process(31, "calico-node", ("calico-node",), start_time="90000")), tmp_path))
+    assert (found["restarts"], found["oom_kills"], found["oom_killed_recently"], found["process"]) == (
+        2, 2, True, "calico-node in pod kube-system/calico-node-x")
+    assert found["previous_started_seconds_ago"] > 1e6
+
+
 def test_a_network_without_an_agent(tmp_path):
     tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": conf("bridge")}), tmp_path)
     assert live(tree) is None and look(tree)["agent"] is None
@@ -259,3 +283,45 @@ def test_a_network_without_an_agent(tmp_path):
 def test_the_backend_that_felix_is_set_to(environ, backend, tmp_path):
     tree = {"etc/cni/net.d/10-x.conflist": conf("calico"), "proc/31/comm": "calico-node\n", "proc/31/environ": environ}
     assert live(node_tree.unpack(merged(DEBIAN, tree), tmp_path))["backend"] == backend
+
+
+NET_CONF = "etc/kube-flannel/net-conf.json"
+
+
+@pytest.mark.parametrize("plugin, files, found", [
+    ("calico", {"proc/31/comm": "calico-node\n",
+                "proc/31/environ": "IPTABLES_MODE=nft\0FELIX_IPTABLESBACKEND=legacy\0"},
+     ("legacy", "FELIX_IPTABLESBACKEND")),
+    ("flannel", {"proc/31/comm": "flanneld\n", "proc/31/environ": "FELIX_IPTABLESBACKEND=legacy\0"}, (None, None)),
+    ("flannel", {"proc/31/comm": "flanneld\n", NET_CONF: '{"EnableNFTables": true}'},
+     ("nft", "EnableNFTables in /etc/kube-flannel/net-conf.json")),
+    ("flannel", {"proc/31/comm": "flanneld\n", NET_CONF: '{"EnableNFTables": false}'}, (None, None)),
+    ("flannel", {"proc/31/comm": "flanneld\n", NET_CONF: '{"EnableNFTables": tru'},
+     ("unknown", "EnableNFTables in /etc/kube-flannel/net-conf.json")),
+    ("flannel", {"proc/31/comm": "flanneld\n", NET_CONF: node_tree.FIFO},
+     ("unknown", "EnableNFTables in /etc/kube-flannel/net-conf.json")),
+    ("flannel", {"proc/31/comm": "flanneld\n", "proc/31/cmdline": "flanneld\0--net-config-path=/x.json\0",
+                 "x.json": '{"EnableNFTables": true}'}, ("nft", "EnableNFTables in /x.json")),
+    ("flannel", {"proc/31/comm": "k3s-agent\n", NET_CONF: '{"EnableNFTables": true}'}, (None, None)),
+    ("weave-net", {"proc/31/comm": "weaver\n", "proc/31/environ": "IPTABLES_MODE=legacy\0"},
+     ("legacy", "IPTABLES_MODE")),
+])
+def test_the_backend_that_an_agent_is_set_to(plugin, files, found, tmp_path):
+    tree = merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": conf(plugin)}, files)
+    agent = live(node_tree.unpack(tree, tmp_path))
+    assert (agent["backend"], agent["backend_source"]) == found
+
+
+@pytest.mark.parametrize("settings, found", [
+    ({"type": "calico", "nodename_file": "/run/calico/name"}, ("/run/calico/name", "present")),
+    ({"type": "calico", "nodename_file_optional": True}, (None, None)),
+    ({"type": "calico", "nodename_file_optional": False, "nodename_file": ""}, ("/var/lib/calico/nodename", "missing")),
+    ({"type": "calico", "nodename_file": ["/run/calico/name"]}, ("/var/lib/calico/nodename", "missing")),
+    ({"type": "flannel", "subnetFile": "/run/calico/name", "nodename_file_optional": True},
+     ("/run/calico/name", "present")),
+])
+def test_the_file_that_the_plugin_is_configured_with(settings, found, tmp_path):
+    agent = live(node_tree.unpack(merged(DEBIAN, {
+        "etc/cni/net.d/10-x.conflist": json.dumps({"name": "x", "plugins": [settings]}), "run/calico/name": "n",
+        "proc/31/comm": "calico-node\n", "proc/32/comm": "flanneld\n"}), tmp_path))
+    assert (agent["contact"], agent["contact_state"]) == found

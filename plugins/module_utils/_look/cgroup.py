@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Use, limits and OOM kills of the cgroup of a process. PRIVATE to the collection."""
+
+from .._host.host import ABSENT, OK, UNPARSED
+from .processes import Process, uptime_seconds
+
+_CGROUPS = "/sys/fs/cgroup"
+# Version 1 has no limit where the number is that of all pages (mm/page_counter.c PAGE_COUNTER_MAX).
+_NO_LIMIT = 1 << 60
+RECENT_SECONDS, _PROCESSES = 86400, 64
+
+
+def resources_of(host, process, restarts):
+    """(status, use and limits of the cgroup of a process whose container was restarted so often)."""
+    text = host.read_text("/proc/%d/cgroup" % process.pid)
+    paths = dict(line.split(":", 2)[1:] for line in text.text.splitlines() if line.count(":") >= 2)
+    named = {name: path for names, path in paths.items() for name in names.split(",")}
+    if any("/.." in path for path in named.values()) or not named:
+        # The path of another cgroup namespace than that of this look.
+        return (UNPARSED if named else text.status), None
+    if "memory" in named:
+        folder = _CGROUPS + "/memory" + named["memory"]
+        memory, cpu = _version_1(host, folder, _CGROUPS + "/cpu" + named.get("cpu", ""))
+    else:
+        folder = _CGROUPS + named.get("", "")
+        memory, cpu = _version_2(host, folder)
+    if memory["used"] is None and cpu["periods"] is None:
+        return ABSENT, None
+    limit, used = memory["limit"], memory["used"]
+    age = _age_seconds(host, folder, process)
+    return OK, {
+        "memory_limit_bytes": limit, "memory_used_bytes": used, "oom_kills": memory["oom_kills"],
+        "oom_killed_recently": _killed_recently(memory["oom_kills"], memory["since_start"], age, restarts),
+        "memory_percent": round(100.0 * used / limit, 1) if limit and used is not None else None,
+        "cpu_quota_percent": cpu["quota"], "throttled_seconds": cpu["throttled_seconds"],
+        "throttled_percent": round(100.0 * cpu["throttled"] / cpu["periods"], 1) if cpu["periods"] else None}
+
+
+def _age_seconds(host, folder, process):
+    """The age of the oldest process of the cgroup: that of the container, whose first process may start others anew
+    (runit in that of calico-node). None where no age is known."""
+    uptime = uptime_seconds(host)
+    pids = [int(pid) for pid in host.read_text(folder + "/cgroup.procs", 65536).text.split() if pid.isdigit()]
+    with host.noting():
+        ages = [each.age_seconds(uptime) for each in [process] + [Process(host, pid, "") for pid in pids[:_PROCESSES]]]
+    return max((age for age in ages if age is not None), default=None)
+
+
+def _killed_recently(kills, since_start, age, restarts):
+    """Whether a kill was less than `RECENT_SECONDS` ago; the kernel counts kills without their time. A
+    container starts with a count of 0, so kills that only the pod counts were before its start."""
+    if not kills or (not since_start and restarts == 0):
+        return False  # Those that the pod alone counts were of its other containers.
+    if age is None:
+        return None
+    if age > RECENT_SECONDS:
+        return None if since_start else False
+    # A restart has other reasons as well; where each of them can have been a kill, the last one was.
+    return True if since_start or (restarts is not None and kills >= restarts) else None
+
+
+def _version_2(host, folder):
+    quota, _blank, period = host.read_text(folder + "/cpu.max").text.strip().partition(" ")
+    events, stat = _words(host, folder + "/memory.events"), _words(host, folder + "/memory.stat")
+    above = _words(host, folder.rpartition("/")[0] + "/memory.events")
+    cpu, used = _words(host, folder + "/cpu.stat"), _number(host, folder + "/memory.current")
+    # A container's cgroup ends with it; that of the pod counts the kills of all its containers. That of a unit counts
+    # its own alone.
+    kills = above.get("oom_kill") if "/pod" in folder or "-pod" in folder else None
+    return ({"limit": _number(host, folder + "/memory.max"),
+             "used": None if used is None else max(0, used - stat.get("inactive_file", 0)),
+             "oom_kills": kills if kills is not None else events.get("oom_kill"),
+             "since_start": events.get("oom_kill")},
+            {"quota": round(100.0 * int(quota) / int(period), 1) if quota.isdigit() and period.isdigit() else None,
+             "periods": cpu.get("nr_periods"), "throttled": cpu.get("nr_throttled", 0),
+             "throttled_seconds": round(cpu["throttled_usec"] / 1e6, 1) if "throttled_usec" in cpu else None})
+
+
+def _version_1(host, memory, cpu):
+    quota, period = _number(host, cpu + "/cpu.cfs_quota_us"), _number(host, cpu + "/cpu.cfs_period_us")
+    limit, used = (_number(host, "%s/memory.%s_in_bytes" % (memory, name)) for name in ("limit", "usage"))
+    stat, cached = _words(host, cpu + "/cpu.stat"), _words(host, memory + "/memory.stat")
+    kills = _words(host, memory + "/memory.oom_control").get("oom_kill")
+    return ({"limit": limit if limit is not None and limit < _NO_LIMIT else None,
+             "used": None if used is None else max(0, used - cached.get("total_inactive_file", 0)),
+             "oom_kills": kills, "since_start": kills},
+            {"quota": round(100.0 * quota / period, 1) if quota is not None and period else None,
+             "periods": stat.get("nr_periods"), "throttled": stat.get("nr_throttled", 0),
+             "throttled_seconds": round(stat["throttled_time"] / 1e9, 1) if "throttled_time" in stat else None})
+
+
+def _number(host, path):
+    """The whole number of a file; None for max, -1, and a file that is not there."""
+    text = host.read_text(path, limit=4096).text.strip()
+    return int(text) if text.isdigit() and len(text) < 20 else None
+
+
+def _words(host, path):
+    """{word: number} of a file with one pair a line."""
+    pairs = [line.split() for line in host.read_text(path, limit=65536).text.splitlines()]
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit() and len(pair[1]) < 20}

@@ -1,0 +1,148 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The MTU of pods against the largest packet that the uplink carries for them. PRIVATE to the collection."""
+
+import collections
+
+from ..._parse.assignments import parse_assignments
+from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from .files import in_use
+
+_NET = "/sys/class/net/"
+ROUTES_LIMIT, PORTS_LIMIT, DEVICES_LIMIT = 4 * 1024 * 1024, 256, 4096
+_UP, _THROUGH_GATEWAY = 0x1, 0x2  # IFF_UP (include/uapi/linux/if.h), RTF_GATEWAY (include/uapi/linux/route.h)
+
+# Tunnel devices of flannel and Calico: encapsulation, and the bytes it adds at least to each packet: headers of IPv4
+# (20) or IPv6 (40), of UDP (8) with VXLAN and Ethernet (8 + 14), or of UDP with WireGuard (8 + 32). flannel takes 50
+# for VXLAN over IPv6 as well (pkg/backend/vxlan/vxlan_network.go); the kernel answers what is too large with ICMPv6.
+_TUNNELS = {
+    "flannel.1": ("vxlan", 50), "flannel-v6.1": ("vxlan", 50), "flannel.ipip": ("ipip", 20),
+    "flannel-wg": ("wireguard", 60), "flannel-wg-v6": ("wireguard", 80), "vxlan.calico": ("vxlan", 50),
+    "vxlan-v6.calico": ("vxlan", 70), "tunl0": ("ipip", 20), "wireguard.cali": ("wireguard", 60),
+    "wg-v6.cali": ("wireguard", 80),
+}
+# Plugin -> how the names of the pods' devices begin; those of bridge are the ports of its bridge.
+_DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None}
+
+# `source` is a device or a file.
+_Mtu = collections.namedtuple("_Mtu", "bytes source")
+
+
+def mtu_of(host, files, used):
+    """The evidence dict; None where no pod device and no setting of a known plugin is there."""
+    entries = [entry for row in files if in_use(row, used) and row.config for entry in row.config.entries]
+    entry = next((entry for entry in entries if entry["type"] in _DEVICES), None)
+    pods = _pods_mtu(host, entry, entries) if entry else None
+    if pods is None:
+        return None
+    routes = {path: host.read_text(path, ROUTES_LIMIT).text for path in ("/proc/net/route", "/proc/net/ipv6_route")}
+    defaults = sorted({route.interface for route in parse_proc_net_route(routes["/proc/net/route"])
+                       + parse_proc_net_ipv6_route(routes["/proc/net/ipv6_route"]) if route.network is None} - {"lo"})
+    of_defaults = [_mtu(host, name) for name in defaults]
+    # The smallest packet that may be carried, and the largest: pods may use another device than the default route.
+    carried = (_known(of_defaults, min), _known(of_defaults + [_mtu(host, name) for name in _hardware(host)], max))
+    limits = [_limit(host, name, carried) for name in _TUNNELS if _is_in_use(host, name, routes)]
+    row = {"pods_mtu": pods.bytes, "pods_source": pods.source,
+           "uplink": defaults[0] if defaults else None, "uplink_mtu": of_defaults[0] if defaults else None,
+           "tunnel": None, "tunnel_mtu": None, "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None,
+           "too_large": None, "reason": None}
+    lowest, highest = carried
+    if limits:
+        # Each family has its own tunnel; pods send packets of their MTU through both.
+        name, lowest, highest = min(limits, key=lambda limit: limit[2] or 0)
+        row.update(tunnel=name, tunnel_mtu=_mtu(host, name), encapsulation=_TUNNELS[name][0],
+                   overhead_bytes=_TUNNELS[name][1])
+    if not lowest or not highest:
+        return dict(row, reason="the MTU of the device of the default route could not be read")
+    if lowest < pods.bytes <= highest:
+        return dict(row, reason="the devices of this node have several MTUs, and the one of the traffic of pods is not "
+                    "known")
+    return dict(row, carried_bytes=highest, too_large=pods.bytes > highest)
+
+
+def _pods_mtu(host, entry, entries):
+    """The largest `_Mtu` of pods, or None: of their devices on the node, and of the setting that new pods get."""
+    inner = [_number(each.get("mtu")) for each in entries if each["type"] == "tuning"]
+    found = [_Mtu(size, "the plugin tuning") for size in inner if size]
+    if not found:  # The plugin tuning changes the device in the pod alone.
+        found = [_configured(host, entry)] + [_Mtu(_mtu(host, name), name) for name in _pod_devices(host, entry)]
+    return max((mtu for mtu in found if mtu and mtu.bytes), key=lambda mtu: mtu.bytes, default=None)
+
+
+def _configured(host, entry):
+    delegate = entry.get("delegate") if entry["type"] == "flannel" else entry
+    own = _number(delegate.get("mtu")) if isinstance(delegate, dict) else None
+    if own:
+        return _Mtu(own, "the CNI configuration")
+    if entry["type"] == "flannel":
+        path = "/run/flannel/subnet.env"
+        return _Mtu(_digits(parse_assignments(host.read_text(path, 65536).text).get("FLANNEL_MTU", "")), path)
+    if entry["type"] == "calico":
+        # The plugin reads what Felix found out (projectcalico/calico felix/dataplane/linux, writeMTUFile).
+        return _Mtu(_digits(host.read_text("/var/lib/calico/mtu", 64).text), "/var/lib/calico/mtu")
+    return None
+
+
+def _pod_devices(host, entry):
+    prefix = _DEVICES[entry["type"]]
+    if prefix:
+        return [name for name in host.list_dir(_NET)[1] if name.startswith(prefix)][:PORTS_LIMIT]
+    settings = entry.get("delegate") if entry["type"] == "flannel" else entry
+    bridge = settings.get("bridge") if isinstance(settings, dict) else None
+    bridge = bridge if isinstance(bridge, str) and bridge and "/" not in bridge else "cni0"
+    return [name for name in host.list_dir(_NET + bridge + "/brif")[1] if name.startswith("veth")][:PORTS_LIMIT]
+
+
+def _hardware(host):
+    """Devices of hardware, of which each may carry the traffic of pods."""
+    names = host.list_dir(_NET)[1][:DEVICES_LIMIT]
+    return [name for name in names if not name.startswith(("veth", "cali", "lxc"))
+            and host.exists(_NET + name + "/device")]
+
+
+def _limit(host, name, carried):
+    """(tunnel, the smallest and the largest packet that may fit into it); its link names the device below it."""
+    lower = [_mtu(host, link[len("lower_"):]) for link in host.list_dir(_NET + name)[1] if link.startswith("lower_")]
+    lowest, highest = (_known(lower, min), _known(lower, max)) if lower else carried
+    return name, lowest and lowest - _TUNNELS[name][1], highest and highest - _TUNNELS[name][1]
+
+
+def _is_in_use(host, name, routes):
+    """Whether the tunnel is up, and routes to other nodes go through it: tunl0 is there with its module."""
+    try:
+        if not int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP:
+            return False
+    except ValueError:
+        return False
+    # WireGuard's routes are in another table, and its device is only there where it is used.
+    if _TUNNELS[name][0] == "wireguard":
+        return True
+    rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]
+    return any(len(row) > 9 and name in (row[0], row[9]) and _is_through_gateway(row[3] if row[0] == name else row[8])
+               for row in rows)
+
+
+def _is_through_gateway(flags):
+    try:
+        return bool(int(flags, 16) & _THROUGH_GATEWAY)
+    except ValueError:
+        return False
+
+
+def _known(sizes, choose):
+    """The smallest or largest of the sizes, None where one of them is not known."""
+    return choose(sizes) if sizes and all(sizes) else None
+
+
+def _mtu(host, name):
+    return _digits(host.read_text(_NET + name + "/mtu", 64).text)
+
+
+def _digits(text):
+    text = text.strip()
+    return int(text) if text.isdigit() and len(text) < 8 and int(text) else None
+
+
+def _number(value):
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10 ** 7 else None

@@ -1,0 +1,60 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod sandboxes that a container runtime has, by the directories of its state. PRIVATE to the collection."""
+
+from ..._host.host import ABSENT, OK
+from ..processes import find_processes
+from .runtime import CONTAINERD_CONFIG, containerd_keys, crio_keys, read_keys
+
+_STORAGE_CONFIG = "/etc/containers/storage.conf"
+
+
+def sandbox_ids(host, runtime):
+    """(status, set of the IDs of sandboxes, which is None unless the status is ok). Where it is not certain which
+    directory the runtime uses, it is `absent`."""
+    folders = {"containerd": _of_containerd, "cri-o": _of_crio}.get(runtime.name, lambda *_each: [])(host, runtime)
+    found, status = set(), ABSENT
+    for index, folder in enumerate(folders):
+        read, names = host.list_dir(folder)
+        # The first one has every sandbox, also those that kubelet has yet to remove; a task is gone after a boot.
+        status = read if not index or read not in (OK, ABSENT) else status
+        found.update(names)
+    if status == OK and not found:
+        return ABSENT, None  # Every node runs pods, so a runtime without a sandbox is not the one that kubelet uses.
+    return status, found if status == OK else None
+
+
+def _of_containerd(host, runtime):
+    """containerd: its CRI plugin makes a directory for each sandbox and removes it with the sandbox (sandboxesDir);
+    each task has another one while it runs."""
+    wanted = runtime.source or CONTAINERD_CONFIG
+    process = next((each for each in find_processes(host, ("containerd",))[1]
+                    if (each.option("config", "c") or CONTAINERD_CONFIG) == wanted), None)
+    status, keys = containerd_keys(host, wanted)
+    if process is None or status not in (OK, ABSENT):
+        return []
+    root = process.option("root") or keys.get(("root",), "/var/lib/containerd")
+    state = process.option("state") or keys.get(("state",), "/run/containerd")
+    if not _is_path(root) or not _is_path(state):
+        return []
+    return [root + "/io.containerd.grpc.v1.cri/sandboxes", state + "/io.containerd.runtime.v2.task/k8s.io"]
+
+
+def _of_crio(host, _runtime):
+    """cri-o: each sandbox has a container of containers/storage, which is removed with the sandbox."""
+    process = next(iter(find_processes(host, ("crio",))[1]), None)
+    status, own, _source = crio_keys(host)
+    read, storage = read_keys(host, _STORAGE_CONFIG)
+    if process is None or status not in (OK, ABSENT) or read not in (OK, ABSENT):
+        return []
+    storage = storage or {}
+    root = (process.option("root", "r") or own.get(("crio", "root")) or storage.get(("storage", "graphroot"))
+            or "/var/lib/containers/storage")
+    driver = (process.option("storage-driver", "s") or own.get(("crio", "storage_driver"))
+              or storage.get(("storage", "driver")) or "overlay")
+    return ["%s/%s-containers" % (root, driver)] if _is_path(root) and isinstance(driver, str) else []
+
+
+def _is_path(value):
+    return isinstance(value, str) and value.startswith("/")

@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often kubelet has restarted a container, and since when. PRIVATE to the collection."""
+
+import calendar
+import re
+import time
+
+from .containers import POD_LOGS
+
+_LOG = re.compile(r"([0-9]{1,6})\.log\Z")
+# The first word of each line of a CRI log (kubernetes pkg/kubelet/kuberuntime/logs): 2026-11-23T08:40:02.123+01:00.
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|([+-])(\d\d):(\d\d)) ")
+
+
+def restarts_of(host, container, now=None):
+    """(restarts of a container, seconds since the one before it wrote its first line), each None where it is not known.
+    The restarts are the number of its newest log (pkg/kubelet/kuberuntime/helpers.go)."""
+    if not container or not container["pod"] or not container["name"]:
+        return None, None
+    folder = "%s/%s_%s_%s/%s" % (POD_LOGS, container["namespace"], container["pod"], container["pod_uid"],
+                                 container["name"])
+    names = host.list_dir(folder)[1]
+    numbers = [int(match.group(1)) for match in map(_LOG.match, names) if match]
+    if not numbers:
+        return None, None
+    before = "%d.log" % (max(numbers) - 1)
+    # The first line of a log that was rotated is not that of the start.
+    if before not in names or now is None or any(name.startswith(before + ".") for name in names):
+        return max(numbers), None
+    started = _first_time(host, folder + "/" + before)
+    return max(numbers), None if started is None or started > now else round(now - started, 1)
+
+
+def _first_time(host, path):
+    chunks = []
+    host.stream_file(path, chunks.append, 64, packed=False)
+    found = _TIME.match(b"".join(chunks).decode("ascii", "replace"))
+    if not found:
+        return None
+    text, sign, hours, minutes = found.groups()
+    try:
+        seconds = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None
+    offset = int(hours) * 3600 + int(minutes) * 60 if sign else 0
+    return seconds + offset if sign == "-" else seconds - offset
