@@ -4,19 +4,17 @@
 """Lines of logs against the causes. PRIVATE to the collection."""
 
 import collections
-import re
 
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.logs.candidates import is_candidate
 from ..module_utils._parse.logs.entries import parse_entries
 from ..module_utils._parse.secrets import masked_line
-from ._log_causes import CONFIDENCES, causes
+from ._log_causes import CONFIDENCES, causes, compiled
+from ._log_times import is_later, moment
 from ._render.text import escaped
 
 # Entries between a line and the one that explains it; kube-proxy writes both within the same call.
 _NEAR = 3
-# A line may have any text where its time belongs.
-_TIME = re.compile(r"\d[\dT:., +Z-]{9,39}", re.ASCII)
 _MOST_SOURCE = 400
 _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
 
@@ -25,17 +23,17 @@ def diagnose(logs):
     """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). Raises BadInput."""
     found = {}
     for source, lines in _sources(logs).items():
-        for cause, entry, text in _explained(lines):
+        for cause, shown in _shown(lines).items():
             finding = found.get(cause.id)
             if finding is None:
                 finding = found[cause.id] = {
                     "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
-                    "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()), "evidence": text,
-                    "source": source and escaped(source[:_MOST_SOURCE]), "count": 0, "first": None, "last": None}
-            finding["count"] += entry.count
-            time = entry.time if _TIME.fullmatch(entry.time or "") else None
-            for key, pick in (("first", min), ("last", max)):
-                finding[key] = pick(filter(None, (finding[key], time)), default=None)
+                    "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()),
+                    "evidence": shown[0][1], "source": source and escaped(source[:_MOST_SOURCE]), "count": 0,
+                    "first": None, "last": None}
+            for entry, _text in shown:
+                finding["count"] += entry.count
+                _stretch(finding, entry.time)
     return sorted(found.values(), key=lambda row: (-CONFIDENCES.index(row["confidence"]), -row["count"], row["cause"]))
 
 
@@ -56,10 +54,29 @@ def _sources(logs):
     return sources
 
 
-def _explained(lines):
-    """Yield (cause, entry, the line that shows it) for each entry that has a cause and is not normal."""
-    before = collections.deque(maxlen=_NEAR)
+def _stretch(finding, time):
+    """Takes a time, which may be any text, into `first` and `last` of a finding."""
+    if moment(time) is None:
+        return
+    if finding["first"] is None or is_later(finding["first"], time):
+        finding["first"] = time
+    if finding["last"] is None or is_later(time, finding["last"]):
+        finding["last"] = time
+
+
+def _shown(lines):
+    """`{cause: [(entry, the line that shows it)]}` of one source, without what is normal, an effect, or over."""
+    shown, before, opened = {}, collections.deque(maxlen=_NEAR), collections.Counter()
+    ending = [cause for cause in causes() if cause.over_after]
+    opening = [cause for cause in causes() if cause.opened_by]
     for entry in parse_entries(lines):
+        for cause in ending:
+            if cause in shown and compiled(cause.over_after).search(entry.text):
+                del shown[cause]
+        for cause in opening:
+            start = compiled(cause.opened_by).search(entry.text)
+            if start:
+                opened[cause, start.group(1)] += 1
         best = _best(entry.text) if is_candidate(entry.text) else None
         if best is None:
             continue
@@ -67,8 +84,13 @@ def _explained(lines):
         is_effect = any(name in before for name in cause.silent_after)
         # What follows an effect within the same call is an effect as well.
         before.append(cause.silent_after[0] if is_effect else cause.id)
+        if cause.opened_by and opened:
+            # Of two that open the same object one succeeds, and then there are more openings than failures.
+            opened[cause, match.group(1)] -= 1
+            is_effect = opened[cause, match.group(1)] > 0
         if not cause.normal and not is_effect:
-            yield cause, entry, _evidence(entry.text, match)
+            shown.setdefault(cause, []).append((entry, _evidence(entry.text, match)))
+    return shown
 
 
 def _best(text):

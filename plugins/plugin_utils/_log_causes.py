@@ -23,7 +23,9 @@ _UP_TO = re.compile(r"\{(?:\d+,)?(\d+)\}")
 @dataclasses.dataclass(frozen=True)
 class Cause:
     """One entry. `normal` is a line that healthy nodes write too; `silent_after` are causes after whose line this one
-    is only their effect; `since` and `until` are versions of the program that writes the line."""
+    is only their effect; a line that `over_after` fits to ends the cause; `opened_by` fits to the line of the writer
+    before it tries what failed, and the first group of both patterns names the object; while the fault lasts, the line
+    comes again within `repeats` seconds; `since` and `until` are versions of the program that writes the line."""
 
     id: str
     pattern: str
@@ -37,14 +39,18 @@ class Cause:
     until: str = None
     normal: bool = False
     silent_after: tuple = ()
+    over_after: str = None
+    opened_by: str = None
+    repeats: int = None
 
     def found_in(self, text):
         """The match of the pattern in a text, or None."""
-        return _compiled(self.pattern).search(text)
+        return compiled(self.pattern).search(text)
 
 
 @functools.lru_cache(maxsize=None)
-def _compiled(pattern):
+def compiled(pattern):
+    """A pattern of an entry, compiled once."""
     return re.compile(pattern)
 
 
@@ -83,7 +89,10 @@ def _cause_of(where, entry):
     cause = Cause(**dict(entry, silent_after=tuple(entry.get("silent_after", ()))))
     if cause.confidence not in CONFIDENCES:
         raise BadInput("%s: confidence must be one of %s" % (where, ", ".join(CONFIDENCES)))
-    _refuse_wrong_pattern(where, cause)
+    for key in ("pattern", "over_after", "opened_by"):
+        _refuse_wrong_pattern("%s: %s" % (where, key), getattr(cause, key))
+    if not cause.found_in(cause.example):
+        raise BadInput("%s: pattern is not found in example" % where)
     if cause.check and cause.check not in _catalogue.catalogue():
         raise unknown_name("%s: the check" % where, cause.check, _catalogue.catalogue())
     if cause.role and cause.role not in _catalogue.PARTS.values():
@@ -91,13 +100,11 @@ def _cause_of(where, entry):
     return cause
 
 
-def _refuse_wrong_pattern(where, cause):
+def _refuse_wrong_pattern(where, pattern):
     try:
-        _compiled(cause.pattern)
+        compiled(pattern or "")
     except re.error as error:
-        raise BadInput("%s: pattern is no regular expression: %s" % (where, error)) from None
-    bare = _QUOTED.sub("c", cause.pattern)
+        raise BadInput("%s is no regular expression: %s" % (where, error)) from None
+    bare = _QUOTED.sub("c", pattern or "")
     if _UNBOUNDED.search(bare) or any(int(most) > _MOST_REPEATS for most in _UP_TO.findall(bare)):
-        raise BadInput("%s: pattern repeats without a limit; write {0,80} in place of * and +" % where)
-    if not cause.found_in(cause.example):
-        raise BadInput("%s: pattern is not found in example" % where)
+        raise BadInput("%s repeats without a limit; write {0,80} in place of * and +" % where)

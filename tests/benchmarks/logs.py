@@ -1,10 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a look into 100 MB of logs takes, against grep for the same words, and how much memory."""
+"""How long a look into 100 MB of logs takes, against grep for the same words, and how much memory.
+
+Of a log without errors all is searched; one with errors is read from its end until there are enough.
+"""
 
 import json
 import random
+import statistics
 import sys
 
 from measure import NODE_PYTHON, TOP, Ansible, Outcome, quiet, take_turns, workplace
@@ -28,10 +32,11 @@ LINES = (
 ERROR = 'E1122 06:38:%02d.720735   19736 proxier.go:1406] "Failed to execute iptables-restore" err="exit status 4"\n'
 
 
-def write_log(path, size):
-    """A log in which one line in a thousand is an error."""
+def write_log(path, size, error_every=0):
+    """A log in which one line in `error_every` is an error."""
     chance = random.Random(size)
-    block = "".join((ERROR if number % 1000 == 999 else chance.choice(LINES)) % (number % 60) for number in range(9000))
+    block = "".join((ERROR if error_every and number % error_every == error_every - 1 else chance.choice(LINES))
+                    % (number % 60) for number in range(9000))
     with path.open("w", encoding="ascii") as stream:
         for _number in range(size // len(block) + 1):
             stream.write(block)
@@ -47,17 +52,24 @@ def peak_megabytes(path):
 def measure(smoke):
     from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import WORDS
     with workplace() as folder:
-        log = folder / "kube-proxy.log"
+        log, errors = folder / "kube-proxy.log", folder / "errors.log"
         write_log(log, SIZE[smoke])
+        write_log(errors, SIZE[smoke], 1000)
         ours = payload(Ansible(folder), FACTS_MODULE, {"src": [str(log)]})
         found = json.loads(quiet([NODE_PYTHON, ours]))
-        grep = ["grep", "-cE", "|".join(WORDS), str(log)]
+        grep = ["sh", "-c", "grep -cE \"$0\" \"$1\" || test $? = 1", "|".join(WORDS), str(log)]
         seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]), GREP: lambda: quiet(grep)}, ROUNDS[smoke])
         memory = peak_megabytes(ours)
-    outcome = Outcome("logs", "one log of %d MB, one line in a thousand is an error; warm cache" % (SIZE[smoke] >> 20),
-                      FACTS, GREP, seconds, LIMIT, True, [])
+        (folder / "errors").mkdir()
+        ours = payload(Ansible(folder / "errors"), FACTS_MODULE, {"src": [str(errors)]})
+        of_errors = json.loads(quiet([NODE_PYTHON, ours]))
+        with_errors = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours])}, ROUNDS[smoke])
+    outcome = Outcome("logs", "one log of %d MB without errors; warm cache" % (SIZE[smoke] >> 20), FACTS, GREP, seconds,
+                      LIMIT, True, [])
     met = "met" if outcome.median(FACTS) <= SECONDS_LIMIT and memory <= MEMORY_LIMIT else "missed"
-    outcome.notes.append("%d lines returned of the newest %d MB; the whole call %.2f s and %d MB (target at most %.1f s "
-                         "and %d MB: %s)" % (len(found["lines"]), found["files"][0]["read_bytes"] >> 20,
-                                             outcome.median(FACTS), memory, SECONDS_LIMIT, MEMORY_LIMIT, met))
+    outcome.notes.append("%d MB searched; the whole call %.2f s and %d MB (target at most %.1f s and %d MB: %s)" % (
+        found["files"][0]["read_bytes"] >> 20, outcome.median(FACTS), memory, SECONDS_LIMIT, MEMORY_LIMIT, met))
+    outcome.notes.append("where one line in a thousand is an error: %d lines of the newest %d MB, %.2f s" % (
+        len(of_errors["lines"]), of_errors["files"][0]["read_bytes"] >> 20,
+        statistics.median(with_errors[FACTS])))
     return outcome

@@ -36,14 +36,29 @@ network plugins below `/var/log/pods`, and `/var/log/messages`, `syslog` and `ke
 files. Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
 the newest first, without secrets.
 
+## Checks
+
+The checks [LOG001](checks.md#log001) to [LOG003](checks.md#log003) judge the last 15 minutes of these logs with the
+causes below, together with all other checks. They are skipped unless the variable is set, because journalctl adds about
+30 ms to the look at a node:
+
+    ansible-playbook kubenode.netfilter.preflight --check -e node_policy_read_logs=true
+
+Each cause is one finding: LOG001 has those of confidence `high`, LOG002 `middle`, and LOG003 `low`, which fails only
+where no surer cause is found. An error counts if its last line is at most `node_policy_log_recent_seconds` old, 300 by
+default. Of an error that repeats its line until it is mended, such as a failed sync, the line may be missing for at
+most twice its interval. Normal lines are no findings, nor are lines without a time. Images and bundles are skipped. Of
+pods only those in namespaces of the system are read, because a user who may create a pod can give its container any
+name.
+
 ## What can go wrong
 
 - A line shows that something happened, not that it lasts. `last` is the time of the newest one; the checks of `assess`
   look at the node itself.
 - Some failures write no line: a hung iptables-restore, filter or nat flushed without mangle, and an API server that is
   gone with kube-proxy 1.36.
-- At most 48 MB are read, of the newest files first. `cut` of a file is true where older lines were left out; name an
-  older file in `src`.
+- At most 100 MB of 60 files are read, the newest files first and each from its end, until 200 lines are found. `cut` of
+  a file is true where older lines were left out, and `files_left_out` counts older files; name such a file in `src`.
 - klog and syslog write no year, and klog writes the time of the zone of its process.
 
 ## The causes

@@ -7,9 +7,9 @@ import posixpath
 import re
 
 from ..._errors import BadInput
-from ..._host.file_end import stream_end
+from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.logs.newest import Newest
+from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
 
 MOST_ROWS = 200
@@ -17,7 +17,9 @@ MOST_CHARACTERS = 32 * 1024
 # One agent that repeats itself leaves room for the others.
 MOST_ROWS_OF_FILE = 50
 # What is read of all files together, the newest first.
-MOST_BYTES = 48 * 1024 * 1024
+MOST_BYTES = 100 * 1024 * 1024
+# What is unpacked of one file, whose newest lines come last.
+MOST_UNPACKED = 1024 * 1024 * 1024
 MOST_FILES = 60
 _MOST_PODS = 500
 JOURNAL = "journal"
@@ -35,10 +37,11 @@ _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "docker", "k3s", "k3s-a
 _JOURNAL_LINES = 20000
 _JOURNAL_SECONDS = 5.0
 _MASKED_TO = 2000
+_MOST_PACKED = 1032
 
 
 def collect_lines(host, sources=None):
-    """`{"lines", "files"}` of the files `sources` of the tree, or of journal, agents and system.
+    """`{"lines", "files", "files_left_out"}` of the files `sources` of the tree, or of journal, agents and system.
 
     Raises BadInput for a path that names no log, and for too many of them.
     """
@@ -49,17 +52,18 @@ def collect_lines(host, sources=None):
         _refuse_no_log(host, path)
     lines, files, left = [], [], MOST_BYTES
     if not sources and host.commands:
-        status, found, size = _journal(host)
-        files.append(_file(JOURNAL, status, size, False))
+        status, found, size, cut = journal(host)
+        files.append(_file(JOURNAL, status, size, cut))
         lines += [(JOURNAL, text) for text in found]
-    paths = list(sources or _newest_first(host))[:MOST_FILES]
+    named = list(sources or newest_first(host, system_logs(host) + agent_logs(host)))
+    paths = named[:MOST_FILES]
     most = max(MOST_ROWS_OF_FILE, MOST_ROWS // (len(paths) or 1))
     for path in paths:
-        status, found, size, cut = _of_file(host, path, left, most)
+        status, found, size, cut = of_file(host, path, left if len(lines) < MOST_ROWS else 0, most)
         left -= size
         files.append(_file(path, status, size, cut))
         lines += [(path, text) for text in found]
-    return {"lines": _bounded(lines), "files": files}
+    return {"lines": bounded(lines), "files": files, "files_left_out": len(named) - len(paths)}
 
 
 def _refuse_no_log(host, path):
@@ -75,9 +79,10 @@ def _file(path, status, size, cut):
     return {"path": path, "status": status, "read_bytes": size, "cut": cut}
 
 
-def _bounded(lines):
-    rows, room = [], MOST_CHARACTERS
-    for source, text in lines[:MOST_ROWS]:
+def bounded(lines, most=MOST_ROWS, room=MOST_CHARACTERS):
+    """Rows of the first `most` of `[(source, text)]` without secrets, of `room` characters together."""
+    rows = []
+    for source, text in lines[:most]:
         text = "\n".join(masked_line(line, _MASKED_TO) for line in text.split("\n"))[:_MASKED_TO]
         room -= len(text) + len(source)
         if room < 0:
@@ -87,28 +92,34 @@ def _bounded(lines):
 
 
 class _Counted:
-    """Newest lines and how many bytes they were chosen from."""
+    """Newest lines and how many bytes they were chosen from; `skip` bytes before them are not searched."""
 
-    def __init__(self, most):
+    def __init__(self, most, skip=0):
         self.newest = Newest(most)
         self.size = 0
+        self.lines = 0
+        self._skip = skip
 
     def feed(self, chunk):
-        self.size += len(chunk)
-        self.newest.feed(chunk)
+        left_out = min(self._skip, len(chunk))
+        self._skip -= left_out
+        self.size += len(chunk) - left_out
+        self.lines += chunk.count(b"\n")
+        self.newest.feed(chunk[left_out:] if left_out else chunk)
 
 
-def _journal(host):
-    """(status, candidate lines, bytes). The last lines only; journalctl reads and changes nothing."""
+def journal(host, *options):
+    """(status, candidate lines, bytes, whether older lines were left out). The last lines only; journalctl reads and
+    changes nothing."""
     counted = _Counted(MOST_ROWS_OF_FILE)
     terms = " + ".join(["_TRANSPORT=kernel"] + ["_SYSTEMD_UNIT=%s.service" % unit for unit in _UNITS]).split()
     done = host.stream(["journalctl", "--no-pager", "--quiet", "--output=short-iso", "--lines=%d" % _JOURNAL_LINES]
-                       + terms, counted.feed, _JOURNAL_SECONDS, MOST_BYTES // 2)
+                       + list(options) + terms, counted.feed, _JOURNAL_SECONDS, MOST_BYTES // 2)
     status = UNPARSED if done.status == OK and done.rc else done.status
-    return status, counted.newest.newest(), counted.size
+    return status, counted.newest.newest(), counted.size, counted.lines >= _JOURNAL_LINES
 
 
-def _of_file(host, path, left, most):
+def of_file(host, path, left, most):
     """(status, candidate lines, bytes read, whether the beginning was left out)."""
     real = host.tree_path(path)
     if real is None:
@@ -120,12 +131,23 @@ def _of_file(host, path, left, most):
         return UNPARSED, [], 0, False
     if left <= 0:
         return OK, [], 0, True
-    counted = _Counted(most)
     if real.endswith(".gz"):
-        status = host.stream_file(real, counted.feed, left)
-        return status, counted.newest.newest(), counted.size, counted.size >= left
-    status, skipped = stream_end(host, real, counted.feed, left)
-    return status, counted.newest.newest(), counted.size, skipped > 0
+        skipped = max(0, _unpacked_size(host, real) - left)
+        counted = _Counted(most, skipped)
+        status = host.stream_file(real, counted.feed, MOST_UNPACKED)
+        return status, counted.newest.newest(), counted.size, skipped > 0
+    found = FromEnd(most)
+    status, size, skipped = stream_back(host, real, found.feed, left)
+    return status, found.newest(), size, skipped > 0
+
+
+def _unpacked_size(host, path):
+    """What the end of a gzip file says of the size of its content (RFC 1952, ISIZE, modulo 2^32), 0 where that cannot
+    be: deflate makes nothing smaller than a 1032th, so it is no end, and the file was cut."""
+    ends = []
+    _status, _size, before = stream_back(host, path, lambda chunk, _is_first: ends.append(chunk), 4)
+    size = int.from_bytes(ends[0][-4:], "little") if ends else 0
+    return size if size <= _MOST_PACKED * (before + 4) else 0
 
 
 def _folders_behind(host, folders):
@@ -133,16 +155,26 @@ def _folders_behind(host, folders):
     return tuple((host.tree_path(folder) or folder) + "/" for folder in folders)
 
 
-def _newest_first(host):
-    """The logs of agents and system with their rotated files, the newest first."""
-    paths = ["/var/log/" + name for name in host.list_dir("/var/log")[1] if _SYSTEM.match(name)]
-    for pod in host.list_dir(PODS)[1][:_MOST_PODS]:
-        for agent in _AGENTS:
-            folder = posixpath.join(PODS, pod, agent)
+def system_logs(host):
+    """Logs of the kernel and of units with their rotated files."""
+    return ["/var/log/" + name for name in host.list_dir("/var/log")[1] if _SYSTEM.match(name)]
+
+
+def agent_logs(host, namespaces=("",)):
+    """Logs of agents that run in pods of namespaces that begin like that, with their rotated files."""
+    paths = []
+    pods = [pod for pod in host.list_dir(PODS)[1] if pod.startswith(namespaces)]
+    for pod in (posixpath.join(PODS, pod) for pod in pods[:_MOST_PODS]):
+        for folder in (posixpath.join(pod, name) for name in host.list_dir(pod)[1] if name in _AGENTS):
             paths += [posixpath.join(folder, name) for name in host.list_dir(folder)[1] if ".log" in name]
+    return paths
+
+
+def newest_first(host, paths, since=0):
+    """Those that were written to after `since`, a time in seconds."""
     times = {}
     for path in paths:
         seen = host.stat(path)
-        if seen is not None:
+        if seen is not None and seen.st_mtime > since:
             times[path] = seen.st_mtime
     return sorted(times, key=lambda path: (-times[path], path))

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which lines of a log may have a cause: a small fixed prefilter. PRIVATE to the collection."""
 
-# Each cause that is a fault has one of these words in its line; a test holds it. They are few, because each costs a
-# pass over all bytes, and none is in a line that an agent writes with every sync.
+# Each cause that is a fault has one of these words in its line, and so has a line that ends one; tests hold it. They
+# are few, because each costs a pass over all bytes, and none is in a line that an agent writes with every sync.
 WORDS = (
     "ailed", "rror", " not ", "n't", "issing", "anary deleted", "xtables lock", " is full", "table full",
     "iptables flush", "Inconsistent", "ChainExists", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync",
-    "overflow", "Killed process", "no destination", "only valid", "only usable", "o such file", "imeout waiting",
-    "imed out", "in use", "Invalid argument", "Too many links", "nable to", "o iptables ", "blacklisted",
-    "module_request",
+    "overflow", "Killed process", "no destination", "only usable", "o such file", "out waiting", "in use",
+    "Invalid argument", "Too many links", "nable to", "o iptables ", "blacklisted", "module_request",
+    "match by that name", "just became ready", "default CNI network",
 )
 
 

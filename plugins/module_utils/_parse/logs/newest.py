@@ -10,15 +10,18 @@ from .entries import MOST_LINES
 from .line import LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
+_DIGITS = b"0123456789"
+_CONTINUED = ("\t", " >")
+# What may wait for the block before it; a message is not longer.
+_MOST_REST = MOST_LINES * LONGEST
 
 
 class Newest:
-    """Takes the bytes of a log block by block and keeps its last `most` messages with a candidate line, as texts.
-
-    Whole blocks are searched for one word after the other from their end: far cheaper than a look at each line.
-    """
+    """Takes the bytes of a log block by block in their order and keeps its last `most` messages with a candidate line,
+    as texts."""
 
     def __init__(self, most):
+        self._search = _Search()
         self._most = most
         self._found = collections.deque(maxlen=most)
         self._begun = b""
@@ -27,47 +30,110 @@ class Newest:
         """Takes a block. Of a line that is longer than a message may be the beginning is kept."""
         data = self._begun + chunk
         end = data.rfind(b"\n") + 1
-        self._search(data, end)
+        self._found += self._search.messages(data[:end], 0, self._most)
         self._begun = data[end:end + LONGEST]
 
     def newest(self):
         """The messages, the newest first."""
-        self._search(self._begun + b"\n", len(self._begun) + 1)
+        self._found += self._search.messages(self._begun + b"\n", 0, self._most)
         self._begun = b""
         return list(reversed(self._found))
 
-    def _search(self, data, end):
-        done = 0
-        for start in sorted(self._starts(data, end))[-self._most:]:
-            if start >= done:
-                text, done = _message(data, start, end)
-                self._found.append(text)
 
-    def _starts(self, data, end):
+class FromEnd:
+    """Takes the blocks of a log from its end on, and keeps its last `most` messages with a candidate line."""
+
+    def __init__(self, most):
+        self._search = _Search()
+        self._most = most
+        self._found = []
+        self._rest = b""
+
+    def feed(self, chunk, is_first):
+        """Takes the block before the last one; `is_first` where the log begins with it. True when there are enough."""
+        data = chunk + (self._rest or b"\n")
+        begin = 0 if is_first else _first_message(data)
+        self._rest = data[:begin]
+        if begin > _MOST_REST:
+            self._rest = data[:LONGEST] + b"\n"
+        self._found += reversed(self._search.messages(data, begin, self._most - len(self._found)))
+        return len(self._found) >= self._most
+
+    def newest(self):
+        """The messages, the newest first."""
+        return self._found
+
+
+class _Search:
+    """Finds the messages of a block that have a candidate line.
+
+    A block is searched for one word after the other: far cheaper than a look at each line. Agents repeat the same few
+    lines, so what is searched first is each line once, without its digits.
+    """
+
+    def __init__(self):
+        self._repeats = True
+
+    def messages(self, data, begin, most):
+        """The last `most` of them from `begin` on, the oldest first, as texts."""
+        found, done = collections.deque(maxlen=most), begin
+        for start in sorted(self._starts(data, begin, most)):
+            if start >= done:
+                text, done = _message(data, start)
+                found.append(text)
+        return found
+
+    def _starts(self, data, begin, most):
         starts = set()
-        for word in _WORDS:
-            before = end
-            for _number in range(self._most):
-                at = data.rfind(word, 0, before)
+        for word in self._words_in(data):
+            before = len(data)
+            for _number in range(most):
+                at = data.rfind(word, begin, before)
                 if at < 0:
                     break
                 # The line break stays in what is searched next, so a line is found once for each word.
-                before = data.rfind(b"\n", 0, at) + 1
+                before = max(data.rfind(b"\n", begin, at) + 1, begin)
                 starts.add(before)
         return starts
 
+    def _words_in(self, data):
+        if not self._repeats:
+            return _WORDS
+        once = b"\n".join(set(data.translate(None, _DIGITS).split(b"\n")))
+        self._repeats = len(once) * 2 < len(data)
+        return [word for word in _WORDS if once.rfind(word) >= 0]
 
-def _message(data, start, end):
+
+def _first_message(data):
+    """Where the first message begins in a block whose beginning may belong to the message before it."""
+    start = data.find(b"\n") + 1 or len(data)
+    for _number in range(MOST_LINES):
+        stop = data.find(b"\n", start)
+        if stop < 0 or not _text(data, start, stop).startswith(_CONTINUED):
+            break
+        start = stop + 1
+    return start
+
+
+def _message(data, start):
     """(text, where it ends) of the line at `start` with the lines of its value, where it opens one."""
     lines = []
-    while start < end and len(lines) < MOST_LINES:
-        stop = data.find(b"\n", start, end)
-        line = data[start:min(stop, start + LONGEST)].decode("utf-8", "replace")
-        text = parse_line(line).text
-        if lines and not text.startswith(("\t", " >")):
+    while start < len(data) and len(lines) < MOST_LINES:
+        stop = data.find(b"\n", start)
+        text = _text(data, start, stop)
+        if lines and not text.startswith(_CONTINUED):
             break
-        lines.append(line)
+        lines.append(_line(data, start, stop))
         start = stop + 1
         if text.startswith(" >") or len(lines) == 1 and not text.endswith("=<"):
             break
     return "\n".join(lines), start
+
+
+def _line(data, start, stop):
+    return data[start:min(stop, start + LONGEST)].decode("utf-8", "replace")
+
+
+def _text(data, start, stop):
+    """What the writer of a line wrote, without what its carriers put before it."""
+    return parse_line(_line(data, start, stop)).text

@@ -6,12 +6,13 @@
 import json
 import pathlib
 import random
+import re
 
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_causes, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_causes, _log_times, _role_data
 
 CAUSES = _log_causes.causes()
 LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
@@ -52,6 +53,7 @@ def test_no_entry_has_a_key_twice():
     ({"confidence": "sure"}, "confidence must be one of low, middle, high"),
     ({"check": "KMOD099"}, "the check KMOD099 is not known"),
     ({"role": "harden_conntrak"}, "the role harden_conntrak is not known; did you mean harden_conntrack?"),
+    ({"over_after": "a+"}, "over_after repeats without a limit"),
     ({"patern": "a"}, "the key patern is not known; did you mean pattern?"),
     ({"silent_after": ["b"]}, "silent_after b is not known"),
 ])
@@ -104,6 +106,91 @@ def test_repeats_are_counted_with_first_and_last_time():
     assert _diagnose.diagnose([{"source": "/x", "text": line} for line in lines])[0]["source"] == "/x"
     repeated = "Nov 22 06:37:30 a kernel: message repeated 4 times: [ nf_conntrack: table full, dropping packet]"
     assert found(repeated) == {"conntrack-full": 4}
+
+
+@pytest.mark.parametrize("times, first, last", [
+    (["W1231 23:59:58.000001", "W0101 00:00:01.000001"], "12-31T23:59:58.000001", "01-01T00:00:01.000001"),
+    (["W0229 10:00:00.000001", "W0228 10:00:00.000001"], "02-28T10:00:00.000001", "02-29T10:00:00.000001"),
+])
+def test_klog_times_without_a_year_are_compared_as_times(times, first, last):
+    row, = _diagnose.diagnose(["%s       1 a.go:1] %s" % (time, FULL) for time in times])
+    assert (row["first"], row["last"]) == (first, last)
+
+
+@pytest.mark.parametrize("earlier, later", [
+    ("2026-11-22T10:00:00+01:00", "2026-11-22T09:30:00Z"), ("12-31T23:00:00", "2027-01-01T00:00:00Z"),
+    ("2026-12-31T23:00:00Z", "01-01T00:00:00"), ("2026-11-22T10:00:00.9Z", "2026-11-22T10:00:00.91Z")])
+def test_times_of_different_forms_are_compared(earlier, later):
+    assert _log_times.is_later(later, earlier) and not _log_times.is_later(earlier, later)
+
+
+@pytest.mark.parametrize("text", ["", None, "0000-01-01T00:00:00", "0001-01-01T00:00:00+23:59", "13-01T00:00:00",
+                                  "9999-12-31T23:59:59-23:59", "2026-02-30T00:00:00", "now"])
+def test_what_is_no_time(text):
+    assert _log_times.moment(text) is None
+
+
+HINT = ('E1122 10:00:00.000001    1234 kubelet_network_linux.go:80] "Failed to ensure that iptables hint chain exists" '
+        'err=<\n\terror creating chain \\"KUBE-IPTABLES-HINT\\": exit status 3: %s v1.8.9 (legacy): can\'t initialize '
+        '%s table `mangle\': Table does not exist (do you need to insmod?)\n\tPerhaps your kernel needs to be upgraded.\n >')
+INIT = ('I1008 05:38:38.192213    2825 kubelet_network_linux.go:58] "Failed to initialize iptables rules; some '
+        'functionality may be missing." protocol="%s"')
+NO_FAMILY = 'I1122 10:00:00.000001    1234 server_linux.go:190] "No iptables support for family" ipFamily="%s"'
+
+
+@pytest.mark.parametrize("line", [INIT, NO_FAMILY])
+def test_a_node_without_ipv6_is_healthy_and_one_without_ipv4_is_not(line):
+    assert found(line % "IPv6") == {}
+    assert len(found(line % "IPv4")) == 1
+
+
+def test_kubelet_sets_up_no_ipv6_on_a_node_without_it():
+    assert found(HINT % ("ip6tables", "ip6tables")) == {}
+    assert found(HINT % ("iptables", "iptables")) == {"table-not-initialized": 1}
+    held = HINT.replace("Perhaps", "Another app is currently holding the xtables lock. Perhaps")
+    assert found(held % ("ip6tables", "ip6tables")) == {"xtables-lock-held": 1}
+
+
+OPENING = 'I1122 06:39:45.5 1 service_health.go:128] "Opening healthcheck" service="edge/lb" port=%d'
+IN_USE = ('E1122 06:39:45.6 1 service_health.go:145] "Failed to start healthcheck" err="listen tcp 0.0.0.0:%d: bind: '
+          'address already in use" node="worker-a" service="edge/lb" port=%d')
+
+
+def test_the_second_family_of_dual_stack_finds_its_healthcheck_port_in_use():
+    both = [OPENING % 30602, OPENING % 30602, IN_USE % (30602, 30602), OPENING % 30602, IN_USE % (30602, 30602)]
+    assert found(both) == {}
+    assert found([*both, OPENING % 30603, IN_USE % (30603, 30603)]) == {"healthcheck-port-taken": 1}
+
+
+NO_CNI = 'E1122 10:0%d:00.000001       1 kubelet.go:2900] "not ready" err="cni plugin not initialized"'
+
+
+@pytest.mark.parametrize("end", [
+    'I1122 10:05:00.000001       1 kubelet_node_status.go:501] "Fast updating node status as it just became ready"',
+    'time="2026-11-22T10:05:00Z" level=info msg="Updated default CNI network name to kindnet"'])
+def test_a_node_that_waited_for_its_first_network_plugin_is_healthy(end):
+    before, after = NO_CNI % 1, NO_CNI % 9
+    assert is_candidate(end)
+    assert found([before, end]) == {}
+    assert found([end, after]) == found([before, end, after]) == {"cni-config-missing": 1}
+
+
+@pytest.mark.parametrize("line, cause", [
+    ("iptables v1.8.9 (legacy): Too many links.", "legacy-chain-busy"),
+    ("iptables v1.8.9 (nf_tables): table `natt' does not exist", "table-unknown"),
+    ("ip6tables v1.8.9 (legacy): can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)",
+     "ipv6-table-not-initialized"),
+    ("iptables v1.8.9 (nf_tables):  No chain/target/match by that name.", "chain-or-target-missing")])
+def test_lines_of_tools(line, cause):
+    assert found(line) == {cause: 1}
+
+
+def test_a_fix_is_for_this_node_and_for_its_backend():
+    for cause in CAUSES:
+        # kubectl picks any pod of a DaemonSet, mostly one of another node.
+        assert " ds/" not in cause.fix and not re.search(r"\d+\.\d+\.\d+\.\d+", cause.fix), cause.id
+        if re.search(r"modprobe.*\bip6?table_", cause.fix) and not re.search("ip6?tables table", cause.pattern):
+            assert re.search("nf_tables|nft", cause.fix), cause.id
 
 
 def test_evidence_is_one_masked_line_without_control_characters():

@@ -88,8 +88,9 @@ def test_fifos_devices_and_garbage_end(tmp_path):
     (tmp_path / "srv").mkdir()
     os.mkfifo(str(tmp_path / "srv/fifo"))
     write(tmp_path, "/srv/garbage", bytes(range(256)) * 4000)
-    write(tmp_path, "/srv/cut.gz", gzip.compress(FULL.encode() * 9)[:-9])
-    _lines, files = look(tmp_path, "/srv/fifo", "/srv/garbage", "/srv/cut.gz")
+    write(tmp_path, "/srv/cut.gz", gzip.compress((FULL + "\n").encode() * 9)[:-9])
+    lines, files = look(tmp_path, "/srv/fifo", "/srv/garbage", "/srv/cut.gz")
+    assert ("/srv/cut.gz", FULL) in lines
     assert files == {"/srv/fifo": "unparsed", "/srv/garbage": "ok", "/srv/cut.gz": "unparsed"}
 
 
@@ -128,15 +129,33 @@ def test_one_line_of_a_gigabyte(tmp_path):
 
 def test_a_file_that_is_rotated_while_it_is_read(tmp_path, monkeypatch):
     place = write(tmp_path, "/srv/a.log", "failed\n" * 3)
-    feed = log_lines._Counted.feed
+    feed = log_lines.FromEnd.feed
 
-    def rotated(self, chunk):
+    def rotated(self, chunk, is_first):
         if place.exists():
             os.rename(str(place), str(place) + ".1")
-        feed(self, chunk)
+        return feed(self, chunk, is_first)
 
-    monkeypatch.setattr(log_lines._Counted, "feed", rotated)
+    monkeypatch.setattr(log_lines.FromEnd, "feed", rotated)
     assert len(look(tmp_path, "/srv/a.log")[0]) == 3
+
+
+def test_of_a_large_packed_file_the_end_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_lines, "MOST_BYTES", 1000)
+    write(tmp_path, "/srv/a.gz", gzip.compress(b"failed first\n" + b"fine\n" * 1000 + b"failed last\n"))
+    found = log_lines.collect_lines(Host(str(tmp_path)), ["/srv/a.gz"])
+    assert [row["text"] for row in found["lines"]] == ["failed last"]
+    assert [(row["read_bytes"], row["cut"], row["status"]) for row in found["files"]] == [(1000, True, "ok")]
+
+
+def test_older_files_than_those_with_enough_lines_are_not_read(tmp_path):
+    write(tmp_path, "/var/log/kern.log", "%s\n" % FULL * 300)
+    write(tmp_path, "/var/log/kern.log.1", FULL + "\n", 900)
+    for number in range(log_lines.MOST_FILES):
+        write(tmp_path, "/var/log/messages-%d" % number, FULL + "\n", 9000)
+    found = log_lines.collect_lines(Host(str(tmp_path)))
+    assert found["files_left_out"] == 2 and found["files"][0]["cut"] is False
+    assert {row["source"] for row in found["lines"]} >= {"/var/log/kern.log", "/var/log/kern.log.1"}
 
 
 def test_the_answer_is_bounded_and_masked(tmp_path):

@@ -1,0 +1,55 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the agents and the kernel of a running node wrote in the last minutes. PRIVATE to the collection."""
+
+import time
+
+from ..._host.host import ABSENT, DENIED, OK
+from . import lines as log_lines
+
+# What the checks of logs judge is at most as old.
+RECENT_SECONDS = 15 * 60
+MOST_ROWS = 40
+MOST_CHARACTERS = 8 * 1024
+_ROWS_OF_SOURCE = 20
+# Namespaces in which only administrators make pods: a finding can stop a rollout, and whoever may make a pod may give
+# its container the name of an agent.
+_NAMESPACES = ("kube-", "openshift-", "calico-system_", "cilium_", "tigera-operator_")
+# systemd-journald.service(8); without one journalctl prints nothing and succeeds.
+_JOURNALS = ("/run/log/journal", "/var/log/journal")
+# Of each log; more than kube-proxy writes in a quarter of an hour in which each sync fails.
+_END_BYTES = 256 * 1024
+
+
+def collect_node_logs(host, node, now=None):
+    """The section `node_logs`. Only the logs of a running node have lines of now."""
+    now = time.time() if now is None else now
+    section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
+               "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+               "utc_offset_seconds": time.localtime(now).tm_gmtoff}
+    if node["place"] != "live":
+        return section
+    found = []
+    status = OK if any(host.is_dir(folder) for folder in _JOURNALS) else ABSENT
+    if status == OK:
+        status, texts, size, cut = log_lines.journal(host, "--since=-%ds" % RECENT_SECONDS)
+        # Of a user who may not read it, journalctl shows only what that user wrote.
+        status = DENIED if status == OK and not size and not host.is_root() else status
+    section["collected"]["journal"] = status
+    if status == OK:
+        section.update(read=[log_lines.JOURNAL], cut=cut)
+        found += [(log_lines.JOURNAL, text) for text in texts[:_ROWS_OF_SOURCE]]
+    with host.noting() as notes:
+        paths = log_lines.agent_logs(host, _NAMESPACES) + ([] if status == OK else log_lines.system_logs(host))
+        paths = [path for path in paths if not path.endswith(".gz")]
+        section["read"] += paths
+        for path in log_lines.newest_first(host, paths, now - RECENT_SECONDS):
+            _status, texts, _size, cut = log_lines.of_file(host, path, _END_BYTES, _ROWS_OF_SOURCE)
+            section["cut"] = section["cut"] or cut
+            found += [(path, text) for text in texts]
+    section["collected"]["files"] = DENIED if DENIED in notes.values() else OK if paths else ABSENT
+    section["lines"] = log_lines.bounded(found, MOST_ROWS, MOST_CHARACTERS)
+    section["cut"] = section["cut"] or len(section["lines"]) < len(found)
+    section["read"] = sorted(section["read"])[:MOST_ROWS]
+    return section

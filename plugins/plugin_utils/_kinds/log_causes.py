@@ -1,0 +1,47 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge log_causes: no line of the last seconds may have a cause of the selected confidence. PRIVATE to the
+collection."""
+
+from .. import _diagnose, _log_causes, _log_times
+
+WANT = (int,)
+FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual"))
+# A fault that repeats its line is over when the line was left out twice.
+_MISSED = 2
+
+
+def judge_log_causes(selected, want):
+    """A row for each cause of `selected`: `logs`, which is the section node_logs, and `confidence`.
+
+    Causes of low confidence are effects, so they fail only where the lines show no other cause.
+    """
+    logs = selected["logs"]
+    if not logs["lines"]:
+        return []  # Of most nodes; reading the causes takes longer than judging everything else.
+    causes = {cause.id: cause for cause in _log_causes.causes()}
+    lasting = [row for row in _diagnose.diagnose(logs["lines"])
+               if _is_recent(row["last"], logs, _limit(causes[row["cause"]], want))]
+    surest = lasting[0]["confidence"] if lasting else None
+    return [{"subject": row["cause"], "meaning": row["meaning"].rstrip("."), "count": row["count"], "last": row["last"],
+             "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row)}
+            for row in lasting if row["confidence"] == selected["confidence"] and
+            (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
+
+
+def _remedy(row):
+    """The fix by hand, and what looks at the node itself."""
+    fix = row["fix"].rstrip(".")
+    fix += ", or use role %s" % row["role"] if row["role"] else ""
+    return "%s. %s shows more." % (fix, row["check"]) if row["check"] else fix
+
+
+def _limit(cause, want):
+    return min(want, cause.repeats * _MISSED) if cause.repeats else want
+
+
+def _is_recent(text, logs, seconds):
+    """Whether a time of the log is that close to the look; without a time nobody knows."""
+    age = _log_times.age_seconds(text, logs["now"], logs["utc_offset_seconds"])
+    return age is not None and abs(age) <= seconds
