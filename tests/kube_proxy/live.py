@@ -32,7 +32,8 @@ def main():
         for step in state["does"]:
             (what, value), = step.items()
             if what == "look":
-                print(json.dumps(dict(judge.judged(), when=value["when"], healthz=node.healthz())), flush=True)
+                found = judge.judged(value.get("window", 0))
+                print(json.dumps(dict(found, when=value["when"], healthz=node.healthz())), flush=True)
             else:
                 ACTIONS[what](node, value)
     except NotDone as error:

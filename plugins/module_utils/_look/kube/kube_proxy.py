@@ -11,7 +11,8 @@ from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
 from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
 from ..processes import option_of, uptime_seconds
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
-from .kube_proxy_settings import embedded_arguments, settings_of_embedded, settings_of_process
+from .kube_proxy_settings import (
+    bound_by_flags, embedded_arguments, is_switched_off, settings_of_embedded, settings_of_process)
 
 MODES = ("iptables", "ipvs", "nftables")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
@@ -24,9 +25,9 @@ _OF_RUNNING = ("cgroup", "configz", "healthz", "livez", "metrics", "proxy_mode",
 # What a section without a running kube-proxy has besides.
 _NOT_RUNNING = {
     "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
-    "resources": None, "children": [], "api_sockets": None, "effective_mode": None, "sync_period_seconds": None,
-    "health": None, "sync": [], "pending": None, "api_requests": {}, "api_watch": None, "window": None, "modes": [],
-    "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
+    "resources": None, "children": [], "ports_off": [], "api_sockets": None, "effective_mode": None,
+    "sync_period_seconds": None, "health": None, "sync": [], "pending": None, "api_requests": {}, "api_watch": None,
+    "window": None, "modes": [], "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
 
 
 def collect_kube_proxy(host, node, window_seconds=0):
@@ -35,6 +36,8 @@ def collect_kube_proxy(host, node, window_seconds=0):
     live = node["place"] == "live"
     found = find_kube_proxy(host) if live else None
     status, process = (found.status, found.process) if live else (ABSENT, None)
+    if process is not None and found.embedded and not found.listens and is_switched_off(host, process):
+        process = None
     section = {
         "schema": 1, "collected": dict(dict.fromkeys(_OF_RUNNING, ABSENT), processes=status, config=ABSENT),
         "running": None if node["place"] == "bundle" or (live and status != OK) else process is not None,
@@ -47,6 +50,7 @@ def collect_kube_proxy(host, node, window_seconds=0):
     section.update(_NOT_RUNNING)
     if process is not None:
         bound = _embedded(host, process, section) if found.embedded else _own_process(host, process, section)
+        bound, section["ports_off"] = bound
         from .kube_proxy_running import fill_running
         section["started_seconds_ago"] = process.age_seconds(uptime_seconds(host))
         fill_running(host, node, found, bound, section, window_seconds)
@@ -83,11 +87,11 @@ def _config_of(host, path, text):
 
 def _own_process(host, process, section):
     """Fills in a process of its own, on the node or in a container: its root decides which files and tools are its own.
-    Returns {default port: the configured address}."""
+    Returns ({default port: the configured address}, the ports that are switched off)."""
     if process.status != OK:
         # Its mode, or the path of its configuration, stands among its arguments.
         section["collected"]["config"] = process.status
-        return {}
+        return {}, []
     path = process.option("config")
     if process.contained is False:
         section["runs_in"], section["tools_root"] = "host", "/"
@@ -105,23 +109,22 @@ def _own_process(host, process, section):
     section["collected"]["config"] = UNPARSED if path and text.status == ABSENT else text.status
     # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
     config = _config_of(host, path, text)
-    _mode_of(process, path, config, section)
-    section.update(settings_of_process(process, path, config))
+    section.update(settings_of_process(process.arguments, path, config))
     if path:
-        return {METRICS_PORT: config["metrics"], HEALTH_PORT: config["healthz"]} if config else {}
-    return {METRICS_PORT: process.option("metrics-bind-address"), HEALTH_PORT: process.option("healthz-bind-address")}
+        return _of_file(path, config, section)
+    _set_mode(section, process.option("proxy-mode"), "--proxy-mode", process.option("ipvs-scheduler"))
+    return bound_by_flags(process.arguments)
 
 
-def _mode_of(process, path, config, section):
-    if path:
-        if config is None:
-            if section["collected"]["config"] == OK:
-                section["collected"]["config"] = UNPARSED
-            return
-        mode, source, scheduler = config["mode"], "mode in %s" % path, config["scheduler"]
-    else:
-        mode, source, scheduler = process.option("proxy-mode"), "--proxy-mode", process.option("ipvs-scheduler")
-    _set_mode(section, mode, source, scheduler)
+def _of_file(path, config, section):
+    """The mode of a configuration, and what _own_process() returns: a file cannot switch a port off, since an empty
+    address is the default there (kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go)."""
+    if config is None:
+        if section["collected"]["config"] == OK:
+            section["collected"]["config"] = UNPARSED
+        return {}, []
+    _set_mode(section, config["mode"], "mode in %s" % path, config["scheduler"])
+    return {METRICS_PORT: config["metrics"], HEALTH_PORT: config["healthz"]}, []
 
 
 def _set_mode(section, mode, source, scheduler):
@@ -138,8 +141,14 @@ def _embedded(host, process, section):
     status, arguments = embedded_arguments(host, process) if process.status == OK else (process.status, None)
     if arguments is None:
         section["collected"]["config"] = status
-        return {}
+        return {}, []
+    path = option_of(arguments, "config")
+    if path:
+        text = host.read_text(path)
+        section["collected"]["config"] = UNPARSED if text.status == ABSENT else text.status
+        config = _config_of(host, path, text)
+        section.update(settings_of_process(arguments, path, config))
+        return _of_file(path, config, section)
     section.update(settings_of_embedded(arguments, "kube-proxy" if process.name == "kubelite" else "k3s"))
     _set_mode(section, option_of(arguments, "proxy-mode"), "proxy-mode among the arguments of %s" % process.name, None)
-    return {METRICS_PORT: option_of(arguments, "metrics-bind-address"),
-            HEALTH_PORT: option_of(arguments, "healthz-bind-address")}
+    return bound_by_flags(arguments)

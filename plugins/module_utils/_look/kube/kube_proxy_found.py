@@ -19,6 +19,7 @@ NAMES = ("kube-proxy",) + EMBEDDING
 # Listening sockets stand before all others; 700 of them fit.
 _TABLE_LIMIT = 128 * 1024
 _LINKS_LIMIT, _SECONDS = 20000, 1.0
+_LISTENS = "the process that listens on port"
 # hyperkube and links of other names run it as well.
 _ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
 
@@ -33,6 +34,11 @@ class Found:
         self.by = by
         self.replaced_by = replaced_by
         self.listening = listening
+
+    @property
+    def listens(self):
+        """Whether a program that may be kube-proxy listens on one of its ports."""
+        return self.by is not None and self.by.startswith(_LISTENS)
 
     @property
     def embedded(self):
@@ -52,7 +58,7 @@ def find_kube_proxy(host):
     for row in sockets:
         addresses.setdefault(row.port, []).append(row.address)
     if owner is not None and (owner.name in NAMES or any(map(_ARGUMENT.match, owner.arguments[:2]))):
-        return Found(status, owner, "the process that listens on port %d" % ports[0], None, addresses)
+        return Found(status, owner, "%s %d" % (_LISTENS, ports[0]), None, addresses)
     if processes:
         return Found(status, processes[0], "the name of its process", None, addresses)
     return Found(status, None, None, owner.name if owner is not None else None, addresses)

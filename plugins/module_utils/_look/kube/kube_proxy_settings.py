@@ -9,17 +9,19 @@ from ..._host.host import ABSENT, OK
 from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
 from ..processes import option_of, options_of
 from .embedded_arguments import k3s_options, microk8s_arguments
+from .kube_proxy_found import HEALTH_PORT, METRICS_PORT
 
 _SWITCHES = ("conntrack-tcp-be-liberal", "masquerade-all")
 # Options of k3s: what it tells its kube-proxy of pods, and what it passes on as it is.
-_CIDR, _OF_K3S = "cluster-cidr", "kube-proxy-arg"
+_CIDR, _OF_K3S, _DISABLE = "cluster-cidr", "kube-proxy-arg", "disable-kube-proxy"
+_PORTS = ((METRICS_PORT, "metrics"), (HEALTH_PORT, "healthz"))
 
 
-def settings_of_process(process, path, config):
-    """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a process of its own;
-    each is None where its configuration could not be read."""
+def settings_of_process(arguments, path, config):
+    """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a kube-proxy that has
+    these arguments; each is None where its configuration could not be read."""
     if not path:
-        return _settings(_given(process.arguments), "kube-proxy")
+        return _settings(_given(arguments), "kube-proxy")
     if config is None:
         return {}
     given = {flag: config["conntrack"].get(field) for flag, field in FLAGS.items()}
@@ -43,6 +45,31 @@ def embedded_arguments(host, process):
     ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)
     own = ["--%s=%s" % (_CIDR, ranges[-1])] if ranges[-1] else []
     return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
+
+
+def is_switched_off(host, process):
+    """Whether the server of k3s runs no kube-proxy (--disable-kube-proxy); an agent is told by its server."""
+    if process.name != "k3s-server":
+        return False
+    _status, options = k3s_options(host, (_DISABLE,))
+    given = [_switched(process.arguments, _DISABLE)] + ((options or {}).get(_DISABLE) or [])[-1:]
+    return next((text for text in given if text is not None), "").lower() == "true"
+
+
+def bound_by_flags(arguments):
+    """({default port: the configured address}, names of the ports that are switched off). An empty address or the port
+    0 does so (kubernetes cmd/kube-proxy/app/options.go, addressFromDeprecatedFlags; the flags of ports are gone since
+    1.32)."""
+    bound, off = {}, []
+    for port, name in _PORTS:
+        address = option_of(arguments, name + "-bind-address")
+        # An empty argument of its own is not among the arguments, and what stands behind it begins another option.
+        if address is not None and (not address or address.startswith("-")) or option_of(
+                arguments, name + "-port") == "0":
+            off.append(name)
+        else:
+            bound[port] = address
+    return bound, off
 
 
 def settings_of_embedded(arguments, by):

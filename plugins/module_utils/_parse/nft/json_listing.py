@@ -21,7 +21,7 @@ _DEPTH = 20
 
 
 class _Unknown(ValueError):
-    """An object that is not known here."""
+    """An object of an unknown kind."""
 
 
 def find_ruleset(text):
@@ -55,8 +55,8 @@ def _skip(text, at):
 
 
 def listing_of(objects, whole):
-    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does something that is not known
-    that of its own."""
+    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does an unknown object for its
+    own table."""
     tables, torn = {}, set()
     for found in objects:
         if not isinstance(found, dict) or len(found) != 1:
@@ -66,7 +66,7 @@ def listing_of(objects, whole):
             try:
                 key = _word(what.get("family")), _word(what.get("name") if kind == "table" else what.get("table"))
             except _Unknown:
-                whole = False  # Nobody knows which table lacks it.
+                whole = False  # The table it belongs to is unknown.
                 continue
             try:
                 _take(tables.setdefault(key, ([], {})), kind, what)
@@ -128,7 +128,8 @@ def _rule(what):
 
 
 def _known(found):
-    """A statement, or what no reader knows in place of one that is not known here: what stands behind it goes on."""
+    """A statement; an unknown one becomes a word that no reader understands, so that the statements behind it are still
+    read."""
     try:
         return _statement(found)
     except _Unknown:
@@ -233,7 +234,7 @@ _EXPRESSIONS = {
 
 
 def _word(found):
-    """A name or a number; what could end a line or a block is taken for neither."""
+    """A name or a number; a text that could end a line or a block is refused."""
     text = str(found)
     if found is None or isinstance(found, (dict, list)) or re.search(r'[\s{};"]', text):
         raise _Unknown(text[:80])

@@ -25,11 +25,11 @@ from .listing import ListingReader
 NAME = "kube-proxy"
 FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
 FIRST = ["list", "chains"]
-# Sets and maps of fixed names (kubernetes pkg/proxy/nftables/proxier.go). affinity- sets hold clients, nobody's rules.
+# Sets and maps of fixed names (kubernetes pkg/proxy/nftables/proxier.go). affinity- sets hold clients, not Services.
 SETS = (("set", "cluster-ips"), ("map", "service-ips"), ("map", "no-endpoint-services"), ("map", "service-nodeports"),
         ("map", "no-endpoint-nodeports"), ("map", "firewall-ips"), ("set", "nodeport-ips"),
         ("set", "hairpin-connections"))
-# The first three of them say the same of a ClusterIP.
+# The first three of them hold the same ClusterIPs.
 LOST_IN = 3
 # Whose rules are looked at without `deep`: everything goes through these two, and `nft flush table` leaves chains and
 # maps as they are. Where the kernel can be asked for single chains (`single`), those of all chains that belong to no
@@ -45,7 +45,7 @@ WHOLE_CHAINS = 40000
 # two.
 WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
-# Of so many chains single ones are read at most; kube-proxy has 20 of its own.
+# At most so many chains are read one by one; kube-proxy has 20 of its own.
 SINGLE_CHAINS = 100
 NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which is more than is read without deep"
 
@@ -53,12 +53,12 @@ OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "t
 
 
 class KubeTables:
-    """What was found. `tables` {"ipv4": nft_listing.Table, "ipv6": ...}: the tables kube-proxy, those that are there.
+    """What was found. `tables` {"ipv4": listing.Table, "ipv6": ...}: the tables `kube-proxy` that exist.
 
-    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where absence is
-    knowledge. `unread` {(family, name of a set): status}: not known whether it is there. `deep` {family: None, or why
-    the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known. `others`:
-    (family as nft names it, name) of all other tables. `notices` {kind: count}, `examples`.
+    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where a table that was
+    not found does not exist. `unread` {(family, name of a set): status}: it may or may not exist. `deep` {family: None,
+    or why the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known.
+    `others`: (family as nft names it, name) of all other tables. `notices` {kind: count}, `examples`.
     """
 
     def __init__(self):
@@ -108,13 +108,13 @@ class KubeTablesReader:
             yield self._begin(FIRST)
 
     def next_table(self):
-        """The arguments that list the next whole table, so that it can be asked for meanwhile; None where no other one
-        will be."""
+        """The arguments that list the next whole table, so that it can be read at the same time; None where none
+        follows."""
         return self._waiting[0] if self._waiting else None
 
     def _read_whole(self):
-        """Sorted families, as nft names them, whose table is read as a whole: the smaller first where both together are
-        too many."""
+        """Sorted families, as nft names them, whose table is read completely: the smaller one first where both together
+        are too many."""
         whole, left = [], self._whole_chains
         for name in sorted(self._families(), key=lambda name: len(self._found.tables[FAMILIES[name]].chains)):
             chains = self._found.tables[FAMILIES[name]].chains
@@ -136,8 +136,7 @@ class KubeTablesReader:
         self._listing.feed(chunk)
 
     def end(self, status, rc=0, message=""):
-        """The command came to its end: `status` as of `Completed` in _host/host.py, `message` what it wrote to
-        stderr."""
+        """The command ended: `status` as in `Completed` of _host/host.py, `message` is what it wrote to stderr."""
         status = _status(status, rc, message)
         tables, listing, arguments = self._listing.close(), self._listing, self._arguments
         if status == OK:
@@ -181,7 +180,7 @@ class KubeTablesReader:
     def _take_chains(self, status, tables):
         found = self._found
         if found.looked:
-            # The second time: new chains only; rules, where they are known, stay.
+            # Second reading: adds new chains only; rules that are known stay.
             for (name, _table), table in _kube_only(tables):
                 found.deep.setdefault(FAMILIES[name], "the table was made while it was looked at")
                 mine = found.tables.setdefault(FAMILIES[name], table).chains
@@ -224,7 +223,7 @@ def _status(status, rc, message):
 
 
 def leads_nowhere(table):
-    """{name of a chain that is not there: what leads to it, set or chain, first of all} of a table."""
+    """{name of a missing chain: the set or chain that leads to it, the first in order} of a table."""
     missing = {}
     for holder in sorted(table.sets):
         for element in table.sets[holder].elements:
@@ -248,8 +247,8 @@ def lost_addresses(table):
 
 
 def read_kube_tables(answer, *how):
-    """The `KubeTables` of outputs at hand: `answer(arguments)` gives the text of a command, None where nft would find
-    no such thing."""
+    """The `KubeTables` of saved outputs: `answer(arguments)` gives the output of a command, None where nft would not
+    find the object."""
     reader = KubeTablesReader(*how)
     for arguments in reader.commands():
         text = answer(arguments)

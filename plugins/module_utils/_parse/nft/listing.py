@@ -27,17 +27,16 @@ from .elements import ElementReader
 from .rules import balances, base_chain, leads_to, share_of, without_quoted
 
 LINE_LIMIT = 4 * 1024 * 1024
-# So many lines a rule may take.
+# A rule may have so many lines.
 WRAPS_LIMIT = 10000
-# So many rule texts of a chain are kept, and of chains of Services only those that end a packet.
+# So many rule texts of a chain are kept; of chains of Services only texts of rules that end a packet.
 TEXTS_LIMIT = 50
 EXAMPLES_LIMIT = 5
 EXAMPLE_LENGTH = 200
 
 _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
 _AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
-# What comes before it is nothing but addresses and a port. A map with anything else in it is left to who reads all
-# forms of rules.
+# Before it there are only addresses and a port. A map with anything else is read by the general parser.
 _COMMON = re.compile(
     r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)"
     r"|meta l4proto \w+ dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)"
@@ -74,7 +73,7 @@ class Chain:
 
 
 class Set:
-    """A set or map (`kind`) with its `elements`, a list of nft_elements.Element; `complete` once its end was seen."""
+    """A set or map (`kind`) with its `elements`, a list of elements.Element; `complete` once its end was seen."""
 
     __slots__ = ("kind", "name", "elements", "complete")
 
@@ -114,7 +113,7 @@ class ListingReader:
         self._whole, self._rules, self._texts = whole, rules, texts
         self._rest, self._skipping, self._number = b"", False, 0
         self._table, self._keep, self._block, self._depth = None, False, None, 0
-        # What takes the next line: where in a listing it stands.
+        # The method that takes the next line, by its place in the listing.
         self._take = self._outside
         self._open_rule, self._open_braces, self._elements = [], 0, None
 
@@ -136,7 +135,7 @@ class ListingReader:
             self._skipping, self._rest = True, b""
 
     def close(self):
-        """The tables; what the end cut off is a notice."""
+        """The tables; an incomplete end becomes a notice."""
         if self._rest:
             self.feed(b"\n")
         if self._table is not None:
@@ -183,7 +182,7 @@ class ListingReader:
             self._notice("unreadable_line", line)
 
     def _pass_over(self, line):
-        """Counters, flow tables and the like: what they hold is of no interest here."""
+        """Counters, flow tables and the like, which are skipped."""
         self._depth += 1 if line.endswith("{") else -1 if line == "}" else 0
         if not self._depth:
             self._take = self._in_table
@@ -200,7 +199,7 @@ class ListingReader:
             self._rule_part(line)
 
     def _rule_part(self, line):
-        """A line of a rule: all of it, unless a set that was opened goes on."""
+        """A line of a rule: the last one, unless a set that was opened continues."""
         if "{" not in line and not self._open_rule:
             self._rule(line)
             return
@@ -232,7 +231,7 @@ class ListingReader:
         if plain.startswith("goto ") and targets:
             chain.otherwise = targets[0]
         chain.share = share_of(plain) or chain.share
-        # Lists come into being where there is something to put: most chains lead to one thing.
+        # Lists are created when needed: most chains lead to one target.
         chain.targets = _extended(chain.targets, targets)
         chain.endpoints = _extended(chain.endpoints, endpoints)
         if "@affinity-" in plain:
@@ -258,8 +257,8 @@ class ListingReader:
 
 
 def _take_common(chain, line):
-    """Whether a rule is one of those that nearly all chains of Services and endpoints consist of, of which `chain` has
-    all then."""
+    """Whether a rule has one of the forms that nearly all chains of Services and endpoints consist of; if so it is
+    added to `chain`."""
     found = _COMMON.match(line)
     if not found:
         return False

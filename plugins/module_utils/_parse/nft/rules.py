@@ -59,7 +59,7 @@ def leads_to(plain):
 
 
 def balances(elements):
-    """As leads_to(), of what stands between the braces of a map that balances."""
+    """Like leads_to(), for the text between the braces of a map that balances."""
     return tuple(_TARGET.findall(elements)), tuple(_with_port(*pair) for pair in _MANY.findall(elements))
 
 

@@ -36,7 +36,7 @@ _BESIDE = {"statistic": "-m statistic", "limit": "-m limit", "recent": None}
 
 
 class _Unprinted(ValueError):
-    """A rule that cannot be put into words of iptables-save."""
+    """A rule that cannot be translated into iptables-save."""
 
 
 def _number(text):
@@ -187,8 +187,7 @@ def _in_chain(chain, line):
 
 
 def _save_text(family, name, chains, ended):
-    """A table whose base chains are not those of iptables is somebody else's, and none of its rules is one of
-    iptables."""
+    """A table whose base chains are not those of iptables was not made by iptables, nor were its rules."""
     base = [chain for chain in chains if chain[1]]
     if any(chain[0] not in ALL_BUILT_IN or chain[0] != chain[1].upper() for chain in base):
         return None
@@ -233,7 +232,7 @@ def _rule(chain, text, doubts):
 
 
 def _phrase(rest):
-    """(match, how iptables-save puts it) of what the text begins with; (None, "") where it is not known."""
+    """(match, its form in iptables-save) of the beginning of the text; (None, "") where it is unknown."""
     for form, put in _PHRASES:
         found = form.match(rest)
         if found and (found.end() == len(rest) or rest[found.end()] == " "):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether kube-proxy is of a version before 1.20, which wrote other jumps and rules. PRIVATE to the collection.
 
-Where the version is not known the rules tell: only kube-proxy up to 1.19 leads INPUT to KUBE-SERVICES, and only up to
+Where the version is not known the rules decide: only kube-proxy up to 1.19 leads INPUT to KUBE-SERVICES, and only up to
 1.18 one rule of KUBE-POSTROUTING both looks for the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go,
 pkg/proxy/ipvs/proxier.go).
 """
@@ -18,14 +18,14 @@ _1_20 = (1, 20)
 
 
 def is_before_1_20(rule_set, setting):
-    """True if it is for sure, by the version or by the rules; False if it is not known."""
+    """True if it certainly is, by the version or by the rules; False if it is not known."""
     newer = proxy_since(setting, _1_20)
     return not newer if newer is not None else _looks_old(rule_set)
 
 
 def writes(rule_set, setting, since, until):
-    """Whether kube-proxy writes what there is from version `since` on and before `until`, either None; None if that is
-    not known."""
+    """Whether kube-proxy writes what exists from version `since` on and before `until` (either may be None); None if
+    that is not known."""
     ended = None if until is None else proxy_since(setting, until)
     if until is not None and ended is not False:
         return ended is None and is_before_1_20(rule_set, setting)

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jumps and chains without which nothing reaches kube-proxy's rules. PRIVATE to the collection.
+"""Jumps and chains without which no packet reaches kube-proxy's rules. PRIVATE to the collection.
 
-Two orders of questions: of one rule set (`ask_anchors`) and of all of a node (`ask_presence`, `ask_hint`), because a
-family may be unused and kubelet may write to the other backend than kube-proxy.
+Two groups of questions: of one rule set (`ask_anchors`) and of all rule sets of a node (`ask_presence`, `ask_hint`),
+because a family may be unused and kubelet may write to the other backend than kube-proxy.
 """
 
 from ..endings import takes_all
@@ -61,8 +61,8 @@ def ask_hint(rule_sets, setting_by):
 
 
 def _expected(rule_set, setting):
-    """The anchors this node must have: what its version has, without a version what all have and what its own chains
-    ask for."""
+    """The anchors this node must have: those of its version; without a version those that all versions have and those
+    its own chains require."""
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
@@ -112,7 +112,7 @@ def _node_ports(rule_set, setting):
 
 
 def _shadowed(rule_set, expected):
-    """The first rule of a chain behind which nothing is reached, if anchors stand only behind it."""
+    """The first rule of a chain that no packet gets past, if all anchors stand behind it."""
     for place in sorted({(anchor.table, anchor.chain) for anchor in expected}):
         table = table_of(rule_set, place[0])
         rules = _rules(table.chains, place[1]) if table is not None else []

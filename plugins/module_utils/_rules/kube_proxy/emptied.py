@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains of kube-proxy that always hold rules and here hold none, or not all of them. PRIVATE to the collection.
+"""Chains of kube-proxy that always hold rules and have lost all or some of them. PRIVATE to the collection.
 
-iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules that
-somebody deleted. Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty
-on some nodes, see guards.py.
+iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules were
+deleted. Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on some
+nodes, see guards.py.
 """
 
 from ..observation import observe

@@ -45,7 +45,7 @@ def _writes_both(rule_set, setting):
 
 
 def _is_usable(rule_set, setting):
-    """True where kube-proxy can write: there is a table nat, or nobody has any table since nft deleted them all.
-    Without IPv6 in the kernel there is none either. A legacy table stays as long as its kernel module."""
+    """True where kube-proxy can write: table nat exists, or no table exists at all because nft deleted them. Without
+    IPv6 in the kernel it has none either. A legacy table exists as long as its kernel module is loaded."""
     return "nat" in rule_set.tables or (rule_set.backend == "nft" and rule_set.source == "live" and not rule_set.tables
                                         and (rule_set.family == "ipv4" or setting.ipv6 is True))

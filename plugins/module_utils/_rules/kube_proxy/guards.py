@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refusals that kube-proxy and kubelet write to guard Services and the node, and that somebody deleted. PRIVATE to the
-collection.
+"""Missing DROP rules by which kube-proxy and kubelet protect Services and the node. PRIVATE to the collection.
 
 Source: kubernetes pkg/proxy/iptables/proxier.go: from 1.25 on KUBE-PROXY-FIREWALL drops what a KUBE-FW chain did not
-accept, before that the chain marked it for kubelet's KUBE-FIREWALL to drop. KUBE-FIREWALL guards addresses of the
-loop-back interface, which a node with route_localnet takes from its neighbours (pkg/kubelet/kubelet_network_linux.go;
-kube-proxy's own copy from 1.27 on).
+accept, before that the chain marked it for kubelet's KUBE-FIREWALL to drop. KUBE-FIREWALL protects addresses of the
+loopback interface, for which a node with route_localnet accepts packets from its neighbours
+(pkg/kubelet/kubelet_network_linux.go; kube-proxy's own copy from 1.27 on).
 """
 
 from ..backends import FAMILIES
@@ -43,7 +42,7 @@ def _unrefused(rule_set, filters, limited):
     rules = filters[_OF_RANGES].rules
     refused = refused_in(rules)
     lost = sorted([(jump[5] or jump[4], jump[4]) for jump in limited if jump[1:4] not in refused])
-    # One that lost its address or port is told as that.
+    # A rule that lost its address or port is reported as lost_match.
     if len(lost) > sum(1 for rule in rules if rule.target == "DROP") - len(refused):
         yield observe("emptied_chain", rule_set, "filter", _OF_RANGES, "", len(lost),
                       "loadBalancerSourceRanges of %s are not enforced: no rule drops what %s does not accept"
@@ -51,7 +50,7 @@ def _unrefused(rule_set, filters, limited):
 
 
 def _unmarked(rule_set, setting, nat, filters, limited):
-    """The same of kube-proxy up to 1.24; the mark and what drops it are kubelet's."""
+    """The same for kube-proxy up to 1.24; the mark and the rule that drops it are kubelet's."""
     lost = sorted({jump[4] for jump in limited if jump[4] in nat and nat[jump[4]].rules
                    and not any(rule.target == _MARK_DROP for rule in nat[jump[4]].rules)})
     if lost:
@@ -70,7 +69,7 @@ def _unmarked(rule_set, setting, nat, filters, limited):
 
 
 def _unguarded(rule_set, setting, nat, filters):
-    """IPv6 has no such rule."""
+    """There is no such rule for IPv6."""
     if rule_set.family != "ipv4" or _FIREWALL not in filters:
         return
     by_kubelet = (setting.kubelet is True and KUBELET_CANARY in (chains_of(rule_set, "mangle") or ())

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of kube-proxy in which one of the rules is missing that it writes together. PRIVATE to the collection.
 
-One deleted rule leaves all chains in their places and jumped to; what else is there of the same Service, or what all
-other Services have, tells of it. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from 1.24 on
-(KUBE-EXT), and pkg/proxy/ipvs/proxier.go writeIptablesRules.
+After one rule is deleted all chains still exist and are jumped to; the other rules of the same Service, or those of all
+other Services, show that it is missing. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from
+1.24 on (KUBE-EXT), and pkg/proxy/ipvs/proxier.go writeIptablesRules.
 """
 
 from ..observation import observe

@@ -15,14 +15,14 @@ from ..tables import chains_of
 from .anchor_table import CANARY_TABLES, HINT, KUBELET_CANARY
 from .proxy import has_proxy
 
-# hint: True, False, or None where not all of mangle could be read. canary: the same of the canary in mangle. others:
-# the other tables that hold a canary. used: whether anybody needs the family; IPv6 chains are made wherever ip6tables
+# hint: True, False, or None where not all of mangle could be read. canary: the same for the canary in mangle. others:
+# the other tables that hold a canary. used: whether the family is needed; IPv6 chains are made wherever ip6tables
 # works.
 Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 
 def kubelet_marks(rule_sets, family, unread):
-    """`Marks` of a family over both backends; `unread`: whether there may be rules of it that nobody could read."""
+    """`Marks` of a family over both backends; `unread`: whether it may have rules that could not be read."""
     mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
     mangles = [chains_of(rule_set, "mangle") for rule_set in mine] + ([None] if unread else [])
     canary = _holds(mangles, KUBELET_CANARY)

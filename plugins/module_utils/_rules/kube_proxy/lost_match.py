@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that in their canonical form carry a match, and here have none. PRIVATE to the collection.
+"""Rules that have lost the match of their canonical form. PRIVATE to the collection.
 
 An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and writes back what it printed. That the
-comment is still there proves nothing. Built-in chains are not judged: anybody may want a bare rule there, and a native
-nft rule prints as one.
+comment is still there proves nothing. Built-in chains are not judged: a rule without a match may be intended there, and
+a native nft rule prints as one.
 """
 
 import itertools
@@ -26,7 +26,8 @@ _HINT = {"nft": "; nft list table may show a match that this iptables-save canno
 def ask_lost_match(rule_set, setting):
     """lost_match of one rule set, whatever runs here: whose chain it is decides what is canonical.
 
-    A verdict in the chain of a Service is told as unexpected_drop, here because all chains are gone through only once.
+    A verdict in the chain of a Service is reported as unexpected_drop; it is found here because this is the only pass
+    over all chains.
     """
     hint = _HINT.get(rule_set.backend, "")
     for name, table in readable(rule_set):
@@ -92,10 +93,10 @@ def _of_service(services, chain, rules, setting):
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
-    # Balancing and translation stand behind all else that was folded. Without any it is a Local policy's chain up to
-    # 1.24 that refuses.
+    # Balancing and translation stand behind all else that was folded. Without any of both it is the chain of a Local
+    # policy up to 1.24, which refuses.
     if chain.startswith("KUBE-SEP-") and not first.has_match:
-        return  # An endpoint that is never translated to, which is told as that.
+        return  # An endpoint without a DNAT, which is reported as unsound_endpoint.
     folded = (chain in services.balancing
               or chain in services.endpoints) and services.rules_in(chain) > first.folded_before
     behind = itertools.dropwhile(lambda rule: rule != first, rules)
@@ -115,8 +116,8 @@ def _early_jump(rules):
 
 
 def lost_rules(table, chain, rules, setting):
-    """(rule, why) of the rules of a chain that are told as lost matches because they are bare; one pass, however many
-    there are."""
+    """(rule, why) of the rules of a chain that have lost their match because they have none; one pass over the
+    chain."""
     forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
     added = _added(table, chain, rules, setting)
     masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
@@ -141,7 +142,7 @@ def _of_unmarked(rule):
 
 
 def _added(table, chain, rules, setting):
-    """Targets of bare rules beside the canonical one: somebody added them, no match was lost."""
+    """Targets of rules without a match beside the canonical rule: they were added, no match was lost."""
     if (table, chain) == ("filter", "KUBE-SERVICES"):
         return ("DROP",)  # kube-proxy rejects there.
     if (table, chain) == ("filter", "KUBE-FORWARD") and any(rule.target == "DROP" and rule.has_match for rule in rules):
@@ -172,7 +173,8 @@ def _is_bare_jump(rule, targets):
 
 
 def _lacks_address(rule):
-    """True for a rule that leads everybody's port to a Service, or all ports of the world to the NodePorts."""
+    """True for a rule that sends a port of every address to a Service, or the ports of all addresses to the
+    NodePorts."""
     if not rule.has_match or plain_value(rule, "-d") is not None:
         return False
     if rule.target == "KUBE-NODEPORTS":
@@ -181,7 +183,7 @@ def _lacks_address(rule):
 
 
 def _lacks_source(rule):
-    """True for what is left of the rule against packets to loop-back addresses that come from elsewhere."""
+    """True for the rest of the rule against packets to loopback addresses from elsewhere."""
     if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
         return False
     return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match)

@@ -31,8 +31,8 @@ def ask_marks(rule_set, setting):
 
 
 def service_mark(rule_set):
-    """The mark of what kube-proxy masquerades; None where it cannot be told, or where no rule sets it, which is told as
-    that."""
+    """The mark of packets that kube-proxy masquerades; None where it is not known, or where no rule sets it, which is
+    reported as mark_mismatch."""
     nat = chains_of(rule_set, "nat")
     return _marked(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
 

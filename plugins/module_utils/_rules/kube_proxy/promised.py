@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that kube-proxy counts in its metrics against the rules in the kernel. PRIVATE to the collection.
+"""Compares the numbers of rules in kube-proxy's metrics with the rules in the kernel. PRIVATE to the collection.
 
 kubeproxy_sync_proxy_rules_iptables_total{table} is the number of `-A KUBE-*` lines of that table, exactly (seen with
-1.30.5, 1.34.9 and 1.36.3, both backends, 0 to 5000 Services). It is set before iptables-restore runs: the number that
-is wanted. Fewer rules in the kernel: somebody flushed. More: somebody restored an old dump.
+1.30.5, 1.34.9 and 1.36.3, both backends, 0 to 5000 Services). It is set before iptables-restore runs, so it is the
+wanted number. Fewer rules in the kernel: they were flushed. More: an old dump was restored.
 """
 
 # Chains that kube-proxy fills. Others of that prefix are kubelet's (KUBE-MARK-DROP) or kube-router's (KUBE-NWPLCY-*).

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where kube-proxy's own chains are, apart from those kubelet makes too. PRIVATE to the collection."""
+"""The chains that only kube-proxy makes, without those that kubelet makes too. PRIVATE to the collection."""
 
 import re
 
@@ -47,7 +47,7 @@ def has_proxy(rule_set):
 
 
 def carries_services(rule_set):
-    """True if kube-proxy's iptables mode has at least one service of this family: its chains alone are there for
-    both."""
+    """True if kube-proxy's iptables mode has at least one Service of this family: its chains alone exist in both
+    families."""
     return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat"
                for chain in table.chains)

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node that was flushed and only half repaired. PRIVATE to the collection.
+"""Nodes whose rules were flushed and only partly restored. PRIVATE to the collection.
 
 kube-proxy looks at its canary in mangle only. After `iptables -t nat -F` the next changed Service refills KUBE-SERVICES
-and its own chains; those of all other Services stay empty and no jump comes back, while /healthz says 200 (kubernetes
-pkg/util/iptables Monitor; partial syncs since 1.26).
+and its own chains; those of all other Services stay empty and no jump comes back, while /healthz returns 200
+(kubernetes pkg/util/iptables Monitor; partial syncs since 1.26).
 """
 
 from ..observation import observe

@@ -1,18 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that kube-proxy's nftables mode always writes into its own chains, and that are gone. PRIVATE to the
-collection.
+"""Missing rules that kube-proxy's nftables mode always writes into its own chains. PRIVATE to the collection.
 
 Source: kubernetes pkg/proxy/nftables/proxier.go (setupNFTables) 1.30 to 1.36. Later versions write these chains at a
-full sync only. A chain that no rule leads to is told by the jump that is gone, or not in use: mark-for-masquerade stays
-behind empty for a while where 1.36 replaces an older version. So that one is judged only where the rules of all chains
-are known.
+full sync only. A chain that no rule leads to is reported by the missing jump, or is not in use: mark-for-masquerade
+stays behind empty for a while where 1.36 replaces an older version. So that one is judged only where the rules of all
+chains are known.
 """
 
 import re
 
-# {chain: (words of a rule it always has, what does not work without it)}
+# {chain: (words of a rule it always has, what does not work without that rule)}
 _ALWAYS = {
     "service-endpoints-check": ("vmap @no-endpoint-services", "Services without endpoints are not refused"),
     "nodeport-endpoints-check": ("vmap @no-endpoint-nodeports", "NodePorts without endpoints are not refused"),
@@ -25,7 +24,7 @@ _ALL = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?masquerade(?: |$)")
 
 
 def emptied_chains(table):
-    """Yields (chain, detail); `table` is a nft_listing.Table."""
+    """Yields (chain, detail); `table` is a listing.Table."""
     for name in sorted(_ALWAYS):
         words, effect = _ALWAYS[name]
         chain = table.chains.get(name)
@@ -38,14 +37,14 @@ def emptied_chains(table):
 
 
 def marked_masquerade(text):
-    """Whether a rule masquerades what carries the mark, as far as its text tells; 1.36 has one more, for endpoints that
-    reach themselves."""
+    """Whether a rule masquerades packets with the mark, as far as its text shows; 1.36 has another rule for endpoints
+    that reach themselves."""
     return "masquerade" in text and "@hairpin-connections" not in text
 
 
 def masquerades_all(table):
-    """The rule of masquerading that takes every packet since the one before it that returns those without the mark is
-    gone; None without one."""
+    """The masquerade rule that takes every packet because the rule before it, which returns packets without the mark,
+    is gone; None without one."""
     texts = table.chains["masquerading"].texts if "masquerading" in table.chains else ()
     place = next((index for index, text in enumerate(texts) if _ALL.match(text)), None)
     return None if place is None or any(text.endswith(" return") for text in texts[:place]) else texts[place]
@@ -61,7 +60,7 @@ def unlisted_addresses(table):
 
 
 def _is_reached(table, name):
-    """Whether a rule leads to a chain, or a map that a rule asks."""
+    """Whether a rule leads to a chain, directly or through a map."""
     if any(name in chain.targets for chain in table.chains.values()):
         return True
     maps = {holder for holder in table.sets if any(element.target == name for element in table.sets[holder].elements)}

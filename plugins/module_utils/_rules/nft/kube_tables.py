@@ -29,9 +29,9 @@ _BARE = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?(accept|drop|rejec
 
 
 def ask_nftables(found, setting):
-    """All observations of `found`, the nft_kube_tables.KubeTables of a node; `setting` gives the mode and the version.
+    """All observations of `found`, the KubeTables of a node; `setting` gives the mode and the version.
 
-    Nothing where the tables could not be looked at. The caller puts them in order (observation.merged).
+    Nothing where the tables could not be looked at. The caller sorts them (observation.merged).
     """
     if not found.looked:
         return []
@@ -43,7 +43,7 @@ def ask_nftables(found, setting):
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
         rows += _unjudged(found, family)
-        # Behind the end of a table that breaks off may stand what the others would miss.
+        # A truncated dump may hold, behind its end, what the other tables lack.
         for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains,
                                                                        _addresses):
             rows += question(found, family, setting)
@@ -153,8 +153,8 @@ def _refusals(found, family, _setting):
 
 
 def _foreign(found, family, _setting):
-    """A rule with a match that ends packets in kube-proxy's own chains; one for all packets is a matter of _shadowed
-    and _refusals."""
+    """Rules with a match that end packets in kube-proxy's own chains; rules for all packets belong to _shadowed and
+    _refusals."""
     for kind, chain, text, detail in foreign_rules(found.tables[family]):
         if not _BARE.match(text):
             yield _seen(kind, family, chain, text, 1, detail)
@@ -182,7 +182,7 @@ def _dangling(found, family, _setting):
 
 
 def _service_chains(found, family, _setting):
-    """What is wrong with chains of Services: only where the rules of all chains are known."""
+    """Problems in the chains of Services: only where the rules of all chains are known."""
     if found.deep.get(family) is not None:
         return
     for kind, chain, text, detail, count in judge_service_chains(found.tables[family]):
@@ -190,8 +190,7 @@ def _service_chains(found, family, _setting):
 
 
 def _unjudged(found, family):
-    """unjudged_table: of a table that is not known as a whole nothing is said of what is inside the chains of
-    Services."""
+    """unjudged_table: nothing is reported about the chains of Services of a table that was not read completely."""
     reason = found.deep.get(family) if family not in found.cut else None
     if reason is not None:
         yield _seen("unjudged_table", family, "", "", 1,

@@ -50,10 +50,10 @@ BEHIND_DNAT = _with(
 
 
 def layout_of(table, kubernetes):
-    """The Layout a table (nft_listing.Table) is to be compared with; `kubernetes` is (1, 34) or None."""
+    """The Layout a table (listing.Table) is to be compared with; `kubernetes` is (1, 34) or None."""
     candidates = [BEFORE_DNAT, BEHIND_DNAT]
     if kubernetes is not None and kubernetes >= (1, 34):
-        candidates.reverse()  # Of two that fit alike the first is taken.
+        candidates.reverse()  # Of two that fit equally well max() takes the first.
     nearest = max(candidates, key=lambda layout: _own_share(layout, table))
     if _own_share(nearest, table) > 0.5 or (kubernetes is not None and kubernetes >= (1, 31)):
         return nearest
@@ -61,7 +61,7 @@ def layout_of(table, kubernetes):
 
 
 def _own_share(layout, table):
-    """How much of what this layout has beyond the shared part is there."""
+    """The share of this layout's own objects, those beyond the shared part, that exist."""
     own = (set(layout.base) | set(layout.chains)
            | set(layout.sets)) - set(SHARED.base) - set(SHARED.chains) - set(SHARED.sets)
     return sum(name in table.chains or name in table.sets for name in own) / float(len(own))

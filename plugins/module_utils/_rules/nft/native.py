@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables of others that meet the traffic of Services before or beside kube-proxy's chains. PRIVATE to the
-collection.
+"""Native nft tables of other programs that see the traffic of Services before or beside kube-proxy's chains. PRIVATE to
+the collection.
 
 A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one
 base chain, a drop ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts:
@@ -38,7 +38,7 @@ class TooMuch(Exception):
 
 
 def judge_table(table, services, own=()):
-    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a nft_listing.Table;
+    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a listing.Table;
     `services` [Service].
 
     `own`: the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
@@ -112,7 +112,7 @@ class _Walk:
         return chain.rules is None or chain.rules > len(chain.texts)
 
     def _through(self, chain, packets, doubtful, depth):
-        """(packets, packets of which it is not known) that come out at the end of a chain."""
+        """(packets, packets that perhaps arrive) at the end of a chain."""
         returned, returned_doubtful = [], []
         for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
             action, harms = rule.statement.action, self._harms(rule.statement)

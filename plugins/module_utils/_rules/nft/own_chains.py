@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that somebody put into the chains of kube-proxy's own nftables tables. PRIVATE to the collection.
+"""Rules of other programs in the chains of kube-proxy's own nftables tables. PRIVATE to the collection.
 
 kube-proxy's chains end a packet in few places (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): reject-chain,
 cluster-ips-check, the chains firewall-HASH of sourceRanges, and a return in masquerading.

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the chains of Services in nftables mode. PRIVATE to the collection.
+"""Problems in the chains of Services in nftables mode. PRIVATE to the collection.
 
 Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint
 with __ADDRESS/PORT behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36
@@ -27,7 +27,7 @@ _NOT_EXTERNAL = ("no element of service-nodeports or service-ips leads to this c
 
 
 def judge_service_chains(table):
-    """Yields (kind, chain, text, detail, count); `table` is a nft_listing.Table of which all rules are known."""
+    """Yields (kind, chain, text, detail, count); `table` is a listing.Table whose rules are all known."""
     referred = {target for chain in table.chains.values() for target in chain.targets}
     referred |= {element.target for holder in table.sets.values() for element in holder.elements}
     emptied = {_service(name) for name, chain in table.chains.items()
@@ -123,7 +123,7 @@ def _forgotten(table, name, chain):
         return 0, 0
     endpoints = [target for target in endpoints if not _belongs_to_another(name, target)]
     noted = set().union(*[table.chains[target].affinity for target in endpoints if target in table.chains])
-    # What else is wrong with the chain of an endpoint is told of that one.
+    # Other problems of an endpoint's chain are reported for that chain.
     unwritten = expected - noted if all(_is_sound(table, target) for target in endpoints) else ()
     return len(noted - expected) + len(unwritten), len(noted | expected)
 

@@ -25,8 +25,7 @@ _SERVICE = ("service-", "local-", "external-", "endpoint-")
 
 
 def list_nft_services(found):
-    """[services.Service] of a nft_kube_tables.KubeTables, each (family, address, port, protocol) once; None where they
-    are not known.
+    """[services.Service] of a KubeTables, each (family, address, port, protocol) once; None where they are not known.
 
     `endpoints` is None where the rules of all chains are not known, as without `deep`, and `cluster` may be None then
     too.

@@ -205,3 +205,35 @@ def test_a_real_container(tmp_path):
     assert (section["tools"]["conntrack"], section["tools"]["iptables"],
             section["tools"]["nft"]) == ("present", "unknown", "absent")
     assert section["tools_root"].startswith("/proc/") and not os.path.exists(root + "/ran")
+
+
+@pytest.mark.parametrize("arguments, off", [
+    ((), []), (("--metrics-bind-address=", "--healthz-bind-address="), ["metrics", "healthz"]),
+    (("--metrics-bind-address", "--healthz-bind-address=[::1]:1"), ["metrics"]),
+    (("--metrics-bind-address=0.0.0.0", "--healthz-port=0"), ["healthz"]),
+    # With a configuration flags do not count, and an empty address is the default.
+    (("--config=/var/lib/kube-proxy/config.conf", "--metrics-bind-address="), [])])
+def test_ports_that_its_flags_switch_off(arguments, off, tmp_path):
+    config = {"var/lib/kube-proxy/config.conf": "kind: KubeProxyConfiguration\nmetricsBindAddress: ''\n"}
+    assert look(merged(proxy(*arguments), config), tmp_path)["ports_off"] == off
+
+
+@pytest.mark.parametrize("comm, arguments, config, runs", [
+    ("k3s-server", (), "disable-kube-proxy: true\n", False), ("k3s-server", ("--disable-kube-proxy",), "", False),
+    ("k3s-server", ("--disable-kube-proxy=false",), "disable-kube-proxy: true\n", True),
+    ("k3s-server", (), "disable-kube-proxy: false\n", True), ("k3s-server", (), "disable-kube-proxy: [\n", True),
+    # Its server decides for an agent, whatever its own file says.
+    ("k3s-agent", (), "disable-kube-proxy: true\n", True)])
+def test_a_server_of_k3s_without_kube_proxy(comm, arguments, config, runs, tmp_path):
+    section = look(merged(process(500, comm, (comm,) + arguments), {"etc/rancher/k3s/config.yaml": config}), tmp_path)
+    assert (section["running"], section["pid"]) == (runs, 500 if runs else None)
+
+
+@pytest.mark.parametrize("config, mode, status", [
+    (CONFIG % ("ipvs", "wrr"), "ipvs", "ok"), ("mode: [\n", None, "unparsed"), (None, None, "unparsed")])
+def test_k3s_passes_on_a_configuration_and_then_no_flag_counts(config, mode, status, tmp_path):
+    files = {"etc/rancher/k3s/config.yaml": "kube-proxy-arg: [config=/etc/proxy.yaml, proxy-mode=nftables]\n"}
+    if config:
+        files["etc/proxy.yaml"] = config
+    section = look(merged(process(500, "k3s-agent", ("k3s-agent",)), files), tmp_path)
+    assert (section["mode"], section["collected"]["config"], section["runs_in"]) == (mode, status, "embedded")

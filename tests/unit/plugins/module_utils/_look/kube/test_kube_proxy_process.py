@@ -41,7 +41,7 @@ def test_version_2(tmp_path):
     statuses, found = look(tmp_path, VERSION_2, LOGS)
     assert statuses["cgroup"] == "ok" and found["resources"] == {
         "memory_limit_bytes": 104857600, "memory_used_bytes": 52428800, "memory_percent": 50.0, "oom_kills": 3,
-        "cpu_quota_percent": 20.0, "throttled_percent": 25.0, "throttled_seconds": 2.5}
+        "oom_killed_recently": True, "cpu_quota_percent": 20.0, "throttled_percent": 25.0, "throttled_seconds": 2.5}
     assert (found["container"]["pod"], found["restarts"]) == ("kube-proxy-x", 3)
 
 
@@ -63,7 +63,8 @@ def test_version_1(tmp_path):
                          cpu + "cpu.cfs_quota_us": "-1\n", cpu + "cpu.cfs_period_us": "100000\n",
                          cpu + "cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"})[1]["resources"]
     assert resources == {"memory_limit_bytes": None, "memory_used_bytes": 2000, "memory_percent": None, "oom_kills": 2,
-                         "cpu_quota_percent": None, "throttled_percent": None, "throttled_seconds": 0.0}
+                         "oom_killed_recently": True, "cpu_quota_percent": None, "throttled_percent": None,
+                         "throttled_seconds": 0.0}
 
 
 @pytest.mark.parametrize("text, status", [("0::/../../x\n", "unparsed"), ("0::/gone\n", "absent"), (None, "absent"),

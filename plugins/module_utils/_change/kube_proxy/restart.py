@@ -1,0 +1,105 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The restart of kube-proxy by what started it. PRIVATE to the collection.
+
+systemd restarts its unit. A container of a pod is ended with SIGTERM, as the runtime ends it too, and kubelet starts it
+again: pods of a DaemonSet and static pods always have restartPolicy Always. Neither needs the API server or a client
+of the runtime. A Go program ends on SIGTERM even as process 1 of its namespace (runtime/signal_unix.go, dieFromSignal).
+"""
+
+import collections
+import time
+
+from ... import _errors
+from ..._host.terminate import terminate
+from ..._look.agents import of_this_network
+from ..._look.containers import Containers, who
+from ..._look.kube.kube_proxy_found import find_kube_proxy
+from ..._look.kube.kubelet import PROGRAMS
+from ..._look.processes import Process, find_processes
+from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
+
+UNIT, SIGNAL = "unit", "signal"
+RESTART_SECONDS, END_SECONDS, _PAUSE = 120, 30, 0.1
+_SHOW_SECONDS = 10
+_NOT_HERE = "nothing runs in this place: kube-proxy is restarted on a live node only"
+_NOT_ROOT = "only root may restart kube-proxy; run with become"
+_EMBEDDED = "kube-proxy is a part of %s, and its restart restarts that program: run %s"
+_OTHER_MAIN = ("kube-proxy is not the main process of %s, whose restart may restart other programs: run systemctl "
+               "restart %s")
+_NO_POD = "%s belongs to no pod, so kubelet does not start it again: restart it with its container runtime"
+_NO_KUBELET = "no kubelet runs here that starts %s again: start kubelet first"
+_NO_OWNER = "neither a unit nor a pod runs %s: restart it as it was started"
+
+# `method` is None where `refused` says why.
+Plan = collections.namedtuple("Plan", "process method unit refused")
+
+
+def plan_of(host, place):
+    """The Plan of restarting the kube-proxy of this node."""
+    if place != "live":
+        return Plan(None, None, None, _NOT_HERE)
+    if not host.is_root():
+        return Plan(None, None, None, _NOT_ROOT)
+    found = find_kube_proxy(host)
+    process = found.process
+    if process is None:
+        return Plan(None, None, None, "no kube-proxy runs here")
+    unit = parse_cgroup_unit(host.read_text("/proc/%d/cgroup" % process.pid).text)
+    if found.embedded:
+        command = "systemctl restart %s" % unit if unit else "the restart of that program"
+        return Plan(process, None, None, _EMBEDDED % (process.name, command))
+    container = Containers(host).of(process.pid)
+    name = "process %d (%s)" % (process.pid, who(process.name, container))
+    if container is None:
+        return _of_unit(host, process, unit, name)
+    if not container["pod_uid"]:
+        return Plan(process, None, None, _NO_POD % name)
+    if not of_this_network(host, find_processes(host, PROGRAMS)[1]):
+        return Plan(process, None, None, _NO_KUBELET % name)
+    return Plan(process, SIGNAL, None, None)
+
+
+def _of_unit(host, process, unit, name):
+    if unit is None:
+        return Plan(process, None, None, _NO_OWNER % name)
+    shown = host.run(["systemctl", "show", "--property=MainPID", "--", unit], _SHOW_SECONDS)
+    if not shown.ok:
+        return Plan(process, None, None, "systemctl show of %s failed: %s" % (unit, _reason_of(shown)))
+    if shown.out.strip() != "MainPID=%d" % process.pid:
+        return Plan(process, None, None, _OTHER_MAIN % (unit, unit))
+    return Plan(process, UNIT, unit, None)
+
+
+def restart(host, plan):
+    """Restarts it. Raises ChangeFailed."""
+    if plan.method == UNIT:
+        done = host.run(["systemctl", "restart", "--", plan.unit], RESTART_SECONDS)
+        if not done.ok:
+            raise _errors.ChangeFailed("systemctl restart of %s failed: %s" % (plan.unit, _reason_of(done)),
+                                       changed=True)
+    else:
+        end(host, plan.process)
+
+
+def end(host, process, seconds=END_SECONDS):
+    """SIGTERM to exactly this process, and its end. Raises ChangeFailed."""
+    if not process.is_the_same(host):
+        raise _errors.ChangeFailed("process %d ended while kube-proxy was looked at; look again" % process.pid)
+    refused = terminate(process.pid)
+    if refused:
+        raise _errors.ChangeFailed("process %d cannot be sent SIGTERM: %s" % (process.pid, refused))
+    deadline = time.monotonic() + seconds
+    while True:
+        now = Process(host, process.pid, process.name)
+        if now.start_time != process.start_time or now.ended:
+            return
+        if time.monotonic() > deadline:
+            raise _errors.ChangeFailed("process %d (state %s) did not end within %d s after SIGTERM" % (
+                process.pid, now.state, seconds), changed=True)
+        time.sleep(_PAUSE)
+
+
+def _reason_of(done):
+    return (done.err or done.out).strip()[:200] or done.status

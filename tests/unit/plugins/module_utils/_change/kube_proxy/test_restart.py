@@ -1,0 +1,101 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How kube-proxy is restarted, by what started it, and the end of one real process."""
+
+import subprocess
+import sys
+
+import node_tree
+import pytest
+from fake_tools import ToolNode, script
+from node_manifests import DEBIAN, merged, process, running
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.kube_proxy.restart import (
+    end, restart, plan_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import Process
+
+POD = "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podd0a1b2c3_1111_2222_3333_444455556666.slice" \
+      "/cri-containerd-%s.scope\n" % ("ab" * 32)
+UNIT = "0::/system.slice/kube-proxy.service\n"
+KUBELET = process(400, "kubelet", ("/usr/bin/kubelet",))
+# As systemd answers; what it is asked to restart is written down.
+SYSTEMCTL = 'case "$1" in show) echo MainPID=%s;; *) echo "$@" >&2; exit %d;; esac'
+
+
+def node(folder, cgroup, *manifests, comm="kube-proxy", main=500, code=0, root_user=True):
+    tools = {"usr/bin/systemctl": script(SYSTEMCTL % (main, code))}
+    tree = node_tree.unpack(merged(DEBIAN, running("6.1.0"), tools, process(500, comm, ("/usr/bin/" + comm,)),
+                                   {"proc/500/cgroup": cgroup}, *manifests), folder)
+    return ToolNode(str(tree), root_user)
+
+
+@pytest.mark.parametrize("cgroup, manifests, fields, method, unit, words", [
+    (UNIT, (), {}, "unit", "kube-proxy.service", None),
+    (UNIT, (), {"main": 77}, None, None, "not the main process of kube-proxy.service"),
+    (POD, (KUBELET,), {}, "signal", None, None),
+    (POD, (), {}, None, None, "no kubelet runs here"),
+    ("0::/docker/%s\n" % ("cd" * 32), (KUBELET,), {}, None, None, "belongs to no pod"),
+    ("0::/user.slice/user-0.slice/session-3.scope\n", (KUBELET,), {}, None, None, "neither a unit nor"),
+    ("0::/system.slice/k3s.service\n", (), {"comm": "k3s-server"}, None, None, "run systemctl restart k3s.service"),
+    ("", (), {"comm": "kubelite"}, None, None, "a part of kubelite"),
+    (POD, (KUBELET,), {"root_user": False}, None, None, "run with become"),
+])
+def test_what_started_it_decides(cgroup, manifests, fields, method, unit, words, tmp_path):
+    plan = plan_of(node(tmp_path, cgroup, *manifests, **fields), "live")
+    assert (plan.method, plan.unit) == (method, unit)
+    assert plan.refused is None if words is None else words in plan.refused, plan.refused
+
+
+def test_nothing_where_none_runs_or_no_node_is(tmp_path):
+    assert plan_of(node(tmp_path, UNIT, comm="bash"), "live").refused == "no kube-proxy runs here"
+    assert "on a live node only" in plan_of(node(tmp_path / "image", UNIT), "image").refused
+
+
+def test_its_unit_is_restarted_and_a_failure_has_the_reason_of_systemd(tmp_path):
+    host = node(tmp_path, UNIT)
+    restart(host, plan_of(host, "live"))
+    assert host.ran[-1] == "/usr/bin/systemctl restart -- kube-proxy.service"
+    host = node(tmp_path / "failing", UNIT, code=1)
+    with pytest.raises(_errors.ChangeFailed, match="systemctl restart of kube-proxy.service failed: restart --"):
+        restart(host, plan_of(host, "live"))
+
+
+def started(code):
+    """A process that has set up its signals."""
+    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); signal.pause()"],
+                             stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
+def test_exactly_that_process_is_ended():
+    host, child, other = Host("/"), started("import signal"), started("import signal")
+    try:
+        end(host, Process(host, child.pid, "python3"))
+        assert child.wait() == -15 and other.poll() is None
+        reused = Process(host, other.pid, "python3")
+        reused.start_time = str(int(reused.start_time) + 1)
+        with pytest.raises(_errors.ChangeFailed, match="ended while kube-proxy was looked at"):
+            end(host, reused)
+        assert other.poll() is None, "a process of the same number that began later gets no signal"
+    finally:
+        other.kill()
+        other.wait()
+        for each in (child, other):
+            each.stdout.close()
+
+
+def test_one_that_does_not_end_is_a_failure_and_is_not_killed():
+    host, child = Host("/"), started("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    try:
+        words = r"\(state [RS]\) did not end within 0 s after SIGTERM"
+        with pytest.raises(_errors.ChangeFailed, match=words) as caught:
+            end(host, Process(host, child.pid, "python3"), 0)
+        assert caught.value.changed and child.poll() is None
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
