@@ -5,13 +5,14 @@
 
 import os
 
-from ..plugin_utils import _finding, _store, _verdict
+from ..plugin_utils import _catalogue, _finding, _store, _verdict
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
 _WEIGHT = {"type": "str", "choices": list(_verdict.LEVELS)}
-DEFAULTS = {"mode": "fail", "severity": "medium", "unknown": "warn", "unreached": "fail"}
+DEFAULTS = {"mode": "fail", "severity": "medium", "unknown": "warn", "unreached": "fail", "waived": "ignore",
+            "classes": list(_catalogue.FIX_CLASSES)}
 
 
 class ActionModule(Action):
@@ -23,6 +24,8 @@ class ActionModule(Action):
         "severity": {"type": "str", "choices": list(_finding.SEVERITIES)},
         "unknown": _WEIGHT,
         "unreached": _WEIGHT,
+        "waived": _WEIGHT,
+        "classes": {"type": "list", "elements": "str", "choices": list(_catalogue.FIX_CLASSES)},
         "folder": {"type": "str"},
     }
 
@@ -30,7 +33,7 @@ class ActionModule(Action):
         options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
         host = plain(task_vars.get("inventory_hostname"))
         levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
-                                          options["unreached"])
+                                          options["unreached"], options["waived"], options["classes"])
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
         sentence = _verdict.not_fit(levels["fail"],
                                     _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)

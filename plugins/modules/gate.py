@@ -39,6 +39,21 @@ options:
     type: str
     choices: [fail, warn, ignore]
     default: fail
+  waived:
+    description: Waived findings at or above that severity. V(fail) blocks, V(warn) prints a warning, V(ignore) does
+      neither.
+    type: str
+    choices: [fail, warn, ignore]
+    default: ignore
+  classes:
+    description:
+      - Classes of fixes. A finding that fails blocks only if the fix of its check is of one of these; otherwise it is a
+        warning.
+      - With V(safe) alone a pipeline stops only for faults that C(preflight) mends by itself.
+    type: list
+    elements: str
+    choices: [safe, guarded, disruptive]
+    default: [safe, guarded, disruptive]
   folder:
     description: Folder of the report of this run. The message of a host that does not pass names the host's file in it.
     type: str

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an entry of the catalogue names that is not there: refused when it is loaded, not met when it fails on a node.
-PRIVATE to the collection."""
+"""Validates what an entry of the catalogue refers to, when it is loaded and not when it fails on a node. PRIVATE to the
+collection."""
 
 import re
 
@@ -36,6 +36,14 @@ def refuse_wrong_want(where, check, types):
             where, check.want, check.kind, " or ".join(dict.fromkeys(_TYPES[each] for each in types))))
 
 
+def refuse_wrong_opt_in(where, check):
+    """Raises BadInput for a policy value that does not exist or is not true or false."""
+    switches = [name[len(_PREFIX):] for name, value in _role_data.defaults().items() if isinstance(value, bool)]
+    if check.opt_in and check.opt_in not in switches:
+        raise _unknown("%s: opt_in names the policy value %s, which is not one of true or false"
+                       % (where, check.opt_in), check.opt_in, switches)
+
+
 def refuse_wrong_needs(where, check):
     """Raises BadInput for a section or a source that no module documents in its RETURN."""
     sections = _schema.sections()
@@ -51,10 +59,10 @@ def refuse_wrong_needs(where, check):
                                source, known)
 
 
-def refuse_wrong_fields(where, entry, wants):
+def refuse_wrong_fields(where, entry, wants, made):
     """Raises BadInput for a field in a text of the entry that no row has which its select yields; what nobody can know
-    is let pass."""
-    fields = _row_shapes.fields_of(entry["select"]) if entry["kind"] in _SELECTING else {"value"}
+    is let pass. `made` are the fields of the rows that the kind makes itself."""
+    fields = _row_shapes.fields_of(entry["select"]) if entry["kind"] in _SELECTING else made
     if fields is None:
         return
     known = (fields or {"subject", "value"}) | ({"want"} if wants else set())

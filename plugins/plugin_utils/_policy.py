@@ -19,12 +19,13 @@ from . import _catalogue, _cluster_ranges, _conntrack_need, _finding, _selection
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
-from ._role_data import ROLES, defaults, load_yaml
+from ._role_data import ROLES, defaults, load_yaml, profile
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
-EXPORTED = ("node_assess_conntrack", "node_assess_digest", "node_assess_findings", "node_assess_required_modules",
-            "node_assess_summary")
+EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
+            "node_assess_hooks", "node_assess_kept", "node_assess_modules", "node_assess_numbers",
+            "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls")
 _SUBJECTS = {"type": "list", "elements": "str",
              "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
@@ -118,9 +119,9 @@ def _build(overrides):
     for name in sorted(overrides):
         if name not in spec:
             raise unknown_name("The policy variable", name, spec)
-    merged = dict(defaults())
     # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
-    merged.update({name: value for name, value in overrides.items() if value is not None})
+    given = {name: value for name, value in overrides.items() if value is not None}
+    merged = dict(defaults(), **_with_profile(given, spec))
     values = {name[len(PREFIX):]: _checked_value(name, value, spec[name]) for name, value in merged.items()}
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
     _conntrack_need.check_policy(values)
@@ -148,6 +149,27 @@ def _build(overrides):
                        "node can be asked for at most %d" % (
                            len(policy.module_names), _names.NAMES_LIMIT))
     return policy
+
+
+def _with_profile(given, spec):
+    """The variables of the host laid over those of its profile."""
+    name = PREFIX + "profile"
+    chosen = profile(_checked_value(name, given.get(name, defaults()[name]), spec[name]))
+    joined = {}
+    for name in set(_JOINED) & set(chosen) & set(given):
+        mine = _checked_value(name, given[name], spec[name])
+        joined[name] = _JOINED[name](chosen[name], mine)
+    return dict(chosen, **dict(given, **joined))
+
+
+def _joined_rows(rows, mine):
+    """Disabled checks; the reason of the host counts."""
+    return [row for row in rows if row["check"] not in {each["check"] for each in mine}] + mine
+
+
+# What a profile and a host both set is joined: the host means single checks, not the list.
+_JOINED = {"node_policy_severities": lambda severities, mine: dict(severities, **mine),
+           "node_policy_disabled_checks": _joined_rows}
 
 
 def _checked_value(name, value, spec):
@@ -245,7 +267,9 @@ def refuse_wrong_variables(variables, templated):
                 others[plain(name)] = templated(name, variables[name])
     check_role_variables(others)
     check_strangers(strange)
-    return policy_of(policy)
+    built = policy_of(policy)
+    host = plain(variables.get("inventory_hostname") or "")
+    return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host)) if built.waivers else built
 
 
 def check_role_variables(variables):

@@ -10,14 +10,14 @@ from . import _catalogue, _conntrack_need, _finding, _run
 from ._options import checked
 from ._plain import plain
 
-_CONNTRACK = "CTRACK"
+_CONNTRACK, _CHAINS, _KUBE_PROXY = "CTRACK", "CHAIN", "KPROXY"
 
 
 def fixable(findings, fix, role=None, place=None, part=None):
     """The findings that fail and whose fix is a role (`role` where given, its `part` where given), up to the class
     `fix`.
 
-    Nothing runs in an image that could be disrupted: there `guarded`, which edits what others own, includes every
+    Nothing that could be disrupted runs in an image: there `guarded`, which edits what others own, includes every
     class.
     """
     if not isinstance(findings, list):
@@ -43,12 +43,20 @@ def assessed(facts, section=None):
         return False
     if section == _CONNTRACK and _conntrack_need.is_outdated(
             _run.section_of(facts, "node_conntrack"), _run.section_of(facts, "node_kernel_modules")):
-        return False  # Modules were loaded since, and with them came what is to be judged.
+        return False  # Modules were loaded since, and their sysctls appeared: they are still to be judged.
     return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
 
 
+def judged_again(sections, facts):
+    """`sections`, with that of kube-proxy where this run has judged it and chains are judged again: whether kube-proxy
+    needs a restart rests on the chains."""
+    if _CHAINS in (sections or ()) and _KUBE_PROXY not in sections and assessed(facts, _KUBE_PROXY):
+        return [*sections, _KUBE_PROXY]
+    return sections
+
+
 def facts_of(facts):
-    """The facts, where they are some."""
+    """The facts where they are a mapping."""
     if not isinstance(facts, Mapping):
         raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)
     return facts

@@ -5,13 +5,13 @@
 
 from typing import NamedTuple
 
-from . import _finding, _run, _unknown
+from . import _catalogue, _finding, _run, _unknown
 from ._options import checked
 from ._render.text import some
 from ._select import facts_of
 
 LEVELS = ("fail", "warn", "ignore")
-# A message names so many checks; the report names all.
+# A message names at most so many checks; the report names all.
 _NAMED = 10
 
 
@@ -24,21 +24,33 @@ class Weighed(NamedTuple):
     reason: str | None
 
 
-def weighed(facts, severity, unknown, unreached):
-    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown there, by the level that the
-    settings give it, and how many findings there are of each status."""
+def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catalogue.FIX_CLASSES):
+    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown or waived there, by the level
+    that the settings give it, and how many findings there are of each status. What fails and has a fix of a class that
+    is not among `classes` is a warning."""
     checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
     checked("unknown", unknown, {"type": "str", "choices": LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": LEVELS})
+    checked("waived", waived, {"type": "str", "choices": LEVELS})
     summary = _run.summary_of(facts_of(facts))
     findings = _run.findings_of(facts) if summary else []
     reason = _not_judged(summary, findings)
     if reason:
         return {level: Weighed([], (), reason if level == unreached else None) for level in LEVELS}, None
-    level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown}
+    level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown, _finding.WAIVED: waived}
     rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
-    return {level: Weighed([row for row in rows if level_of.get(row["status"]) == level], summary["needs_root"], None)
-            for level in LEVELS}, summary
+    levels = {level: [] for level in LEVELS}
+    for row in rows:
+        level = level_of.get(row["status"])
+        if level:
+            levels["warn" if level == "fail" and not _is_of(row, classes) else level].append(row)
+    return {level: Weighed(found, summary["needs_root"], None) for level, found in levels.items()}, summary
+
+
+def _is_of(row, classes):
+    """Whether a finding counts with these classes of fixes; one of a check without a class always does."""
+    check = _catalogue.catalogue().get(row["check"])
+    return row["status"] != _finding.FAIL or not check or check.fix["class"] in (None, *classes)
 
 
 def _not_judged(summary, findings):
@@ -57,6 +69,7 @@ def sentences(level):
     if level.reason:
         return [level.reason]
     failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
+    failing += ["%s (%s) is waived %s" % (row["check"], row["severity"], row["waiver"]) for row in _waived(level)]
     return failing + [sentence or "%s (%s) is unknown: %s" % (rows[0]["check"], rows[0]["severity"], rows[0]["reason"])
                       for rows, sentence in _unknown.by_cause(level.findings, level.needs_root)]
 
@@ -65,11 +78,16 @@ def _failing(level):
     return [row for row in level.findings if row["status"] == _finding.FAIL]
 
 
+def _waived(level):
+    return [row for row in level.findings if row["status"] == _finding.WAIVED]
+
+
 def not_fit(blocking, report=None):
     """The sentence with which a gate fails: what blocks, and the file that says more where there is one."""
     failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
     denied = [row for row in unknown if row["check"] in blocking.needs_root]
-    parts = [_counted("finding", failing, _named(failing)),
+    waived = _waived(blocking)
+    parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
              _counted("unknown check", denied, "not run as root, use --become")]
     others = [row for row in unknown if row not in denied]
     because = blocking.reason or ", ".join(filter(None, parts + [_counted("unknown check", others, _named(others))]))

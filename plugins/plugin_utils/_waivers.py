@@ -10,6 +10,10 @@ from ..module_utils._errors import BadInput
 from . import _finding
 from ._options import unknown_name
 
+# Days before the end of a waiver from which on it is told.
+SOON = 14
+# What tells one waiver from another.
+KEYS = ("check", "host", "subject", "owner", "expires")
 _WAIVABLE = (_finding.FAIL, _finding.UNKNOWN)
 
 
@@ -26,8 +30,13 @@ def parse_waivers(rows, check_ids):
             expires = datetime.datetime.strptime(row["expires"], "%Y-%m-%d").date()
         except ValueError:
             raise BadInput("%s.expires is %r, but must be a date such as 2027-01-31" % (name, row["expires"])) from None
-        waivers.append(dict(row, subject=row.get("subject") or "*", expires=expires))
+        waivers.append(dict(row, host=row.get("host") or "*", subject=row.get("subject") or "*", expires=expires))
     return waivers
+
+
+def of_host(waivers, host):
+    """The waivers whose pattern matches the name of a host."""
+    return tuple(waiver for waiver in waivers if fnmatch.fnmatchcase(host, waiver["host"]))
 
 
 def apply_waivers(findings, waivers, today):
@@ -36,16 +45,36 @@ def apply_waivers(findings, waivers, today):
     return [_waive(row, waivers, today) for row in findings]
 
 
-def used(waivers, findings):
-    """`[{"check", "subject", "matched"}]` of the waivers: whether one matches any of the findings, by subject pattern.
+def used(waivers, findings, today):
+    """A row for each waiver: its patterns, owner and last day, how many days are left after `today` (a date in UTC;
+    negative where it has expired), and whether it matches any of the findings.
 
-    None where that cannot be told: the check did not run or does not apply, what it looks at is unknown, or not all
-    subjects are named.
+    `matched` is None where that cannot be told: the check did not run or does not apply, what it looks at is unknown,
+    or not all subjects are named.
     """
-    rows = {(waiver["check"], waiver["subject"]): [row for row in findings if row["check"] == waiver["check"]]
-            for waiver in waivers}
-    return [{"check": check, "subject": pattern, "matched": _is_used(pattern, found)}
-            for (check, pattern), found in sorted(rows.items())]
+    rows = {}
+    for waiver in waivers:
+        found = [row for row in findings if row["check"] == waiver["check"]]
+        row = {"check": waiver["check"], "host": waiver["host"], "subject": waiver["subject"], "owner": waiver["owner"],
+               "expires": waiver["expires"].isoformat(), "days_left": (waiver["expires"] - today).days,
+               "matched": _is_used(waiver["subject"], found)}
+        rows[tuple(row[key] for key in KEYS)] = row
+    return [rows[key] for key in sorted(rows)]
+
+
+def name_of(row):
+    """What a row of `used` is called: its check and its patterns, without those that match everything."""
+    patterns = [form % row[key] for form, key in ((" '%s'", "subject"), (" on '%s'", "host")) if row[key] != "*"]
+    return "waiver for %s%s" % (row["check"], "".join(patterns))
+
+
+def ending(row):
+    """The sentence about a waiver that has expired or will within SOON days; None of others."""
+    if row["days_left"] > SOON:
+        return None
+    when = ("expired on %s" % row["expires"] if row["days_left"] < 0 else "ends today" if not row["days_left"] else
+            "ends in %d day%s, on %s" % (row["days_left"], "" if row["days_left"] == 1 else "s", row["expires"]))
+    return "%s %s (owner: %s)" % (name_of(row), when, row["owner"])
 
 
 def _is_used(pattern, rows):

@@ -14,8 +14,8 @@ from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
 
 
-def judged(arguments, denied=False, **modules):
-    policy = _policy.default_policy()
+def judged(arguments, denied=False, waivers=(), **modules):
+    policy = _policy.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
     evidence = healthy(policy.module_names, modules)
     if denied:
         evidence["node_host"]["as_root"] = False
@@ -100,3 +100,26 @@ def test_one_sentence(arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         judged(arguments)
     assert words in str(caught.value)
+
+
+WAIVER = {"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2999-01-31"}
+
+
+def test_waived_findings_block_where_they_are_to():
+    waivers = [WAIVER, dict(WAIVER, check="KMOD014")]
+    assert not judged({}, waivers=waivers, xt_comment="absent")["blocked"]
+    warned = judged({"waived": "warn"}, waivers=waivers, xt_comment="absent")
+    assert not warned["blocked"] and "KMOD001 (high) is waived until 2999-01-31: old kernel (net)" in warned["warned"]
+    blocked = judged({"waived": "fail"}, waivers=waivers, xt_comment="absent")
+    assert blocked["msg"] == "Not fit for traffic: 2 waived findings block (KMOD001, KMOD014)"
+
+
+@pytest.mark.parametrize("classes, blocks", [
+    (["safe", "guarded", "disruptive"], ["KMOD001", "KMOD003", "KMOD014"]), (["safe"], ["KMOD003"]),
+    (["guarded"], []), ([], [])])
+def test_a_finding_blocks_by_the_class_of_its_fix(classes, blocks):
+    result = judged({"classes": classes}, xt_comment="absent", nf_conntrack="loadable")
+    assert sorted({text.split()[0] for text in result["blocking"]}) == blocks
+    warned = {text.split()[0] for text in result.get("warned", ())}
+    assert not blocks or "warned" not in result
+    assert blocks or {"KMOD001", "KMOD003"} <= warned

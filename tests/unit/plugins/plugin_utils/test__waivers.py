@@ -46,7 +46,7 @@ def test_who_is_waived(row, change, status):
 
 def used(*rows, **change):
     waiver = dict({"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2026-11-20"}, **change)
-    return _waivers.used(_waivers.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows)
+    return _waivers.used(_waivers.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows, DAY)
 
 
 @pytest.mark.parametrize("rows, subject, matched", [
@@ -65,4 +65,24 @@ def used(*rows, **change):
     ([finding("nf_nat", "fail"), finding("and 3 more", "fail")], "xt_*", None),
 ])
 def test_whether_a_waiver_matches_anything(rows, subject, matched):
-    assert used(*rows, subject=subject) == [{"check": "KMOD001", "subject": subject or "*", "matched": matched}]
+    assert used(*rows, subject=subject) == [{
+        "check": "KMOD001", "host": "*", "subject": subject or "*", "owner": "net", "expires": "2026-11-20",
+        "days_left": 0, "matched": matched}]
+
+
+@pytest.mark.parametrize("host, pattern, is_its", [
+    ("db1", "db*", True), ("web1", "db*", False), ("db1", None, True), ("DB1", "db*", False), ("db1", "db[12]", True)])
+def test_a_waiver_is_for_hosts_by_pattern(host, pattern, is_its):
+    row = {"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2026-11-20", "host": pattern}
+    assert len(_waivers.of_host(_waivers.parse_waivers([row], ["KMOD001"]), host)) == is_its
+
+
+@pytest.mark.parametrize("expires, change, sentence", [
+    ("2026-11-19", {}, "waiver for KMOD001 expired on 2026-11-19 (owner: net)"),
+    ("2026-11-20", {"subject": "xt_*"}, "waiver for KMOD001 'xt_*' ends today (owner: net)"),
+    ("2026-11-21", {"host": "db*"}, "waiver for KMOD001 on 'db*' ends in 1 day, on 2026-11-21 (owner: net)"),
+    ("2026-12-04", {}, "waiver for KMOD001 ends in 14 days, on 2026-12-04 (owner: net)"),
+    ("2026-12-05", {}, None),
+])
+def test_what_is_said_of_a_waiver_that_ends(expires, change, sentence):
+    assert _waivers.ending(used(expires=expires, **change)[0]) == sentence
