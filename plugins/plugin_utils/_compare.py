@@ -1,38 +1,77 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Do the nodes of a cluster serve the same? By the digests of meaning of their rules. PRIVATE to the collection.
+"""Whether the nodes of a cluster route the same Services, by the digests of their rules. PRIVATE to the collection.
 
-Nodes are read one after the other, and a cluster lives meanwhile. A node I(differs) only if the others read the same
-before and after it; else the cluster may have changed in between, and it counts as I(moving) until somebody looks
-again.
+Nodes are read one after the other, and a cluster lives meanwhile. A node `differs` only if the others had the same
+digest before and after it was read; otherwise the cluster may have changed in between, and the node counts as `moving`
+until the next look.
 """
 
 PARTS = ("services", "endpoints")
+# Key of a digest -> how many are in it.
+_COUNTS = {"services": "service_count", "endpoints": "endpoint_count"}
 
 
-def compare(digests):
-    """`{part: {"most", "hosts", "differs", "moving", "unknown"}}` for `{host: digest or None}`; None where less than
-    two are known.
+def compare(digests, baseline=None):
+    """`{part: {"most", "hosts", "differs", "moving", "unknown", "count", "counts"}}` for `{host: digest or None}`; None
+    where less than two are known, or nothing is known of the host `baseline`.
 
-    `most` is the digest of most hosts (of those read last, where two are even), `hosts` how many have it.
+    `most` is the digest of the host `baseline`, else of most hosts (of those read last, where two are even), `hosts`
+    how many have it, `count` how many Services or endpoints are in it, `counts` the same of each host with another one.
     """
-    known = {part: {host: digest for host, digest in digests.items() if digest and digest[part]} for part in PARTS}
-    return {part: _compared(part, known[part], len(digests) - len(known[part])) for part in PARTS}
+    known = {part: {host: digest for host, digest in digests.items() if digest and digest.get(part)} for part in PARTS}
+    return {part: _compared(part, known[part], len(digests) - len(known[part]), baseline) for part in PARTS}
 
 
-def _compared(part, known, unknown):
-    if len(known) < 2:
+def compared_texts(compared, some):
+    """A sentence for each part in which nodes differ; `some(names)` shortens a list of names. Other Services have other
+    endpoints, so a node with other Services is named with these alone."""
+    texts, named = [], set()
+    for part in PARTS:
+        row = compared[part]
+        listed = {word: [host for host in row[word] if host not in named]
+                  for word in ("differs", "moving")} if row else {}
+        if any(listed.values()):
+            texts.append("%s: the same on %d %s%s%s" % (
+                part, row["hosts"], "node" if row["hosts"] == 1 else "nodes", "".join(
+                    ", others on %s" % some([_with_count(host, row) for host in listed[word]])
+                    + (" (read before or after the rest: look again)" if word == "moving" else "")
+                    for word in listed if listed[word]), ", unknown on %d" % row["unknown"] if row["unknown"] else ""))
+            named.update(*listed.values())
+    return texts
+
+
+def _with_count(host, row):
+    more = (row["counts"][host] or 0) - (row["count"] or 0)
+    if not more or row["count"] is None or row["counts"][host] is None:
+        return host
+    return "%s (%d %s)" % (host, abs(more), "more" if more > 0 else "missing")
+
+
+def _compared(part, known, unknown, baseline):
+    if len(known) < 2 or baseline and baseline not in known:
         return None
     groups = {}
     for host, digest in known.items():
-        groups.setdefault(digest[part], []).append((digest["read_at"] or "", host))
-    most = max(groups, key=lambda value: (len(groups[value]), max(groups[value]), value))
+        groups.setdefault(digest[part], []).append((digest.get("read_at") or "", host))
+    most = known[baseline][part] if baseline else max(
+        groups, key=lambda value: (len(groups[value]), max(groups[value]), value))
     times = [read_at for read_at, _host in groups[most]]
-    others = sorted((host, read_at) for value, readings in groups.items() if value != most
+    # One node is read once, so with a baseline those that read the same before and after it differ from it, too.
+    around = {value for value, readings in groups.items()
+              if baseline and _spans(min(readings)[0], times, max(readings)[0])}
+    others = sorted((host, value, read_at) for value, readings in groups.items() if value != most
                     for read_at, host in readings)
+    rows = [(host, min(times) <= read_at <= max(times) or value in around) for host, value, read_at in others]
+    counts = {host: digest.get(_COUNTS[part]) for host, digest in known.items()}
     return {
         "most": most, "hosts": len(times), "unknown": unknown,
-        "differs": [host for host, read_at in others if min(times) <= read_at <= max(times)],
-        "moving": [host for host, read_at in others if not min(times) <= read_at <= max(times)],
+        "differs": [host for host, differs in rows if differs],
+        "moving": [host for host, differs in rows if not differs],
+        "count": counts[groups[most][0][1]], "counts": {host: counts[host] for host, _differs in rows},
     }
+
+
+def _spans(first, times, last):
+    return any(first <= time <= last for time in times)

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Report files on the controller. PRIVATE to the collection.
 
-Whoever may write to the report folder may forge reports, and make this process write elsewhere by a link. So the folder
-and `nodes` are opened once, are no symbolic links, belong to the user who runs Ansible and are writable by that user
-alone; files are made below what was opened.
+Whoever may write to the report folder may forge reports, and make this process write elsewhere by a link. So the
+folder and those below it are opened once, are no symbolic links, belong to the user who runs Ansible and are writable
+by that user alone; files are made below what was opened. Each file is written into the folder of its run and is then
+put into the report folder, as a second name of the same file.
 """
 
 import contextlib
@@ -20,23 +21,31 @@ from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
-from ._render.files import FILES
+from . import _history, _run
+from ._history import FLEET
+from ._render.files import FILES, LIMIT
 
 # With all evidence a report is far below that.
 _READ_LIMIT = 4 * 1024 * 1024
 # File systems take names of 255 bytes. What is longer gets a digest, which makes it longer than any name without one.
 _NAME_LIMIT = 200
 _NAME_PART = 150
-FLEET = "fleet.json"
 _NODES = "nodes"
+COMPARED = {"json": "changes.json", "markdown": "changes.md"}
+_OURS = {FLEET, LIMIT, _NODES, _history.RUNS, _history.LATEST, *COMPARED.values(),
+         *(name for name, _render in FILES.values())}
 
 
 class Folder(NamedTuple):
-    """A report folder that is open: its path, and descriptors of it and of `nodes` below it."""
+    """A report folder that is open: its path, and descriptors of it, of `nodes` below it, of `runs`, and of the folder
+    of this run and its `nodes`."""
 
     path: str
     handle: int
     nodes: int
+    runs: int
+    run: int
+    run_nodes: int
 
 
 def file_name(host):
@@ -73,17 +82,39 @@ def opened(folder):
     """The Folder at a path, made where it is missing, for writing to. Raises BadInput where that is not possible or not
     safe."""
     with contextlib.ExitStack() as stack:
-        _make_parents(folder)
-        handle = _held(stack, folder, folder, None)
-        if _writable_by_others(handle):
-            # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
-            _make_safe(handle, folder,
-                       set(os.listdir(handle)) <= {FLEET, _NODES, *(name for name, _render in FILES.values())})
-        path = os.path.join(folder, _NODES)
-        nodes = _held(stack, path, _NODES, handle)
-        if _writable_by_others(nodes):
-            _make_safe(nodes, path, True)
-        yield Folder(folder, handle, nodes)
+        handle = _held_top(stack, folder)
+        nodes = _held_below(stack, folder, _NODES, handle)
+        runs = _held_below(stack, folder, _history.RUNS, handle)
+        run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
+        fcntl.flock(run, fcntl.LOCK_SH)
+        run_nodes = _held_below(stack, os.path.join(folder, _history.RUNS, _run.ID), _NODES, run)
+        yield Folder(folder, handle, nodes, runs, run, run_nodes)
+
+
+def write_beside(folder, texts):
+    """Writes files that are of no run into a report folder; their paths. Raises BadInput."""
+    with contextlib.ExitStack() as stack:
+        handle = _held_top(stack, folder)
+        return [_write(handle, os.path.join(folder, name), text) for name, text in texts.items()]
+
+
+def _held_top(stack, folder):
+    """A descriptor of a report folder, made where it is missing."""
+    _make_parents(folder)
+    handle = _held(stack, folder, folder, None)
+    if _writable_by_others(handle):
+        # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
+        _make_safe(handle, folder, set(os.listdir(handle)) <= _OURS)
+    return handle
+
+
+def _held_below(stack, folder, name, around):
+    """A descriptor of a folder of ours in another one, made safe where others may write to it."""
+    path = os.path.join(folder, name)
+    handle = _held(stack, path, name, around)
+    if _writable_by_others(handle):
+        _make_safe(handle, path, True)
+    return handle
 
 
 def _make_parents(folder):
@@ -134,9 +165,10 @@ def _make_safe(handle, path, ours):
                        % (path, error.strerror)) from None
 
 
-def write_fleet(folder, fleet, texts, newer=True):
+def write_fleet(folder, fleet, texts, newer=True, keep=None):
     """Writes `texts`, the files of the run by name with `fleet` as fleet.json among them, into a Folder; returns their
-    paths, that of the roll-up first, and whether it is the first roll-up of its run without a pending host.
+    paths, that of the roll-up first, and whether it is the first roll-up of its run without a pending host. With such a
+    roll-up the run is whole, and of those before it `keep` - 1 are kept.
 
     Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the
     same run with fewer pending hosts stays. Raises BadInput.
@@ -149,7 +181,12 @@ def write_fleet(folder, fleet, texts, newer=True):
         if before is not None and before < pending:
             return paths, False
         for path, text in zip(paths, texts.values()):
-            _write(folder.handle, path, text)
+            _write(folder.run, path, text)
+        for path, text in zip(paths, texts.values()):
+            _put(folder.run, folder.handle, path, text)
+        _point_latest(folder)
+        if keep and not pending:
+            _history.prune(folder.runs, _run.ID, keep)
         return paths, not pending and before != 0
     finally:
         fcntl.flock(folder.handle, fcntl.LOCK_UN)
@@ -168,21 +205,50 @@ def _earlier_pending(folder, run):
 
 def write_node(folder, host, text):
     """Writes the report of a host into a Folder; its path. Raises BadInput."""
-    return _write(folder.nodes, os.path.join(folder.path, _NODES, file_name(host)), text)
+    path = os.path.join(folder.path, _NODES, file_name(host))
+    _write(folder.run_nodes, path, text)
+    return _put(folder.run_nodes, folder.nodes, path, text)
+
+
+def _point_latest(folder):
+    try:
+        _history.point_latest(folder.handle, _run.ID)
+    except OSError as error:
+        raise BadInput("The link %s to the last run cannot be made: %s"
+                       % (os.path.join(folder.path, _history.LATEST), error.strerror)) from None
 
 
 def _write(handle, path, text):
     """Replaces a file as a whole, readable by its owner only; a half-written file never stays."""
-    name, temporary = os.path.basename(path), ".report-" + secrets.token_hex(8)
-    try:
+    def write(temporary):
         target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600,
                          dir_fd=handle)
+        with os.fdopen(target, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+
+    return _replaced(handle, path, write)
+
+
+def _put(source, handle, path, text):
+    """Puts a file of the folder `source` into another one as well; writes it anew where the file system has no second
+    names."""
+    try:
+        return _replaced(handle, path, lambda temporary: os.link(
+            os.path.basename(path), temporary, src_dir_fd=source, dst_dir_fd=handle, follow_symlinks=False))
+    except BadInput:
+        return _write(handle, path, text)
+
+
+def _replaced(handle, path, make):
+    """Replaces a file by what `make` makes under a temporary name."""
+    name, temporary = os.path.basename(path), ".report-" + secrets.token_hex(8)
+    try:
         try:
-            with os.fdopen(target, "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
+            make(temporary)
             os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
         except BaseException:
-            os.unlink(temporary, dir_fd=handle)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=handle)
             raise
     except OSError as error:
         raise BadInput("The report %s cannot be written: %s" % (path, error.strerror)) from None

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._compare import compare
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._compare import PARTS, compare, compared_texts
 
 
 def digest(services, minute, endpoints="e"):
@@ -16,7 +16,8 @@ def digest(services, minute, endpoints="e"):
 
 def test_nodes_that_serve_the_same():
     compared = compare({"a": digest("x", 0), "b": digest("x", 9), "c": digest("x", 3)})
-    assert compared["services"] == {"most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": []}
+    assert compared["services"] == {"most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": [], "count": None,
+                                    "counts": {}}
 
 
 def test_a_node_that_was_read_between_others_differs():
@@ -50,3 +51,22 @@ def test_the_order_of_hosts_does_not_matter():
     expected = compare(dict(hosts))
     random.shuffle(hosts)
     assert compare(dict(hosts)) == expected
+
+
+def test_a_baseline_is_compared_with_those_that_read_the_same_before_and_after_it():
+    digests = {"a": digest("x", 0), "b": digest("y", 1), "c": digest("x", 2), "d": digest("z", 3), "e": None}
+    assert compare(digests, "e") == dict.fromkeys(PARTS), "nothing is known of the baseline"
+    services = compare(digests, "b")["services"]
+    assert (services["most"], services["differs"], services["moving"]) == ("y", ["a", "c"], ["d"])
+
+
+def test_how_many_are_missing_and_other_services_have_other_endpoints():
+    def read(minute, services, endpoints, count):
+        return dict(digest(services, minute, endpoints), service_count=count, endpoint_count=count)
+
+    digests = {"a": read(0, "x", "e", 5), "b": read(1, "y", "f", 3), "c": read(2, "x", "g", 5),
+               "d": read(3, "z", "h", 9), "e": read(4, "w", "i", 5), "f": read(9, "x", "e", 5)}
+    assert compared_texts(compare(digests), ", ".join) == [
+        "services: the same on 3 nodes, others on b (2 missing), d (4 more), e",
+        "endpoints: the same on 2 nodes, others on c"]
+    assert compared_texts(compare({"a": read(0, "x", "e", 5), "b": read(0, "x", "e", 5)}), ", ".join) == []

@@ -1,0 +1,60 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action of kubenode.netfilter.compare: what changed between two runs of a report folder, or differs between two
+nodes."""
+
+import os
+import shutil
+
+from ansible.utils.display import Display
+
+from ..module_utils._errors import BadInput
+from ..plugin_utils import _changes, _earlier, _play, _store
+from ..plugin_utils._action import Action
+from ..plugin_utils._render.changes import render_markdown, render_terminal
+from ..plugin_utils._render.json_text import render_json
+
+FORMATS = ("json", "markdown", "terminal")
+WIDTH = 120
+# The variable COLUMNS or the terminal. Workers are cut off from it; a strategy imports this file in the parent process.
+COLUMNS = shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+class ActionModule(Action):
+    """Runs on the controller alone and contacts no host."""
+
+    _requires_connection = False
+    OPTIONS = {
+        "folder": {"type": "str", "required": True},
+        "before": {"type": "str"},
+        "after": {"type": "str"},
+        "nodes": {"type": "list", "elements": "str"},
+        "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
+    }
+
+    def work(self, arguments, task_vars):
+        folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
+        changes = _compared(folder, arguments)
+        formats = ["terminal"] if arguments.get("formats") is None else arguments["formats"]
+        texts = {_store.COMPARED[name]: render(changes)
+                 for name, render in (("json", render_json), ("markdown", render_markdown)) if name in formats}
+        for_people = _play.stdout_is_for_people()
+        text = render_terminal(changes, COLUMNS if for_people else WIDTH)
+        if "terminal" in formats and for_people:
+            Display().display(text)
+        return {"changed": False, "changes": changes, "text": text,
+                "files": _store.write_beside(folder, texts) if texts else []}
+
+
+def _compared(folder, arguments):
+    nodes = arguments.get("nodes") or []
+    after = _earlier.path_of(folder, arguments.get("after") or _earlier.LATEST, None)
+    if nodes:
+        if len(nodes) != 2 or nodes[0] == nodes[1]:
+            raise BadInput("nodes must be the names of two nodes, such as [worker-1, worker-2]")
+        if arguments.get("before"):
+            raise BadInput("before and nodes exclude each other: two nodes are compared within the run of `after`")
+        return _changes.of_nodes(_earlier.read_run(after, nodes), *nodes)
+    before = _earlier.path_of(folder, arguments.get("before") or _earlier.PREVIOUS, os.path.basename(after))
+    return _changes.of_runs(_earlier.read_run(before), _earlier.read_run(after))

@@ -1,0 +1,123 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What changed between two runs, or differs between two nodes: pure. PRIVATE to the collection.
+
+A finding is named by node, check and subject. One that failed is fixed only where the check was judged again; else it
+is not judged any more. Of many subjects a report lists the first ones: what may be among the rest is still failing.
+"""
+
+import re
+
+from . import _finding
+
+NEW, FIXED, STILL, UNKNOWN, LOST = KINDS = ("new", "fixed", "still_failing", "newly_unknown", "no_longer_judged")
+WORDS = {NEW: "new", FIXED: "fixed", STILL: "still failing", UNKNOWN: "newly unknown", LOST: "no longer judged"}
+_ASSESSED = "assessed"
+_REST = re.compile(r"and [0-9]+ more\Z")
+_TRAITS = ("os", "kernel", "iptables", "kube_proxy", "needs")
+
+
+def of_runs(before: dict, after: dict) -> dict:
+    """What changed between two runs, each `{"fleet": roll-up, "reports": {host: report}}`."""
+    rows, then = [], {row["host"]: row for row in before["fleet"]["hosts"]}
+    now = {row["host"]: row for row in after["fleet"]["hosts"]}
+    for host in sorted(set(then) & set(now)):
+        if now[host]["status"] == _ASSESSED:
+            was = _findings(before, host) if then[host]["status"] == _ASSESSED else []
+            rows += [dict(row, host=host) for row in of_findings(was, _findings(after, host))]
+    for host in sorted(set(now) - set(then)):
+        rows += [dict(row, host=host) for row in of_findings([], _findings(after, host))]
+    return dict(_counted(rows), schema=1, kind="runs", before=_named(before), after=_named(after),
+                new_hosts=sorted(set(now) - set(then)), gone_hosts=sorted(set(then) - set(now)),
+                no_longer_reached=[{"host": host, "status": now[host]["status"], "reason": now[host]["reason"] or ""}
+                                   for host in sorted(set(then) & set(now)) if then[host]["status"] == _ASSESSED
+                                   and now[host]["status"] != _ASSESSED],
+                reached_again=[host for host in sorted(set(then) & set(now)) if then[host]["status"] != _ASSESSED
+                               and now[host]["status"] == _ASSESSED])
+
+
+def counts_text(changes: dict, words: "dict | None" = None) -> str:
+    """The number of changes of each kind, in `words` for it, by default WORDS."""
+    return ", ".join("%d %s" % (changes["totals"][kind], (words or WORDS)[kind]) for kind in KINDS)
+
+
+def of_nodes(run: dict, first: str, second: str) -> dict:
+    """How the node `second` of a run differs from `first`: new is what fails on it alone, fixed what it passes."""
+    one, two = run["reports"][first], run["reports"][second]
+    traits = [{"by": name, "first": one["summary"].get(name), "second": two["summary"].get(name)} for name in _TRAITS
+              if one["summary"].get(name) != two["summary"].get(name)]
+    rows = [dict(row, host=second) for row in of_findings(one["findings"], two["findings"])]
+    return dict(_counted(rows), schema=1, kind="nodes", run=_named(run), nodes=[first, second], traits=traits)
+
+
+def of_findings(before: list, after: list) -> list:
+    """Rows of what changed on one node, the worst first: `change`, `was` and `is` beside the words of the finding."""
+    then, now = _by_check(before), _by_check(after)
+    rows = []
+    for check in sorted(set(then) | set(now)):
+        rows += _of_check(then.get(check, {}), now.get(check, {}))
+    return sorted(rows, key=lambda row: (KINDS.index(row["change"]), -_finding.SEVERITIES.index(row["severity"]),
+                                         row["check"], row["subject"]))
+
+
+def _of_check(then, now):
+    """Rows of one check; `then` and `now` are its findings by subject, the rest of many under None."""
+    gone = {subject for subject, row in then.items() if row["status"] == _finding.FAIL and subject not in now}
+    for subject, row in now.items():
+        was = then.get(subject)
+        if row["status"] == _finding.FAIL:
+            earlier = was["status"] if was else _rest_of(then)
+            yield _row(STILL if earlier == _finding.FAIL else NEW, row, earlier, _finding.FAIL)
+        elif (row["status"] == _finding.UNKNOWN and not gone
+              and not (was and was["status"] in (_finding.UNKNOWN, _finding.FAIL))):
+            # What failed has a row of its own below.
+            yield _row(UNKNOWN, row, was["status"] if was else _rest_of(then), _finding.UNKNOWN)
+    for subject, row in then.items():
+        if row["status"] == _finding.FAIL and (subject in gone or now[subject]["status"] != _finding.FAIL):
+            status = _rest_of(now) if subject in gone else now[subject]["status"]
+            yield _row(_ENDS[status], row, _finding.FAIL, status)
+
+
+def _rest_of(rows):
+    """The status of a subject that the findings of its check do not list."""
+    statuses = {row["status"] for row in rows.values()}
+    if None in rows:
+        return _finding.FAIL
+    if _finding.UNKNOWN in statuses:
+        return _finding.UNKNOWN
+    if statuses & {_finding.PASS, _finding.FAIL, _finding.WAIVED}:
+        return _finding.PASS
+    return _finding.SKIP if statuses else None
+
+
+_ENDS = {_finding.PASS: FIXED, _finding.FAIL: STILL, _finding.UNKNOWN: UNKNOWN, _finding.WAIVED: LOST,
+         _finding.SKIP: LOST, None: LOST}
+
+
+def _by_check(findings):
+    found = {}
+    for row in findings:
+        subject = None if _REST.match(row["subject"]) and row["status"] == _finding.FAIL else row["subject"]
+        found.setdefault(row["check"], {})[subject] = row
+    return found
+
+
+def _row(change, row, was, now):
+    text = {_finding.FAIL: _finding.problem_of, _finding.WAIVED: lambda each: each["waiver"] or ""}.get(
+        row["status"], lambda each: each["reason"])(row)
+    return {"change": change, "check": row["check"], "subject": row["subject"], "title": row["title"],
+            "severity": row["severity"], "was": was, "is": now, "text": text}
+
+
+def _counted(rows):
+    return {"totals": {kind: sum(row["change"] == kind for row in rows) for kind in KINDS}, "rows": rows}
+
+
+def _findings(run, host):
+    report = run["reports"].get(host)
+    return report["findings"] if report else []
+
+
+def _named(run):
+    return {"run": run["fleet"]["run"], "started": run["fleet"]["started"]}

@@ -1,0 +1,134 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs that a report folder keeps, found by name and read back. PRIVATE to the collection."""
+
+import json
+import os
+import stat
+
+from ..module_utils._errors import BadInput
+from . import _changes, _finding, _history, _options, _store
+from ._render.text import escaped
+
+LATEST, PREVIOUS = "latest", "previous"
+# A roll-up of thousands of hosts, and the report of a node with all evidence.
+_FLEET_LIMIT, _NODE_LIMIT = 64 * 1024 * 1024, 4 * 1024 * 1024
+
+
+def runs_in(folder: str) -> list:
+    """The runs with a roll-up that a report folder keeps, the oldest first."""
+    path = os.path.join(folder, _history.RUNS)
+    names = _history.names_in(path) if os.path.isdir(path) else []
+    return [name for name in names if os.path.isfile(os.path.join(path, name, _history.FLEET))]
+
+
+def path_of(folder: str, name: str, after: "str | None" = None) -> str:
+    """The folder of the run `name`: the name of one or its beginning, `latest`, `previous` (the one before `after`), or
+    a path with a slash. Raises BadInput."""
+    if "/" in name:
+        return os.path.abspath(os.path.expanduser(name))
+    known = runs_in(folder)
+    if not known:
+        raise BadInput("The report folder %s keeps no run" % folder)
+    if name == PREVIOUS:
+        return os.path.join(folder, _history.RUNS, _before(known, after))
+    found = [_last(folder, known)] if name == LATEST else [name] if name in known else [
+        run for run in known if name and run.startswith(name)]
+    if len(found) > 1:
+        raise BadInput("The run %s is not unique; it is the beginning of %s" % (name, _listed(found)))
+    if not found:
+        near = _options.close_to(name, known + [LATEST, PREVIOUS])
+        raise BadInput("The run %s is not known; %s" % (name, "did you mean %s?" % near
+                                                        if near else "known: %s" % _listed(known)))
+    return os.path.join(folder, _history.RUNS, found[0])
+
+
+def _last(folder, known):
+    """The run that was written last, also where the clock was set back since the one before."""
+    try:
+        name = os.path.basename(os.readlink(os.path.join(folder, _history.LATEST)))
+    except OSError:
+        return known[-1]
+    return name if name in known else known[-1]
+
+
+def _before(known, after):
+    index = known.index(after) if after in known else len(known)
+    if not index:
+        raise BadInput("There is no run before %s to compare it with" % after)
+    return known[index - 1]
+
+
+def _listed(names):
+    return "%s%s" % ("%d others, " % (len(names) - 5) if len(names) > 5 else "", ", ".join(names[-5:]))
+
+
+def since_last(folder: str, reports: dict, fleet: dict) -> "dict | None":
+    """What changed since the last run before this one that a report folder keeps; None where there is none, or it
+    cannot be read."""
+    names = [name for name in runs_in(folder) if name != fleet["run"]]
+    try:
+        before = read_run(os.path.join(folder, _history.RUNS, names[-1])) if names else None
+    except BadInput:
+        return None
+    return _changes.of_runs(before, {"fleet": fleet, "reports": reports}) if before else None
+
+
+def read_run(path: str, hosts=None) -> dict:
+    """`{"fleet": roll-up, "reports": {host: report}}` of the run in a folder, with the reports of `hosts` alone where
+    they are given. Raises BadInput."""
+    fleet = _read(os.path.join(path, _history.FLEET), _FLEET_LIMIT)
+    if not _is_fleet(fleet):
+        raise BadInput("%s is no roll-up of a run" % os.path.join(path, _history.FLEET))
+    assessed = [row["host"] for row in fleet["hosts"] if row["status"] == "assessed"]
+    for host in hosts or ():
+        if host not in assessed:
+            near = _options.close_to(host, assessed)
+            raise BadInput(escaped("The node %s is not assessed in the run %s%s" % (
+                host, fleet["run"], "; did you mean %s?" % near if near else "")))
+    wanted, nodes = assessed if hosts is None else hosts, os.path.join(path, "nodes")
+    if wanted and not (os.path.isdir(nodes) and os.listdir(nodes)):
+        raise BadInput("The run %s has no reports of nodes; node_report_formats must contain json" % fleet["run"])
+    return {"fleet": fleet, "reports": {host: _report(path, host) for host in wanted}}
+
+
+def _report(path, host):
+    name = _store.node_path(path, host)
+    report = _read(name, _NODE_LIMIT)
+    if not _is_report(report) or report["host"] != host:
+        raise BadInput("%s is no report of the node %s" % (name, escaped(host)))
+    return report
+
+
+def _read(path, limit):
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise BadInput("%s is no file" % path)
+            text = stream.read(limit + 1)
+        if len(text) > limit:
+            raise BadInput("%s is larger than %d MB" % (path, limit // 1024 // 1024))
+        return json.loads(text)
+    except OSError as error:
+        raise BadInput("%s cannot be read: %s" % (path, error.strerror)) from None
+    except (ValueError, RecursionError):
+        raise BadInput("%s is not JSON" % path) from None
+
+
+def _is_fleet(fleet):
+    return (isinstance(fleet, dict) and _history.is_run(fleet.get("run")) and isinstance(fleet.get("started"), str)
+            and isinstance(fleet.get("hosts"), list)
+            and all(isinstance(row, dict) and isinstance(row.get("host"), str) and isinstance(row.get("status"), str)
+                    and isinstance(row.get("reason"), (str, type(None))) for row in fleet["hosts"]))
+
+
+def _is_report(report):
+    """Whether a report has what a comparison asks of it, in the types of this version."""
+    if not isinstance(report, dict) or not isinstance(report.get("summary"), dict):
+        return False
+    rows = report.get("findings")
+    return isinstance(rows, list) and all(
+        isinstance(row, dict) and all(isinstance(row.get(key), (str, type(None))) for key in _finding.KEYS)
+        and set(_finding.KEYS) <= set(row) and _finding.is_finding(row) for row in rows)

@@ -1,0 +1,71 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last runs below a report folder: `runs/<run>` holds the files of each, `latest` is a link to the last one.
+PRIVATE to the collection.
+
+A run writes into its own folder, so that one that is killed leaves those before it whole. A folder without fleet.json
+is that of a run that was killed before its first roll-up, or is being removed.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import stat
+
+RUNS, LATEST = "runs", "latest"
+FLEET = "fleet.json"
+_RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]+\Z")
+
+
+def is_run(name):
+    """Whether it is the name of a run."""
+    return isinstance(name, str) and bool(_RUN.match(name))
+
+
+def names_in(handle):
+    """The runs in the folder `runs`, a descriptor or a path, the oldest first."""
+    return sorted(filter(is_run, os.listdir(handle)))
+
+
+def point_latest(handle, run):
+    """Makes `latest` in the report folder lead to a run."""
+    target, temporary = os.path.join(RUNS, run), ".report-" + secrets.token_hex(8)
+    with contextlib.suppress(OSError):
+        if os.readlink(LATEST, dir_fd=handle) == target:
+            return
+    # Some file systems of other machines have no links (EPERM); there the names of the runs tell which is the last.
+    with contextlib.suppress(PermissionError):
+        os.symlink(target, temporary, dir_fd=handle)
+        try:
+            os.replace(temporary, LATEST, src_dir_fd=handle, dst_dir_fd=handle)
+        except BaseException:
+            os.unlink(temporary, dir_fd=handle)
+            raise
+
+
+def prune(handle, run, keep):
+    """Removes all but the last `keep` runs, of which `run` is one. What cannot be removed, or is being written, is left
+    to the next run."""
+    others = [name for name in names_in(handle) if name != run]
+    for name in others[:max(0, len(others) - (keep - 1))]:
+        with contextlib.suppress(OSError):
+            _remove(handle, name)
+
+
+def _remove(around, name):
+    """Removes a folder that is no link, fleet.json first: without it nothing takes the rest for a run."""
+    handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
+    try:
+        # Whoever writes the run holds a shared lock on its folder.
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for entry in sorted(os.listdir(handle), key=lambda entry: entry != FLEET):
+            if stat.S_ISDIR(os.stat(entry, dir_fd=handle, follow_symlinks=False).st_mode):
+                _remove(handle, entry)
+            else:
+                os.unlink(entry, dir_fd=handle)
+        os.rmdir(name, dir_fd=around)
+    finally:
+        os.close(handle)

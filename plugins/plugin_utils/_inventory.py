@@ -1,0 +1,35 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The path of the run's inventory in its repository. PRIVATE to the collection."""
+
+import pathlib
+
+# Readers of SARIF refuse a whole file for one result without a path, so one without an inventory file has this one.
+NO_FILE = "inventory"
+
+
+def path_in_repository(sources) -> str:
+    """The first file among the inventory sources, relative to the repository that it is in, else to the working folder;
+    NO_FILE where it is in neither."""
+    for source in sources or ():
+        found = _file_of(pathlib.Path(str(source)).absolute())
+        if found:
+            return _relative(found)
+    return NO_FILE
+
+
+def _file_of(path):
+    """A file itself; of a folder, its first file."""
+    try:
+        if path.is_dir():
+            return min((part for part in path.iterdir() if part.is_file() and not part.name.startswith(".")),
+                       default=None)
+        return path if path.is_file() else None
+    except OSError:
+        return None
+
+
+def _relative(path):
+    repository = next((folder for folder in path.parents if (folder / ".git").exists()), pathlib.Path.cwd())
+    return path.relative_to(repository).as_posix() if repository in path.parents else NO_FILE

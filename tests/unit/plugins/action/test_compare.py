@@ -1,0 +1,162 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action compare: runs by their names, their beginnings and paths, files that it writes, and one sentence for what
+cannot be compared."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from report_runs import finding, report, roll_up
+
+from ansible_collections.kubenode.netfilter.plugins.action import compare
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+
+TOP = pathlib.Path(__file__).resolve().parents[4]
+RUNS = ["20261121T090000Z-9", "20261122T090000Z-8", "20261123T090000Z-7"]
+STATUSES = [("pass", "fail"), ("fail", "fail"), ("fail", "pass")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Three runs of two nodes, a and b."""
+    path = tmp_path / "report"
+    for run_id, statuses in zip(RUNS, STATUSES):
+        write(monkeypatch, path, run_id, dict(zip("ab", statuses)))
+    return path
+
+
+def write(monkeypatch, path, run_id, statuses, with_nodes=True):
+    monkeypatch.setattr(_run, "ID", run_id)
+    reports = {host: report(host, finding("KMOD003", "" if status == "pass" else "ip_vs", status))
+               for host, status in statuses.items()}
+    fleet = roll_up(reports)
+    with _store.opened(str(path)) as opened:
+        for host in reports if with_nodes else ():
+            _store.write_node(opened, host, render_json(dict(reports[host], run=run_id)))
+        _store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
+
+
+def run(**arguments):
+    task = mock.Mock(action="kubenode.netfilter.compare", args=arguments, async_val=0, check_mode=True, diff=False)
+    with mock.patch.object(compare, "Display") as display:
+        result = compare.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
+                                      templar=mock.Mock(), shared_loader_obj=None).run(task_vars={})
+    result["shown"] = [call.args[0] for call in display.return_value.display.call_args_list]
+    return result
+
+
+def rows(result):
+    return [(row["host"], row["change"]) for row in result["changes"]["rows"]]
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    ({}, [("a", "still_failing"), ("b", "fixed")]),
+    ({"before": "20261121"}, [("a", "new"), ("b", "fixed")]),
+    ({"before": RUNS[0], "after": RUNS[1]}, [("a", "new"), ("b", "still_failing")]),
+    ({"after": "20261122"}, [("a", "new"), ("b", "still_failing")]),
+    ({"before": "latest", "after": "20261121"}, [("a", "fixed"), ("b", "new")]),
+    ({"nodes": ["a", "b"]}, [("b", "fixed")]), ({"nodes": ["b", "a"]}, [("a", "new")]),
+])
+def test_runs_and_nodes_by_name(folder, arguments, expected):
+    result = run(folder=str(folder), **arguments)
+    assert rows(result) == expected and result["shown"] == [result["text"]] and result["changed"] is False
+    assert sorted(os.listdir(str(folder / "runs"))) == RUNS and result["files"] == []
+
+
+def test_the_last_run_after_the_clock_was_set_back(folder, monkeypatch):
+    write(monkeypatch, folder, "20261122T120000Z-5", {"a": "pass", "b": "fail"})
+    assert rows(run(folder=str(folder))) == [("a", "fixed"), ("b", "still_failing")]
+    (folder / "latest").unlink()
+    assert run(folder=str(folder))["changes"]["after"]["run"] == RUNS[2]
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\ud800", "\u202e", "<b>|`@x", "a\nb"])
+def test_hostile_texts(folder, monkeypatch, text):
+    monkeypatch.setattr(_run, "ID", "20261124T090000Z-1")
+    reports = {"a" + text: report("a" + text, finding("KMOD003", text, "fail", observed=text))}
+    fleet = roll_up(reports)
+    with _store.opened(str(folder)) as opened:
+        _store.write_node(opened, "a" + text, render_json(dict(reports["a" + text], run=_run.ID)))
+        _store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
+    result = run(folder=str(folder), formats=["terminal", "markdown", "json"])
+    assert rows(result) == [("a" + text, "new")]
+    page = (folder / "changes.md").read_text()
+    assert all(char.isprintable() or char == "\n" for char in result["text"] + page) and "<b>" not in page
+    assert json.loads((folder / "changes.json").read_text()) == result["changes"]
+
+
+def test_folders_of_other_pipelines(folder, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    write(monkeypatch, other, RUNS[0], {"a": "pass", "c": "fail"})
+    result = run(folder=str(folder), before=str(other))
+    assert rows(result) == [("a", "new")]
+    assert (result["changes"]["gone_hosts"], result["changes"]["new_hosts"]) == (["c"], ["b"])
+
+
+def test_files(folder):
+    result = run(folder=str(folder), formats=["json", "markdown"])
+    assert result["shown"] == [] and result["files"] == [str(folder / "changes.json"), str(folder / "changes.md")]
+    assert json.loads((folder / "changes.json").read_text()) == result["changes"]
+    assert "| fixed | high | KMOD003 | P | b |" in (folder / "changes.md").read_text().replace(
+        " \\(was fail, is pass\\)", "")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ({"before": "20261121T090000Z-91"}, "The run 20261121T090000Z-91 is not known; did you mean 20261121T090000Z-9?"),
+    ({"before": "lastest"}, "The run lastest is not known; did you mean latest?"),
+    ({"before": "monday"}, "The run monday is not known; known: " + ", ".join(RUNS)),
+    ({"after": "2026"}, "The run 2026 is not unique; it is the beginning of " + ", ".join(RUNS)),
+    ({"after": RUNS[0]}, "There is no run before 20261121T090000Z-9 to compare it with"),
+    ({"before": "/nowhere/report"}, "/nowhere/report/fleet.json cannot be read: No such file or directory"),
+    ({"nodes": ["a", "worker"]}, "The node worker is not assessed in the run"),
+    ({"nodes": ["a"]}, "nodes must be the names of two nodes"),
+    ({"nodes": ["a", "b"], "before": RUNS[0]}, "before and nodes exclude each other"),
+    ({"nods": ["a", "b"]}, "The option nods is not known; did you mean nodes?"),
+])
+def test_one_sentence(folder, arguments, words):
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(folder=str(folder), **arguments)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name, text, words", [
+    ("fleet.json", "{", "fleet.json is not JSON"), ("fleet.json", "[]", "fleet.json is no roll-up of a run"),
+    ("fleet.json", '{"run": "20261123T090000Z-7", "started": "", "hosts": [{}]}', "fleet.json is no roll-up of a run"),
+    ("fleet.json", '{"run": "\\u001b[2J", "started": "", "hosts": []}', "fleet.json is no roll-up of a run"),
+    ("nodes/a.json", "[" * 100000, "a.json is not JSON"), ("nodes/a.json", "{}", "a.json is no report of the node a"),
+    ("nodes/a.json", '{"host": "a", "summary": {}, "findings": [{"check": 3}]}', "a.json is no report of the node a")])
+def test_a_damaged_run(folder, name, text, words):
+    path = folder / "runs" / RUNS[2] / name
+    path.unlink()
+    path.write_text(text)
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(folder=str(folder))
+    assert words in str(caught.value)
+
+
+def test_runs_that_hold_no_reports(tmp_path, monkeypatch):
+    with pytest.raises(AnsibleActionFail, match="keeps no run"):
+        run(folder=str(tmp_path))
+    for run_id in RUNS:
+        write(monkeypatch, tmp_path / "report", run_id, {"a": "fail"}, with_nodes=run_id != RUNS[1])
+    with pytest.raises(AnsibleActionFail, match="has no reports of nodes; node_report_formats must contain json"):
+        run(folder=str(tmp_path / "report"))
+
+
+def test_the_playbook_contacts_nothing_and_prints_the_changes(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks/compare.yml"), "-e", json.dumps(
+            {"node_report_folder": str(folder), "compare_before": "20261121", "compare_formats": "terminal,markdown"})],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+        check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+    assert done.returncode == 0, done.stdout
+    assert "Changes from run %s to run %s" % (RUNS[0], RUNS[2]) in done.stdout and "1 new, 1 fixed" in done.stdout
+    assert (folder / "changes.md").exists()

@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What changed between two runs: each finding that failed, or fails, is told of once, and none is fixed unseen."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_runs import finding, report, roll_up
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import changes as render
+
+STATUSES = ("pass", "fail", "skip", "unknown", "waived")
+
+
+def rows(*given):
+    """Findings of KMOD003 from (subject, status)."""
+    return [finding("KMOD003", subject, status, reason="R") for subject, status in given]
+
+
+def run(lost=(), **hosts):
+    reports = {name: report(name, *found) for name, found in hosts.items()}
+    return {"fleet": roll_up(reports, lost), "reports": reports}
+
+
+def told(before, after):
+    return [(row["change"], row["subject"], row["was"], row["is"]) for row in _changes.of_findings(before, after)]
+
+
+@pytest.mark.parametrize("before, after, expected", [
+    ([("", "pass")], [("a", "fail")], [("new", "a", "pass", "fail")]),
+    ([("a", "fail")], [("", "pass")], [("fixed", "a", "fail", "pass")]),
+    ([("a", "fail"), ("b", "fail")], [("b", "fail")],
+     [("fixed", "a", "fail", "pass"), ("still_failing", "b", "fail", "fail")]),
+    ([("a", "fail")], [("a", "fail")], [("still_failing", "a", "fail", "fail")]),
+    ([("", "pass")], [("", "unknown")], [("newly_unknown", "", "pass", "unknown")]),
+    ([("a", "fail")], [("", "unknown")], [("newly_unknown", "a", "fail", "unknown")]),
+    ([("a", "fail")], [("", "skip")], [("no_longer_judged", "a", "fail", "skip")]),
+    ([("a", "fail")], [("a", "waived")], [("no_longer_judged", "a", "fail", "waived")]),
+    ([("a", "fail")], [], [("no_longer_judged", "a", "fail", None)]),
+    ([], [("a", "fail")], [("new", "a", None, "fail")]),
+    ([("", "unknown")], [("a", "fail")], [("new", "a", "unknown", "fail")]),
+    ([("a", "waived")], [("a", "fail")], [("new", "a", "waived", "fail")]),
+    ([("", "unknown")], [("", "unknown")], []), ([("", "pass")], [("", "pass")], []),
+    ([("", "unknown")], [("", "pass")], []), ([("", "pass")], [("", "skip")], []),
+    # What may be among those that are only counted is not new, and not fixed.
+    ([("a", "fail"), ("and 3 more", "fail")], [("b", "fail"), ("and 4 more", "fail")],
+     [("still_failing", "a", "fail", "fail"), ("still_failing", "and 4 more", "fail", "fail"),
+      ("still_failing", "b", "fail", "fail")]),
+    ([("a", "fail"), ("and 3 more", "fail")], [("a", "fail")],
+     [("fixed", "and 3 more", "fail", "pass"), ("still_failing", "a", "fail", "fail")]),
+])
+def test_what_became_of_a_finding(before, after, expected):
+    assert told(rows(*before), rows(*after)) == expected
+
+
+ROWS = st.lists(st.tuples(st.sampled_from(["", "a", "b", "c"]), st.sampled_from(STATUSES)), max_size=4,
+                unique_by=lambda row: row[0])
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS, ROWS)
+def test_each_finding_that_failed_or_fails_is_told_of_once(before, after):
+    changes = told(rows(*before), rows(*after))
+    failed, fails = ({subject for subject, status in each if status == "fail"} for each in (before, after))
+    assert sorted(row[1] for row in changes if "fail" in row[2:]) == sorted(failed | fails)
+    assert {row[1] for row in changes if row[3] == "fail"} == fails
+    # Fixed is only what was judged again.
+    judged = {status for _subject, status in after} & {"pass", "fail", "waived"}
+    assert judged or not [row for row in changes if row[0] == "fixed"]
+
+
+def test_hosts_that_come_and_go():
+    before = run(lost=["lost", "back"], a=rows(("", "pass")), gone=rows(("x", "fail")), down=rows(("x", "fail")))
+    after = run(lost=["lost", "down"], a=rows(("x", "fail")), back=rows(("x", "fail")), added=rows(("x", "fail")))
+    changes = _changes.of_runs(before, after)
+    assert (changes["new_hosts"], changes["gone_hosts"], changes["reached_again"]) == (["added"], ["gone"], ["back"])
+    assert [row["host"] for row in changes["no_longer_reached"]] == ["down"]
+    assert sorted((row["host"], row["change"], row["was"]) for row in changes["rows"]) == [
+        ("a", "new", "pass"), ("added", "new", None), ("back", "new", None)]
+    assert changes["totals"] == {"new": 3, "fixed": 0, "still_failing": 0, "newly_unknown": 0, "no_longer_judged": 0}
+
+
+def test_two_nodes():
+    compared = _changes.of_nodes(run(a=rows(("x", "fail"), ("y", "fail")), b=rows(("y", "fail"), ("z", "fail"))), "a",
+                                 "b")
+    assert [(row["change"], row["subject"]) for row in compared["rows"]] == [
+        ("new", "z"), ("fixed", "x"), ("still_failing", "y")]
+    assert "fails only on b" in render.render_terminal(compared, 100) and compared["traits"] == []
+
+
+def test_texts():
+    hostile = [finding("KMOD003", "\x1b[2J", "fail", reason="<b>|`@x"),
+               finding("HOOK001", "s", "unknown", reason="<i>\x1b")]
+    changes = _changes.of_runs(run(a=rows(("", "pass")), b=rows(("", "pass"))), run(a=hostile, b=hostile))
+    text, page = render.render_terminal(changes, 60), render.render_markdown(changes)
+    assert "new              high   KMOD003    P (a, b)" in text
+    assert text.endswith("2 newly unknown, 0 no longer judged")
+    assert "| new | high | KMOD003 | P | a, b |" in page and "<i>" not in page
+    assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
+    same = _changes.of_runs(run(a=[]), run(a=[]))
+    assert "0 new, 0 fixed" in render.render_terminal(same, 80) and "|" not in render.render_markdown(same)
