@@ -10,13 +10,15 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _fleet, _play, _store
+from ..plugin_utils import _earlier, _fleet, _inventory, _play, _store, _summary, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
-from ..plugin_utils._render.files import FORMATS, rendered
+from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
-from ..plugin_utils._render.tables import DETAILS, render_tables
+from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
 
+# The name of the custom statistics of a run.
+STATS = "kubenode_netfilter"
 # Where output goes into a file or a pipe.
 WIDTH = 120
 # No terminal is wider; a variable that says so is a mistake.
@@ -48,41 +50,61 @@ class ActionModule(Action):
         "evidence": {"type": "bool"},
         "details": {"type": "str", "choices": list(DETAILS)},
         "baseline": {"type": "str"},
+        "keep": {"type": "int"},
+        "group_by": {"type": "list", "elements": "str"},
     }
 
     def work(self, arguments, task_vars):
+        keep = 10 if arguments.get("keep") is None else arguments["keep"]
+        _values.refuse_wrong_value("node_report_keep", keep, label="keep")
         once = _play.runs_once(self._task)
         names, batch, alive = _play.hosts_of(task_vars)
-        reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False))
+        reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),
+                                    arguments.get("group_by"))
         # Where hosts keep in step, each that is still in the batch has had its turn.
         pending = {name for name in alive if name not in reports and not (once and name in batch)}
         baseline = arguments.get("baseline") or None
         if baseline and baseline not in names:
             raise BadInput("baseline: %s is not among the hosts of this play; name one of them" % baseline)
-        fleet = _fleet.roll_up(names, reports, pending, baseline=baseline)
+        fleet = _fleet.roll_up(names, reports, pending, baseline=baseline, inventory=_inventory.path_in_repository(
+            plain(task_vars.get("ansible_inventory_sources"))))
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
         files, problems, complete = [], [], once
         if set(formats) - {"terminal"}:
             folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
-            texts = dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet))
+            changes = (_earlier.since_last(folder, reports, fleet)
+                       if TELL_CHANGES.intersection(formats) and not fleet["totals"]["pending"] else None)
+            texts = dict({_store.FLEET: render_json(fleet)},
+                         **rendered(formats, reports, dict(fleet, changes=changes)))
             of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
-            files, problems, complete = _written(folder, of_nodes, fleet, texts, once)
+            files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
-        if files:
-            result["folder"] = os.path.dirname(files[0])
+        written = os.path.dirname(files[0]) if files else None
+        if written:
+            result["folder"] = written
         if problems:
             result["warnings"] = problems
+        if once or complete:
+            result["ansible_stats"] = _summary.stats_of(STATS, _summary.stated(fleet, written))
         if "terminal" in formats:
-            result.update(_shown([reports[name] for name in mine], fleet if complete else None, files,
-                                 arguments.get("details") or "auto"))
+            limit = next((path for path in files if os.path.basename(path) == LIMIT), None)
+            details = arguments.get("details") or "auto"
+            if once:
+                # Hosts that the play has lost are not among those of the batch.
+                batch = set(batch) | {name for name in names if name not in alive and name not in reports}
+                result.update(_shown(render_batch, list(reports.values()), batch, fleet, details, folder=written,
+                                     limit_file=limit))
+            else:
+                result.update(_shown(render_tables, [reports[name] for name in mine], fleet if complete else None,
+                                     details, folder=written, limit_file=limit))
         return result
 
 
-def _written(folder, reports, fleet, texts, once):
-    """(files, problems, whether the roll-up is one to show): writes the files of the hosts, and those of the run last,
-    so that they never name a file that is not there. A file of one host that cannot be written is a problem, and costs
-    no other host its own."""
+def _written(folder, reports, fleet, texts, once, keep):
+    """(files, problems, whether to show the roll-up): writes the files of the hosts, and those of the run last, so that
+    they never name a file that is not there. A file of one host that cannot be written is a problem, and costs no other
+    host its own."""
     files, problems = [], []
     with _store.opened(folder) as opened:
         for name in sorted(reports):
@@ -90,18 +112,17 @@ def _written(folder, reports, fleet, texts, once):
                 files.append(_store.write_node(opened, name, render_json(reports[name])))
             except BadInput as error:
                 problems.append(str(error))
-        paths, complete = _store.write_fleet(opened, fleet, texts, newer=once)
+        paths, complete = _store.write_fleet(opened, fleet, texts, newer=once, keep=keep)
         return paths + files, problems, once or complete
 
 
-def _shown(reports, fleet, files, details):
-    """Shows the tables; what the result returns of them where stdout belongs to a program."""
+def _shown(render, *given, **named):
+    """Shows the tables that `render` makes of what is given; what the result returns of them where stdout belongs to a
+    program."""
     display = Display()
     for_people = _play.stdout_is_for_people()
     color = for_people and bool(ANSIBLE_COLOR) and not os.environ.get("NO_COLOR")
-    tables = render_tables(reports, fleet, details, _width() if for_people else WIDTH, color)
-    if files:
-        tables.append("  reports: %s" % os.path.dirname(files[0]))
+    tables = render(*given, width=_width() if for_people else WIDTH, color=color, **named)
     if not for_people:
         return {"text": "\n".join(tables)}
     for table in tables:

@@ -14,7 +14,11 @@ description:
     and writes the roll-up of the hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including
     hosts that were not reached. Files are replaced as a whole and readable by their owner only.
-  - Shows tables of the hosts of the batch. Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as
+  - Shows tables of the hosts of the batch. In a play with more than five hosts, a batch in which no host fails and all
+    were reached is one line while others are to come, and the last batch shows all hosts of the play and a summary.
+    The summary counts findings and hosts, names the worst checks and hosts, and lists the hosts that fail or were not
+    reached for C(--limit); more than twenty are in the file C(limit.txt).
+  - Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as
     wide as the terminal, or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
   - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or
     V(oneline), or derives from V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl),
@@ -38,13 +42,17 @@ options:
         C(fleet.json).
       - V(json) writes a file for each host.
       - V(csv) writes C(findings.csv), a row for each finding.
+      - V(html) writes C(report.html), one page with a map of nodes and checks, filters and each finding with its fix.
+        It loads nothing and is readable without scripts.
       - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is
         C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason.
       - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
       - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
+      - V(sarif) writes C(results.sarif) (SARIF 2.1.0) for code scanning, a result for each check that fails or is
+        unknown, with the number of nodes. Its place is the inventory file.
     type: list
     elements: str
-    choices: [json, terminal, csv, junit, markdown, prometheus]
+    choices: [json, terminal, csv, html, junit, markdown, prometheus, sarif]
     default: [json, terminal]
   evidence:
     description: Whether the files also hold the evidence.
@@ -62,9 +70,28 @@ options:
     default: auto
   baseline:
     description:
-      - Host of the play with which the others are compared by kernel, OS image, iptables and version of kube-proxy.
+      - Host of the play with which the others are compared by kernel, OS image, iptables, version of kube-proxy,
+        loaded kernel modules, sysctls, flush hooks, CNI files, Services and their endpoints.
       - Without it a value is unusual where more than half of the nodes, and at least two, have the same other one.
+      - Kernel modules are compared between nodes with the same kernel, and flush hooks between nodes with the same OS
+        image, because another kernel or OS image is listed already.
     type: str
+  keep:
+    description:
+      - How many runs are kept below C(runs) in the folder, this one among them, each with its files. C(latest) is a
+        link to this run. Older runs are removed once all hosts of the play are reported.
+    type: int
+    default: 10
+  group_by:
+    description:
+      - Variables of the hosts, such as V(rack). A check that fails on all hosts with the same value of one, and on no
+        other host, is reported as a failure of that group.
+      - Hosts are always grouped by kernel, OS image, iptables, version of kube-proxy and inventory group. A group by
+        one of these variables comes first.
+      - At most ten. A value is a text of at most 100 characters, a number, or true or false. Hosts without the variable
+        are in no group; a variable that is set for no host of the play is refused.
+    type: list
+    elements: str
 seealso:
   - module: kubenode.netfilter.assess
 """
@@ -95,6 +122,27 @@ totals:
   returned: always
   type: dict
   sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, not_rolled_out: 0, pending: 0}
+ansible_stats:
+  description:
+    - Custom statistics of the run, which AWX has as artifacts of the job, and Ansible prints where
+      C(show_custom_stats) is set. C(kubenode_netfilter) has RV(totals), findings that fail by severity, RV(folder), and
+      at most 100 names each of hosts that fail and of hosts that were not reached. After the last batch they are those
+      of all hosts.
+    - Where each host reports itself, only the report of the last host returns them.
+  returned: when the roll-up is complete for the hosts that had their turn
+  type: dict
+  sample:
+    data:
+      kubenode_netfilter:
+        run: 20261122T114153Z-24994
+        totals: {hosts: 2, assessed: 2, healthy: 1, unclear: 0, failing: 1, not_reached: 0, not_rolled_out: 0,
+                 pending: 0}
+        failing_findings: {high: 1, medium: 0, low: 0, info: 0}
+        failing_hosts: [web-2]
+        not_reached_hosts: []
+        folder: /srv/audit
+    per_host: false
+    aggregate: false
 text:
   description: The tables.
   returned: when O(formats) contains V(terminal) and the stdout callback is not one for people

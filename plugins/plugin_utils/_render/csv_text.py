@@ -10,8 +10,9 @@ from .text import escaped
 
 HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", "problem", "observed", "expected",
           "reason", "remediation", "waiver", "run")
-# A spreadsheet takes a cell that begins so for a formula (OWASP, CSV injection).
-_FORMULAS = ("=", "+", "-", "@")
+# A spreadsheet takes a cell that begins so for a formula, some also with the wide form of the sign (OWASP, CSV
+# injection). The quote that prevents it must be told from one of the text.
+_QUOTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
 
 
 def render_csv(reports: dict, fleet: dict) -> str:
@@ -30,4 +31,4 @@ def render_csv(reports: dict, fleet: dict) -> str:
 
 def _cell(value):
     text = escaped(value or "")
-    return "'" + text if text.startswith(_FORMULAS) else text
+    return "'" + text if text.startswith(_QUOTED) else text

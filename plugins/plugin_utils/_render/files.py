@@ -4,20 +4,34 @@
 """The files of a run besides JSON, by format. PRIVATE to the collection."""
 
 from .csv_text import render_csv
+from .html import render_html
 from .junit import render_junit
 from .markdown import render_markdown
 from .prometheus import render_prometheus
+from .sarif import render_sarif
+from .summary import is_long
 
 # Format -> name of the file and what renders it, from {host: report} and the roll-up.
 FILES = {
     "csv": ("findings.csv", render_csv),
+    "html": ("report.html", render_html),
     "junit": ("junit.xml", render_junit),
     "markdown": ("summary.md", render_markdown),
     "prometheus": ("kubenode_netfilter.prom", render_prometheus),
+    "sarif": ("results.sarif", render_sarif),
 }
+# Those that tell what changed since the run before, which has to be read for them.
+TELL_CHANGES = {"html", "markdown"}
 FORMATS = ("json", "terminal", *sorted(FILES))
 
 
+# For --limit, where the hosts that fail or were not reached are many.
+LIMIT = "limit.txt"
+
+
 def rendered(formats, reports: dict, fleet: dict) -> dict:
-    """`{name of the file: text}` of those `formats` that are files besides JSON."""
-    return {FILES[name][0]: FILES[name][1](reports, fleet) for name in formats if name in FILES}
+    """`{name of the file: text}` of those `formats` that are files besides JSON, and the file for --limit where it is
+    needed."""
+    listed = fleet["summary"]["limit"]
+    limit = {LIMIT: "".join(name + "\n" for name in listed)} if is_long(listed) else {}
+    return dict({FILES[name][0]: FILES[name][1](reports, fleet) for name in formats if name in FILES}, **limit)

@@ -3,9 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports as JSON. PRIVATE to the collection."""
 
+import functools
 import json
+
+# Python's C encoder, five times as fast as the one that indents.
+_line = functools.partial(json.dumps, sort_keys=True, ensure_ascii=True)
 
 
 def render_json(report):
-    """The report as text, stable from run to run; ASCII only, so that showing the file cannot speak to a terminal."""
-    return json.dumps(report, indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+    """The report as text, a line for each key and for each row of a list, stable from run to run; ASCII only, so that
+    showing the file cannot speak to a terminal."""
+    rows = ("%s: %s" % (_line(key), _value(report[key])) for key in sorted(report))
+    return "{\n  %s\n}\n" % ",\n  ".join(rows)
+
+
+def _value(value):
+    if not isinstance(value, list) or not value:
+        return _line(value)
+    return "[\n    %s\n  ]" % ",\n    ".join(map(_line, value))

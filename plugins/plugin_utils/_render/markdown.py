@@ -9,7 +9,9 @@ GitHub drops a summary above 1 MiB as a whole, so rows that do not fit are count
 import re
 
 from .. import _finding
-from .._outliers import outlier_text
+from .._changes import counts_text
+from .._compare import compared_texts
+from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
 from .text import escaped, some
 
@@ -29,19 +31,21 @@ def render_markdown(reports: dict, fleet: dict) -> str:
                            "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
                        if totals[key] or key in ("hosts", "healthy", "failing"))
     head = ["# kubenode.netfilter", "", counts + ".", ""]
-    scopes = ["- %s fails %s" % (entry["check"], _text(scope_text(entry["scope"])))
+    changes = fleet.get("changes")
+    head += ["Since run %s: %s." % (changes["before"]["run"], counts_text(changes)), ""] if changes else []
+    scopes = ["- %s fails %s" % (entry["check"], cell(scope_text(entry["scope"])))
               for entry in fleet["checks"] if entry["scope"]]
-    scopes += ["- " + _text(outlier_text(row, fleet["baseline"], lambda names: some(names, _NAMED)))
-               for row in fleet["outliers"]]
+    scopes += ["- " + cell(text) for text in baseline_texts(fleet)
+               + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
+               + compared_texts(fleet["compared"], _some)]
     head += scopes + [""] if scopes else []
-    rows = _findings(reports) + [(row["status"].replace("_", " "), "", _text(row["reason"] or row["status"]),
-                                  [row["host"]]) for row in fleet["hosts"] if row["host"] not in reports]
-    lines = ["| %s | %s | %s | %s |" % (status, check, text, _text(some(hosts, _NAMED)))
+    rows = _findings(reports) + _left_out(fleet["hosts"])
+    lines = ["| %s | %s | %s | %s |" % (status, check, text, cell(_some(hosts)))
              for status, check, text, hosts in rows]
     if not lines:
         return "\n".join(head)
     head += ["| status | check | finding | hosts |", "| --- | --- | --- | --- |"]
-    kept = _fitting(lines, LIMIT - len("\n".join(head).encode()))
+    kept = fitting(lines, LIMIT - len("\n".join(head).encode()))
     more = [] if len(kept) == len(lines) else ["", "%d more rows do not fit; fleet.json lists every check with its "
                                                    "hosts." % (len(lines) - len(kept))]
     return "\n".join(head + kept + more) + "\n"
@@ -52,20 +56,34 @@ def _findings(reports):
     findings share a row."""
     found = {}
     for host, report in sorted(reports.items()):
-        for row in _finding.by_urgency(report["findings"]):
+        # Of a host that was not reached every check is unknown, for the one reason that its row has.
+        for row in _finding.by_urgency(report["findings"]) if report["summary"]["reached"] else ():
             if row["status"] in (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED):
                 text = _finding.problem_of(row) if row["status"] == _finding.FAIL else row["waiver"] or row["reason"]
                 found.setdefault((row["status"], row["severity"], row["check"], text), []).append(host)
     order = sorted(found, key=lambda key: (-_finding.STATUSES.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2],
                                            key[3]))
-    return [("%s %s" % key[:2], key[2], _text(key[3]), list(dict.fromkeys(found[key]))) for key in order]
+    return [("%s %s" % key[:2], key[2], cell(key[3]), list(dict.fromkeys(found[key]))) for key in order]
 
 
-def _text(text):
+def _left_out(rows):
+    """The hosts that were not assessed; those with the same reason share a row."""
+    found = {}
+    for row in rows:
+        if row["status"] != "assessed":
+            found.setdefault((row["status"], row["reason"] or row["status"]), []).append(row["host"])
+    return [(status.replace("_", " "), "", cell(text), hosts) for (status, text), hosts in found.items()]
+
+
+def _some(names):
+    return some(names, _NAMED)
+
+
+def cell(text):
     return _SPECIAL.sub(r"\\\1", escaped(text))
 
 
-def _fitting(lines, room):
+def fitting(lines, room):
     kept = []
     for line in lines:
         room -= len(line.encode()) + 1

@@ -15,11 +15,23 @@ from .text import escaped
 # The value of a check is that of its worst finding.
 _VALUES = {_finding.PASS: 0, _finding.SKIP: 1, _finding.WAIVED: 2, _finding.UNKNOWN: 3, _finding.FAIL: 4}
 _PREFIX = "kubenode_netfilter_"
+# Numbers of the evidence; a node of which one is not known has no sample of it.
+_NUMBERS = {
+    "conntrack_entries": "Connections in the conntrack table.",
+    "conntrack_limit": "Connections that fit into the conntrack table (nf_conntrack_max), 0 for no limit.",
+    "iptables_rules": "Rules of iptables of both families and backends.",
+    "iptables_kube_rules": "Rules of iptables in KUBE-* chains.",
+    "service_addresses": "Service addresses in the rules of kube-proxy.",
+    "xtables_lock_waiters": "Processes that wait for the xtables lock.",
+    "xtables_lock_wait_seconds": "Longest wait for the xtables lock.",
+    "kube_proxy_sync_age_seconds": "Age of the last successful sync of kube-proxy, of the family furthest behind.",
+    "kube_proxy_change_wait_seconds": "For how long a change has waited for a sync of kube-proxy, 0 for none.",
+}
 
 
 def render_prometheus(reports: dict, fleet: dict) -> str:
-    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, and the
-    status of each check."""
+    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, the
+    status of each check, and numbers of the evidence."""
     started = datetime.datetime.fromisoformat(fleet["started"]).timestamp()
     nodes = [(row["host"], reports.get(row["host"])) for row in fleet["hosts"]]
     judged = [(host, report) for host, report in nodes if report]
@@ -32,9 +44,14 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
     lines += _metric("check_status", "Worst finding of a check on a node: 0 pass, 1 skip, 2 waived, 3 unknown, 4 fail.",
                      [({"node": host, "check": check, "severity": severity}, value)
                       for host, report in judged for (check, severity), value in sorted(_checks(report).items())])
+    for name, text in _NUMBERS.items():
+        lines += _metric(name, text, [({"node": host}, report["numbers"][name]) for host, report in judged
+                                      if report["numbers"][name] is not None])
     lines += _metric("conntrack_peak_entries",
                      "Highest number of conntrack entries that this run or an earlier report knows of.",
                      [({"node": host}, report["conntrack_peak"]) for host, report in judged])
+    lines += _metric("build_info", "Version of the collection that wrote this file.", [(
+        {"version": fleet["tool"]["version"]}, 1)])
     return "".join(line + "\n" for line in lines)
 
 
@@ -47,8 +64,10 @@ def _checks(report):
 
 
 def _metric(name, text, samples):
+    if not samples:
+        return []
     head = ["# HELP %s%s %s" % (_PREFIX, name, text), "# TYPE %s%s gauge" % (_PREFIX, name)]
-    return head + ["%s%s%s %d" % (_PREFIX, name, _labels(labels), value) for labels, value in samples]
+    return head + ["%s%s%s %s" % (_PREFIX, name, _labels(labels), value) for labels, value in samples]
 
 
 def _labels(labels):

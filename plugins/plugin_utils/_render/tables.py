@@ -4,22 +4,35 @@
 """Which tables a run prints. PRIVATE to the collection."""
 
 from .. import _finding
-from .terminal import blocks_of, render_fleet, render_node
+from .summary import batch_text, went_well
+from .terminal import READ_ONE_BY_ONE, blocks_of, render_fleet, render_node
+from .text import wrapped
 
 DETAILS = ("auto", "all", "failing", "none")
-# So many tables are read one by one; more are folded.
-_READ_ONE_BY_ONE = 5
 
 
-def render_tables(reports, fleet, details, width, color):
-    """The tables as texts, the roll-up last; of a single host it is shown where the host has no table. `fleet` is None
-    where the roll-up is not complete."""
-    folds = details == "auto" and len(reports) > _READ_ONE_BY_ONE
+def render_batch(reports, batch, fleet, details, width, color, folder=None, limit_file=None):
+    """The texts of one batch of a play, whose hosts are `batch`: a line where others are to come and all went well,
+    else the tables. `reports` are those of the play so far, of which earlier batches may be a line."""
+    mine = [report for report in reports if report["host"] in batch]
+    if len(fleet["hosts"]) > READ_ONE_BY_ONE and fleet["totals"]["pending"] and went_well(fleet, batch):
+        tables = render_tables(mine, None, details, width, color) if details in ("all", "failing") else []
+        return tables + ["\n".join("  " + line for line in wrapped(batch_text(fleet, batch), width - 2))]
+    whole = details == "auto" and len(fleet["hosts"]) > READ_ONE_BY_ONE
+    return render_tables(reports if whole else mine, fleet, details, width, color, folder, limit_file)
+
+
+def render_tables(reports, fleet, details, width, color, folder=None, limit_file=None):
+    """The tables as texts, the roll-up and the folder of the reports last; of a single host the roll-up is shown where
+    the host has no table. `fleet` is None where the roll-up is not complete."""
+    folds = details == "auto" and len(reports) > READ_ONE_BY_ONE
     shared = _shared(reports) if folds else {}
     shown = [report for report in reports if _is_shown(report, details, folds, shared)]
-    tables = [render_node(report, width, color, shared) + "\n" for report in shown]
-    return tables + ([render_fleet(fleet, width, color, shared)]
-                     if fleet and (len(fleet["hosts"]) > 1 or not tables) else [])
+    rolled_up = fleet and (len(fleet["hosts"]) > 1 or not shown)
+    tables = [render_node(report, width, color, shared, alone=not rolled_up) + "\n" for report in shown]
+    if rolled_up:
+        tables.append(render_fleet(fleet, width, color, shared, limit_file))
+    return tables + (["  reports: %s" % folder] if folder else [])
 
 
 def _is_shown(report, details, folds, shared):

@@ -5,10 +5,12 @@
 
 from typing import NamedTuple
 
-from .. import _finding, _unknown
+from .. import _finding, _unknown, _waivers
+from .._compare import compared_texts
 from .._fix.work import FIXED, WOULD_FIX
-from .._outliers import outlier_text
+from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
+from .summary import hosts_counted, summary_texts
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -18,6 +20,8 @@ _NARROWEST = 24
 _ROOM_BESIDE = 33
 # A block that hosts share names so many of them; fleet.json names all.
 _SHARING = 20
+# So many hosts are read one by one; more are folded, and summed up.
+READ_ONE_BY_ONE = 5
 _LISTED = ("fail", "unknown", "waived")
 # BACKEND001 is the longest.
 _ID_WIDTH = 10
@@ -34,10 +38,11 @@ class Block(NamedTuple):
     texts: tuple[str, ...]
 
 
-def render_node(report, width, color, elsewhere=()):
+def render_node(report, width, color, elsewhere=(), alone=True):
     """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts.
 
-    Blocks that are `elsewhere` are left out: render_fleet() shows what hosts share.
+    Blocks that are `elsewhere` are left out: render_fleet() shows what hosts share, and the state of waivers unless the
+    node is `alone`.
     """
     paint, width = _painter(color), max(width, _NARROWEST)
     summary = report["summary"]
@@ -50,7 +55,10 @@ def render_node(report, width, color, elsewhere=()):
             lines += _rendered(block, width, paint)
     notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
                                              for row in summary.get("disabled", ())]
-    notes += [_unmatched(row) for row in summary.get("waivers", ()) if row["matched"] is False]
+    if alone:
+        notes += ["%s matched nothing" % _waivers.name_of(row) for row in summary.get("waivers", ())
+                  if row["matched"] is False]
+        notes += filter(None, map(_waivers.ending, summary.get("waivers", ())))
     return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
 
 
@@ -80,10 +88,6 @@ def _outcomes(findings):
         named = [("%s %s" % (row["check"], row["subject"])).strip() for row in findings if row["outcome"] == outcome]
         texts += ["%s: %s" % (outcome, some(named, _SHARING))] if named else []
     return texts
-
-
-def _unmatched(row):
-    return "waiver for %s '%s' matched nothing" % (row["check"], row["subject"])
 
 
 def _notes(texts, width, paint, tone="dim"):
@@ -189,9 +193,9 @@ def _counts(summary, width, paint):
                   "good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown")
 
 
-def render_fleet(fleet, width, color, shared=None):
-    """The play: what fails where, hosts that were not reached, and the totals. `shared` are Blocks with the hosts that
-    share them, shown in full."""
+def render_fleet(fleet, width, color, shared=None, limit_file=None):
+    """The play: what fails where, hosts that were not reached, the summary of many hosts, and the totals. `shared` are
+    Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes."""
     paint, width = _painter(color), max(width, _NARROWEST)
     lines = [line for block, hosts in (shared or {}).items() for line in _rendered(block, width, paint, hosts)]
     for entry in _without_shared(_with_causes(fleet), shared or {}):
@@ -202,26 +206,23 @@ def render_fleet(fleet, width, color, shared=None):
                          ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
                      for entry in fleet["checks"] if entry["scope"]], width, paint)
-    lines += _notes([outlier_text(row, fleet["baseline"], some) for row in fleet["outliers"]], width, paint)
+    lines += _notes(baseline_texts(fleet), width, paint, "unknown")
+    lines += _notes(outlier_texts(fleet["outliers"], fleet["baseline"], some), width, paint)
+    lost = {}
     for row in fleet["hosts"]:
         if row["status"] == "not_reached":
-            lines += _notes(["not reached %s: %s" % (row["host"], row["reason"] or "")], width, paint, "unknown")
-    for part, compared in sorted(fleet["compared"].items()):
-        if compared and (compared["differs"] or compared["moving"]):
-            text = "%s: the same on %d %s%s%s" % (
-                part, compared["hosts"], "node" if compared["hosts"] == 1 else "nodes", "".join(
-                    ", others on %s" % some(compared[word]) + (" (read before or after the rest: look again)" if word
-                                                               == "moving" else "") for word in ("differs", "moving")
-                    if compared[word]), ", unknown on %d" % compared["unknown"] if compared["unknown"] else "")
-            lines += _notes([text], width, paint, "medium")
+            lost.setdefault(row["reason"] or "", []).append(row["host"])
+    lines += _notes(["not reached %s: %s" % (some(hosts, _SHARING), reason) for reason, hosts in lost.items()], width,
+                    paint, "unknown")
+    lines += _notes(compared_texts(fleet["compared"], some), width, paint, "medium")
     notes = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
-    notes += ["%s on %s" % (_unmatched(row), some(row["hosts"])) for row in fleet["unmatched_waivers"]]
+    notes += ["%s matched nothing on %s" % (_waivers.name_of(row), some(row["hosts"]))
+              for row in fleet["unmatched_waivers"]]
+    notes += ["%s, for %s" % (_waivers.ending(row), some(row["hosts"])) for row in fleet["ending_waivers"]]
     lines += _notes(notes, width, paint)
-    totals = fleet["totals"]
-    text = ", ".join("%d %s" % (totals[key], "host" if key == "hosts" and totals[key] == 1 else key.replace("_", " "))
-                     for key in (
-                         "hosts", "healthy", "failing", "unclear", "not_reached", "pending") if totals[key]
-                     or key in ("hosts", "healthy", "failing"))
+    if len(fleet["hosts"]) > READ_ONE_BY_ONE:
+        lines += _notes(summary_texts(fleet, limit_file), width, paint)
+    text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"})
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
 
 

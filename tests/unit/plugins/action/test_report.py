@@ -4,6 +4,7 @@
 """The action report: files for all that was assessed, the roll-up over all, one sentence where it cannot write."""
 
 import json
+import re
 from unittest import mock
 
 import pytest
@@ -11,7 +12,7 @@ from ansible.errors import AnsibleActionFail
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import report
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _run
 
 
 def assessed(**modules):
@@ -48,7 +49,9 @@ def test_files_and_table(run, tmp_path):
     result = run({"folder": str(folder)}, {"a": assessed(), "b": assessed(xt_comment="absent"), "c": {}},
                  alive=["a", "b"])
     assert result["changed"] is False
-    assert sorted(path.name for path in folder.rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
+    assert sorted(path.name for path in folder.rglob("*.json")
+                  if "runs" not in path.parts) == ["a.json", "b.json", "fleet.json"]
+    assert sorted(path.name for path in (folder / "latest").rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
     fleet = json.loads((folder / "fleet.json").read_text())
     assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0,
                                "healthy": 1, "unclear": 0, "failing": 1}
@@ -73,6 +76,22 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
     run.shown.clear()
     assert run({"folder": str(tmp_path / "not_made"), "formats": []}, {"a": assessed()})["files"] == []
     assert not (tmp_path / "not_made").exists() and run.shown == []
+
+
+def test_the_summary_tells_what_changed_since_the_run_before(run, tmp_path, monkeypatch):
+    texts = []
+    for run_id, modules in (("20261121T090000Z-9", {}), ("20261122T090000Z-8", {"xt_comment": "absent"}),
+                            ("20261123T090000Z-7", {"xt_comment": "absent"})):
+        monkeypatch.setattr(_run, "ID", run_id)
+        run({"folder": str(tmp_path), "formats": ["json", "markdown"]}, {"a": assessed(**modules)})
+        texts.append((tmp_path / "summary.md").read_text())
+        assert "changes" not in json.loads((tmp_path / "fleet.json").read_text())
+    assert "Since run" not in texts[0] and re.search(r"Since run 20261121T090000Z-9: [1-9]\d* new, 0 fixed,", texts[1])
+    assert re.search(r"Since run 20261122T090000Z-8: 0 new, 0 fixed, [1-9]\d* still failing,", texts[2])
+    (tmp_path / "runs" / "20261123T090000Z-7" / "fleet.json").write_text("{")
+    monkeypatch.setattr(_run, "ID", "20261124T090000Z-7")
+    run({"folder": str(tmp_path), "formats": ["markdown"]}, {"a": assessed()})
+    assert "Since run" not in (tmp_path / "summary.md").read_text()
 
 
 def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path):
@@ -104,6 +123,7 @@ def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
         ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
         ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
         ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
+        ({"folder": "x", "keep": 0}, "keep is 0; give 1 to 1000 runs"),
     ])
 def test_one_sentence(run, arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:

@@ -156,6 +156,7 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     assert ("not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text
             and "fail on a" in text)
     assert json.loads(render_json(fleet)) == fleet
+    assert len([line for line in render_json(reports["a"]).splitlines() if '"check": "KMOD001"' in line]) == 1
 
 
 def test_a_node_with_something_unknown_is_not_healthy():
@@ -176,36 +177,6 @@ def test_the_fleet_says_which_nodes_serve_something_else():
     assert "services: the same on 2 nodes, others on b, others on d (read before or after the rest: look again)" in text
     reports = {name: report([], name, digest=read("x", 1)) for name in "ab"}
     assert "services" not in render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
-
-
-def tuned(host, findings, disabled=(), waivers=()):
-    known = report(findings, host)
-    known["summary"].update(disabled=[{"check": check, "reason": reason} for check, reason in disabled],
-                            waivers=[{"check": "KMOD010", "subject": subject, "matched": matched}
-                                     for subject, matched in waivers])
-    return known
-
-
-def test_disabled_checks_and_waivers_that_match_nothing_are_told():
-    passing = [_finding.finding(CHECK, "pass")]
-    known = tuned("a", passing, [("KMOD010", "it\x1b stays")], [("xt_*", False), ("ip_vs", True), ("nf_\x07", None)])
-    assert render_node(known, 100, False).splitlines()[1:] == [
-        "  disabled: KMOD010 (it\\x1b stays)", "  waiver for KMOD010 'xt_*' matched nothing",
-        "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip"]
-    assert "\033" in render_node(known, 100, True)
-
-
-def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
-    passing = [_finding.finding(CHECK, "pass")]
-    reports = {"a": tuned("a", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", True), ("nf_nat", None)]),
-               "b": tuned("b", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", False), ("nf_nat", None)]),
-               "c": tuned("c", passing, [], [("xt_*", None)])}
-    fleet = _fleet.roll_up(sorted(reports), reports)
-    assert fleet["disabled"] == [{"check": "KMOD010", "reason": "r", "hosts": ["a", "b"]}]
-    assert fleet["unmatched_waivers"] == [{"check": "KMOD010", "subject": "xt_*", "hosts": ["a", "b"]}]
-    text = render_fleet(fleet, 100, False)
-    assert "  disabled on a, b: KMOD010 (r)\n  waiver for KMOD010 'xt_*' matched nothing on a, b\n" in text
-    assert _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
 
 
 def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():

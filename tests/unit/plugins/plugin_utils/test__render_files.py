@@ -11,55 +11,12 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from healthy import healthy
+from report_runs import everything, expected, finding, report, report_of, run, text_of
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _fleet, _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files, markdown
 
-POLICY = _policy.default_policy()
-HOSTILE = ("\x1b[2J", "]]>", "<script>alert(1)</script>", "\u202egnp.exe", "a\nb\rc", "\0", "{{ 7 * 7 }}", "|x|",
-           "=cmd|' /C calc'!A0", "\\", '"', "\ufffe", "\ud800")
 SAMPLE = re.compile(r'kubenode_netfilter_[a-z_]+(\{[a-z]+="(?:[^"\\]|\\[\\"n])*"(,[a-z]+="(?:[^"\\]|\\[\\"n])*")*\})? '
-                    r'\d+')
-
-
-def finding(check="KMOD003", subject="", status="pass", **changes):
-    row = dict.fromkeys(_finding.KEYS, "")
-    return dict(row, check=check, subject=subject, status=status, severity="high", title="T",
-                problem="P" if status == "fail" else None,
-                waiver="until 2999, by ops: known" if status == "waived" else None, outcome=None, **changes)
-
-
-def report(host, *rows):
-    """A report with these findings as they are, whatever stands in them."""
-    known = _fleet.node_report(host, _assess.exported(healthy(POLICY.module_names), POLICY,
-                                                      _assess.chosen_checks(["KMOD"]), None))
-    return dict(known, findings=list(rows), summary=dict(known["summary"], **_finding.summarise(rows)))
-
-
-def run(*reports, lost=()):
-    known = {each["host"]: each for each in reports}
-    return known, _fleet.roll_up([*known, *lost], known)
-
-
-def text_of(name, reports, fleet):
-    return files.rendered([name], reports, fleet)[files.FILES[name][0]]
-
-
-def everything():
-    """Real findings of a node that is broken, each hostile text in every field of one, and a host that was lost."""
-    broken = healthy(POLICY.module_names, {"nf_conntrack": "loadable", "xt_mark": "unknown"})
-    facts = _assess.exported(broken, POLICY, _assess.chosen_checks(None), None)
-    rows = [finding("HOOK001", text, status, reason=text, observed=text, expected=text, remediation=text)
-            for text in HOSTILE for status in (_finding.FAIL, _finding.UNKNOWN)][::2]
-    hostile = report("web.\x1b[2J<b>", *rows, finding("KMOD003", "w", "waived"),
-                     finding("KMOD004", "", "skip", reason="no kubelet"))
-    return run(_fleet.node_report("node-1.example", facts), hostile, lost=["gone"])
-
-
-def expected(reports):
-    return collections.Counter((host, row["check"], row["status"]) for host, each in reports.items()
-                               for row in each["findings"])
+                    r'\d+(\.\d+)?')
 
 
 def test_csv_has_each_finding_once_and_no_formula():
@@ -116,6 +73,9 @@ def test_markdown_shares_a_row_between_hosts_and_stays_below_its_limit(monkeypat
     text = text_of("markdown", reports, fleet)
     assert ("| fail high | KMOD003 | P; found: absent | a, b |" in text and "| not reached |  | " in text
             and text.startswith("# kubenode.netfilter\n"))
+    down = [report_of(name, not_reached="no route to host") for name in ("down-1", "down-2")]
+    text = text_of("markdown", *run(*down, report("b", *same)))
+    assert "| not reached |  | no route to host | down\\-1, down\\-2 |" in text and text.count("no route to host") == 1
     reports, fleet = everything()
     text = text_of("markdown", reports, fleet)
     rows = [line for line in text.splitlines() if line.startswith("| ")]

@@ -1,0 +1,135 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The run as one HTML page that loads nothing. PRIVATE to the collection.
+
+The tables are plain HTML, because Jenkins serves reports without their scripts and styles; the script replaces them
+with the map. Its data is JSON in an element that no browser executes.
+"""
+
+import base64
+import functools
+import hashlib
+import html
+import string
+
+from .. import _changes, _finding
+from .._compare import compared_texts
+from .._outliers import baseline_texts, outlier_texts
+from .._role_data import ROLES
+from .._scope import scope_text
+from .changes import grouped, notes
+from .page_data import fold, page_data
+from .text import escaped, some
+
+_NAMED = 10
+# Rows of the plain table; the map has every finding.
+_ROWS = 400
+_TOTALS = ("hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
+
+
+def render_html(reports: dict, fleet: dict) -> str:
+    """The page: verdict and counts, groups and outliers, what fails or is unknown, and the data of the map."""
+    style, script = _file("report.css"), _file("report.js")
+    findings, numbers = fold(reports)
+    # Placeholders are filled in one pass, so that a text with one in it stays as it is.
+    return string.Template(_file("report.html")).substitute(
+        policy="default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'" % (
+            _hash(style), _hash(script)),
+        title="kubenode.netfilter: %s" % _text(_verdict(fleet["totals"])), style=style, script=script,
+        run=_text("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
+        verdict=_text(_verdict(fleet["totals"])), totals=_totals(fleet["totals"]), remarks=_remarks(fleet),
+        changes=_since(fleet.get("changes")), findings=_table(fleet, findings, numbers),
+        data=page_data(reports, fleet, findings, numbers))
+
+
+@functools.lru_cache(maxsize=None)
+def _file(name):
+    return (ROLES / "node_report" / "files" / name).read_text(encoding="utf-8")
+
+
+def _hash(text):
+    """What a Content-Security-Policy calls an inlined text by (CSP 3, 2.3.1)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _text(text):
+    return html.escape(escaped(text))
+
+
+def _verdict(totals):
+    if totals["failing"]:
+        return "%d of %d nodes fail" % (totals["failing"], totals["hosts"])
+    if totals["healthy"] == totals["hosts"] and totals["hosts"]:
+        return "All nodes are healthy"
+    return "No node fails, but %d of %d are not known to be healthy" % (
+        totals["hosts"] - totals["healthy"], totals["hosts"])
+
+
+def _totals(totals):
+    return "<ul>%s</ul>" % "".join(
+        "<li><b>%d</b> %s</li>" % (totals[key], key.replace("_", " ")) for key in _TOTALS
+        if totals[key] or key in ("hosts", "healthy", "failing"))
+
+
+def _remarks(fleet):
+    """Where failures have something in common, and nodes that are not what the others are."""
+    lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
+             for entry in fleet["checks"] if entry["scope"]]
+    lines += (baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
+              + compared_texts(fleet["compared"], _some))
+    items = "".join("<li>%s</li>\n" % _text(line) for line in lines)
+    return "<h3>Groups and outliers</h3>\n<ul>\n%s</ul>" % items if items else ""
+
+
+def _some(names):
+    return some(names, _NAMED)
+
+
+def _table(fleet, findings, numbers):
+    """What neither passes nor is skipped, the worst first; equal findings of several hosts share a row. Of a host that
+    was not assessed everything is unknown, for the one reason that its row has."""
+    rows = [row for row in fleet["hosts"] if row["status"] != "assessed"]
+    lines = [(row["status"].replace("_", " "), "", row["reason"] or "", "", [row["host"]]) for row in rows]
+    hosts = {}
+    for row in fleet["hosts"]:
+        for number in set(numbers.get(row["host"], ()) if row["status"] == "assessed" else ()):
+            hosts.setdefault(number, []).append(row["host"])
+    open_ones = [dict(findings[number], hosts=hosts[number]) for number in sorted(hosts)
+                 if findings[number]["status"] not in (_finding.PASS, _finding.SKIP)]
+    lines += [("%s %s" % (row["status"], row["severity"]), row["check"], _sentence(row), row["remediation"],
+               row["hosts"]) for row in _finding.by_urgency(open_ones)]
+    if not lines:
+        return "<p>Nothing fails, nothing is unknown and nothing is waived.</p>"
+    left = len(lines) - _ROWS
+    more = "<p>%d more rows: the map, which needs scripts, has them all.</p>" % left if left > 0 else ""
+    return _rows(("Status", "Check", "Finding", "Fix", "Nodes"),
+                 [(*line[:4], _some(line[4])) for line in lines[:_ROWS]]) + more
+
+
+def _rows(names, rows):
+    head = "".join('<th scope="col">%s</th>' % name for name in names)
+    body = "\n".join("<tr>%s</tr>" % "".join("<td>%s</td>" % _text(cell) for cell in row) for row in rows)
+    return "<table>\n<thead><tr>%s</tr></thead>\n<tbody>\n%s\n</tbody>\n</table>\n" % (head, body)
+
+
+def _since(changes):
+    """What changed since the run before, None where there is none; what still fails is in the table of findings."""
+    if not changes:
+        return ""
+    lines = [line for line in grouped(changes) if line[0] != _changes.STILL]
+    rows = [(_changes.WORDS[change], severity, check, text, _some(hosts))
+            for change, severity, check, text, hosts in lines[:_ROWS]]
+    left = len(lines) - _ROWS
+    texts = [_changes.counts_text(changes), *notes(changes)] + (["%d more rows" % left] if left > 0 else [])
+    return ('<section aria-labelledby="changes-title">\n<h2 id="changes-title">Since run %s</h2>\n<ul>\n%s</ul>\n%s'
+            "</section>" % (_text(changes["before"]["run"]),
+                            "".join("<li>%s</li>\n" % _text(text) for text in texts),
+                            _rows(("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
+
+
+def _sentence(row):
+    """What is wrong of a finding that fails, else why it is unknown or waived."""
+    if row["status"] == _finding.FAIL:
+        return _finding.problem_of(row)
+    return "%s: %s" % (row["title"], row["waiver"] or row["reason"] or row["subject"])

@@ -1,0 +1,73 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The summary of a fleet, and a batch, as sentences. PRIVATE to the collection."""
+
+from .._summary import state_of
+from .text import some
+
+_STATES = ("healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
+_GROUPS = 10
+_CHECKS = 5
+# A command line with more names is a file.
+_LIMIT = 20
+
+
+def counted(counts):
+    """Numbers with their names, those above 0."""
+    return ", ".join("%d %s" % (number, name.replace("_", " ")) for name, number in counts.items() if number)
+
+
+def hosts_counted(counts):
+    """Hosts by state; how many there are, are healthy and fail is always said."""
+    kept = {name: counts[name] for name in _STATES if counts.get(name) or name in ("healthy", "failing")}
+    return ", ".join(["%d %s" % (counts["hosts"], "host" if counts["hosts"] == 1 else "hosts")]
+                     + ["%d %s" % (number, name.replace("_", " ")) for name, number in kept.items()])
+
+
+def batch_text(fleet, names):
+    """A batch that went well, and how far the play is; `names` are the hosts of the batch."""
+    counts = {"hosts": 0}
+    for row in fleet["hosts"]:
+        if row["host"] in names:
+            state = state_of(row)
+            counts.update({"hosts": counts["hosts"] + 1, state: counts.get(state, 0) + 1})
+    totals = fleet["totals"]
+    counted = hosts_counted(dict({"healthy": 0, "failing": 0}, **counts))
+    return "batch: %s; %d of %d hosts done" % (counted, totals["hosts"] - totals["pending"], totals["hosts"])
+
+
+def went_well(fleet, names):
+    """Whether no host among `names` fails, and each was reached."""
+    return all(state_of(row) in ("healthy", "unclear") for row in fleet["hosts"] if row["host"] in names)
+
+
+def summary_texts(fleet, limit_file=None):
+    """Counts by status, severity and inventory group, the worst checks and hosts, and what to give --limit;
+    `limit_file` is a file that lists the same hosts."""
+    known, failing = fleet["summary"], [entry for entry in fleet["checks"] if entry["fail"]]
+    texts = ["findings: %s" % (counted(known["findings"]) or "none")]
+    if any(known["failing"].values()):
+        texts.append("fail by severity: %s" % counted(known["failing"]))
+        # Few checks are listed in full above.
+        worst = sorted(failing, key=lambda entry: -len(entry["fail"])) if len(failing) > _CHECKS else []
+        texts += ["checks that fail on most hosts: %s" % some(
+            ["%s (%s) on %d" % (entry["check"], entry["severity"], len(entry["fail"])) for entry in worst],
+            _CHECKS)] if worst else []
+        texts.append("worst hosts: %s" % ", ".join(
+            "%s (%s)" % (row["host"], counted({name: row[name] for name in known["failing"]}))
+            for row in known["worst_hosts"]))
+    if len(known["groups"]) > 1:
+        groups = sorted(known["groups"], key=lambda row: (-row["failing"] - row["not_reached"], row["group"]))
+        texts += ["group %s: %s" % (row["group"], hosts_counted(row)) for row in groups[:_GROUPS]]
+        texts += ["and %d more groups" % (len(groups) - _GROUPS)] if len(groups) > _GROUPS else []
+    if is_long(known["limit"]):
+        texts += ["failing or not reached: --limit @%s" % limit_file] if limit_file else []
+    elif known["limit"]:
+        texts.append("failing or not reached: --limit %s" % ",".join(known["limit"]))
+    return texts
+
+
+def is_long(names):
+    """Whether so many hosts are listed in a file rather than in a command."""
+    return len(names) > _LIMIT

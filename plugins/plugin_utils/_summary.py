@@ -1,0 +1,72 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fleet in a few numbers and names, for people and for other jobs. PRIVATE to the collection."""
+
+import re
+
+from . import _finding
+
+# A host by this name is the pattern that matches it alone, and the shell takes it as it is; see patterns of Ansible.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+_SHOWN = 5
+# Other jobs get so many names; fleet.json has all.
+_STATED = 100
+
+
+def summary(hosts, reports) -> dict:
+    """`{"findings", "failing", "groups", "worst_hosts", "limit"}` of a play: findings by status, those that fail by
+    severity, the states of hosts by inventory group, the hosts with the worst findings that fail, and the hosts that
+    fail or were not reached and can be listed with --limit. `hosts` are the rows of the roll-up."""
+    findings = dict.fromkeys(_finding.STATUSES, 0)
+    failing, by_host = dict.fromkeys(reversed(_finding.SEVERITIES), 0), {}
+    for report in reports:
+        if report["summary"]["reached"]:
+            mine = by_host[report["host"]] = dict.fromkeys(failing, 0)
+            for row in report["findings"]:
+                findings[row["status"]] += 1
+                if row["status"] == _finding.FAIL:
+                    mine[row["severity"]] += 1
+                    failing[row["severity"]] += 1
+    worst = sorted((host for host in by_host if any(by_host[host].values())),
+                   key=lambda host: ([-count for count in by_host[host].values()], host))
+    return {
+        "findings": findings, "failing": failing, "groups": _groups(hosts, reports),
+        "worst_hosts": [dict(by_host[host], host=host) for host in worst[:_SHOWN]],
+        "limit": [row["host"] for row in hosts
+                  if state_of(row) in ("failing", "not_reached") and _PLAIN_NAME.match(row["host"])],
+    }
+
+
+def state_of(row):
+    """The state of a host: that of its row in the roll-up, and of one that was assessed healthy, unclear or failing."""
+    if row["status"] != "assessed":
+        return row["status"]
+    # What is unknown is not green, neither for a node nor for a fleet.
+    judged = row["pass"] + row["skip"] + row["waived"]
+    return "failing" if row["fail"] else "unclear" if row["unknown"] or not judged else "healthy"
+
+
+def stated(fleet, folder=None) -> dict:
+    """What `set_stats` has of a roll-up: numbers, and names of hosts up to a limit."""
+    names = {state: [row["host"] for row in fleet["hosts"] if state_of(row) == state][:_STATED]
+             for state in ("failing", "not_reached")}
+    return {"run": fleet["run"], "totals": fleet["totals"], "failing_findings": fleet["summary"]["failing"],
+            "failing_hosts": names["failing"], "not_reached_hosts": names["not_reached"], "folder": folder}
+
+
+def stats_of(name, data) -> dict:
+    """`data` as Ansible takes custom statistics of a run from the result of a task."""
+    return {"data": {name: data}, "per_host": False, "aggregate": False}
+
+
+def _groups(hosts, reports):
+    """[{"group", "hosts", states}] of the hosts with a report, by name of the group."""
+    states, found = {row["host"]: state_of(row) for row in hosts}, {}
+    for report in reports:
+        for group in report.get("groups", ()):
+            row = found.setdefault(group, {"group": group, "hosts": 0, "healthy": 0, "unclear": 0, "failing": 0,
+                                           "not_reached": 0})
+            row["hosts"] += 1
+            row[states[report["host"]]] += 1
+    return [found[group] for group in sorted(found)]

@@ -1,0 +1,105 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What 2,000 nodes cost the controller, replayed from stored evidence: to judge them and to write json, prometheus and
+html, against a budget of CPU time; and how fast the page is in Chromium."""
+
+import json
+import resource
+import sys
+import time
+
+from measure import TOP, Outcome, need_packages, workplace
+
+NODES = {False: 2000, True: 60}
+BUDGET = 0.010
+KILOBYTES, MEGABYTES, PAINT, FILTER = 1000, 15, 2000, 200
+CONTENDER, ALLOWED = "judge and reports", "10 ms a node"
+# A page is loaded before it is painted.
+PAINTED = """
+new Promise((done) => new PerformanceObserver((list) => {
+  list.getEntriesByName("first-contentful-paint").forEach((entry) => done(entry.startTime));
+}).observe({type: "paint", buffered: true}))
+"""
+FILTERS = """
+(() => {
+  const box = document.getElementById("text");
+  const type = (text) => { box.value = text; box.dispatchEvent(new Event("input", {bubbles: true})); };
+  ["node-1", "-node-1", "conntrack"].forEach(type);
+  document.querySelectorAll("#statuses input").forEach((status) => { status.checked = true; });
+  type("");
+  return performance.getEntriesByName("filter").map((entry) => entry.duration);
+})()
+"""
+
+
+def variants():
+    """Evidence of a healthy node and of two that are not, as text."""
+    from healthy import healthy
+    from report_runs import POLICY
+    return [json.dumps(healthy(POLICY.module_names, modules))
+            for modules in ({}, {"nf_conntrack": "loadable"}, {"xt_mark": "unknown"})]
+
+
+def judged(count, texts):
+    """({host: report}, seconds of CPU); reading the stored evidence is not counted."""
+    from report_runs import POLICY
+
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _fleet
+    checks, reports, seconds = _assess.chosen_checks(None), {}, 0
+    for number in range(count):
+        evidence = json.loads(texts[0 if number % 10 else 1 + number // 10 % 2])
+        # Numbers differ from node to node, so their findings do not fold.
+        evidence["node_conntrack"]["count"] = number
+        start = time.process_time()
+        facts = _assess.exported(evidence, POLICY, checks, None)
+        reports["node-%04d" % number] = _fleet.node_report("node-%04d" % number, facts)
+        seconds += time.process_time() - start
+    return reports, seconds
+
+
+def written(reports):
+    """(page, seconds of CPU) of all that a run writes."""
+    from report_runs import roll_up
+
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import rendered
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+    start = time.process_time()
+    fleet = roll_up(reports)
+    for each in (*reports.values(), fleet):
+        render_json(each)
+    page = rendered(["html", "prometheus"], reports, fleet)["report.html"]
+    return page, time.process_time() - start
+
+
+def drawn(page):
+    """(milliseconds to the first paint, those of the slowest filter) in Chromium."""
+    from chromium import chromium
+    need_packages("chromium")
+    with workplace() as folder, chromium() as tab:
+        path = folder / "report.html"
+        path.write_text(page, encoding="utf-8")
+        tab.open(path)
+        paint = tab.run(PAINTED)
+        filters = tab.run(FILTERS)
+    return paint, max(filters)
+
+
+def measure(smoke):
+    sys.path[:0] = [str(TOP / "tests" / "fixtures"), str(TOP / "tests" / "checks"), str(TOP / ".build")]
+    count, texts = NODES[smoke], variants()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reports, judging = judged(count, texts)
+    page, writing = written(reports)
+    kilobytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / count
+    paint, slowest = drawn(page)
+    megabytes = len(page.encode()) / 1e6
+    findings = sum(len(report["findings"]) for report in reports.values())
+    outcome = Outcome("scale", "%d nodes with %d findings, CPU time of the controller against its budget" % (
+        count, findings), CONTENDER, ALLOWED, {CONTENDER: [judging + writing], ALLOWED: [BUDGET * count]}, 1, True, [])
+    outcome.notes.append("a node: judge %.2f ms, roll-up with json, prometheus and html %.2f ms, %.0f KB (below %d)" % (
+        judging * 1000 / count, writing * 1000 / count, kilobytes, KILOBYTES))
+    met = "met" if megabytes <= MEGABYTES and paint < PAINT and slowest < FILTER else "missed"
+    outcome.notes.append("the page: %.1f MB, first paint %.0f ms, slowest filter %.0f ms (at most %d MB, %d ms and "
+                         "%d ms: %s)" % (megabytes, paint, slowest, MEGABYTES, PAINT, FILTER, met))
+    return outcome

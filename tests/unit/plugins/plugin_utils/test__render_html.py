@@ -1,0 +1,115 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The HTML page as a parser reads it: what it may load, and that no text of a node is anything but a text."""
+
+import base64
+import collections
+import hashlib
+import html.parser
+import json
+
+import pytest
+import report_runs
+from report_runs import finding, report, run, text_of
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+
+
+class Parsed(html.parser.HTMLParser):
+    """Counts of the elements, their attributes, and what is inside style and script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.raw, self.texts = collections.Counter(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, *pair) for pair in attrs]
+        if tag in ("style", "script"):
+            self.raw.append("")
+
+    def handle_data(self, data):
+        if self.cdata_elem:
+            self.raw[-1] += data
+        else:
+            self.texts.append(data)
+
+
+def read_back(text):
+    data = json.loads(Parsed(text).raw[1])
+    names = ("fail", "unknown", "waived", "pass", "skip")
+    return collections.Counter(
+        (host["name"], data["checks"][data["findings"][at][0]]["id"], data["texts"][data["findings"][at][3]],
+         names[data["findings"][at][1]]) for host in data["hosts"] for at in host["findings"])
+
+
+def test_the_policy_allows_the_inlined_bytes_alone():
+    page = Parsed(text_of("html", *report_runs.everything()))
+    style, _data, script = page.raw
+    policy = next(value for tag, name, value in page.attributes if (tag, name) == ("meta", "content"))
+    hashes = ["'sha256-%s'" % base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+              for text in (style, script)]
+    assert policy == ("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'"
+                      % tuple(hashes))
+    assert (page.tags["script"], page.tags["style"]) == (2, 1)
+    assert not [row for row in page.attributes if row[1] in ("src", "href", "style") or row[1].startswith("on")]
+    assert "innerHTML" not in script and "://" not in style + script
+
+
+@pytest.mark.parametrize("text", [*report_runs.HOSTILE, "</script><img src=x>", "<!--<script>", "$data ${style} $",
+                                  "'><b onclick=x>"])
+def test_a_hostile_text_adds_no_element(text):
+    def page(used):
+        return text_of("html", *run(report("a" + used, *(
+            finding("KMOD003", used, status, observed=used, reason=used, remediation=used)
+            for status in ("fail", "unknown"))), lost=["b" + used]))
+    hostile, harmless = Parsed(page(text)), Parsed(page("x"))
+    assert hostile.tags == harmless.tags and len(hostile.attributes) == len(harmless.attributes)
+    assert read_back(page(text))["a" + escaped(text), "KMOD003", escaped(text), "fail"] == 1
+    assert any(escaped(text) in shown for shown in hostile.texts)
+
+
+def test_each_finding_is_on_the_page_once():
+    reports, fleet = report_runs.everything()
+    assert read_back(text_of("html", reports, fleet)) == collections.Counter(
+        (escaped(host), row["check"], escaped(row["subject"]), row["status"])
+        for host, each in reports.items() for row in each["findings"])
+
+
+def test_equal_findings_and_texts_are_written_once():
+    rows = [finding("KMOD003", "ip_vs", "fail", observed="absent" * 50) for _each in range(2)]
+    reports, fleet = run(*(report("n%03d" % number, *rows) for number in range(200)))
+    text = text_of("html", reports, fleet)
+    assert text.count("absent" * 50) == 2  # In the table and in the data.
+    assert "n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 190 more" in text
+
+
+@pytest.mark.parametrize("hosts, verdict", [
+    ((["fail"], ["pass"]), "1 of 3 nodes fail"), ((["unknown"], ["pass"]), "No node fails, but 2 of 3"),
+    ((["pass"], ["skip"]), "No node fails, but 1 of 3")])
+def test_the_verdict_is_never_greener_than_the_fleet(hosts, verdict):
+    reports = [report("h%d" % number, *(finding(status=status) for status in statuses))
+               for number, statuses in enumerate(hosts)]
+    assert "<h2 id=\"summary\">%s" % verdict in text_of("html", *run(*reports, lost=["gone"]))
+    healthy = text_of("html", *run(report("a", finding())))
+    assert "All nodes are healthy" in healthy and "Nothing fails, nothing is unknown" in healthy
+
+
+def test_what_changed_since_the_run_before():
+    hostile = "<b>|\x1b"
+
+    def of(**rows):
+        reports, fleet = run(*(report(host, *each) for host, each in rows.items()))
+        return {"reports": reports, "fleet": fleet}
+
+    before = of(a=[finding("KMOD003", "ip_vs", "fail")], b=[finding("KMOD003", "xt_mark", "fail")])
+    after = of(a=[finding("KMOD003", hostile, "fail")], b=[finding("KMOD003", "xt_mark", "fail")], c=[finding()])
+    fleet = dict(after["fleet"], changes=_changes.of_runs(before, after))
+    page = Parsed(text_of("html", after["reports"], fleet))
+    texts = "\n".join(page.texts)
+    assert "1 new, 1 fixed, 1 still failing" in texts and "new hosts: c" in texts
+    assert page.tags["b"] == Parsed(text_of("html", after["reports"], after["fleet"])).tags["b"]
+    assert "Since run" not in text_of("html", after["reports"], after["fleet"])

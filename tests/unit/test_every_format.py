@@ -1,0 +1,125 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every finding is in every format exactly once, whatever stands in its texts: each file is read back by a parser of
+its format."""
+
+import collections
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+import report_runs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+
+TEXT = st.sampled_from(report_runs.HOSTILE) | st.text(st.sampled_from(
+    "a .=+-@|`<>&\"'\\\n\r\t\0\x1b\x85\u2028\u202e\ufffe\ud800{}[]()#*_~!;,\uff1d\U0001f600"), max_size=12)
+CHECKS = ("KMOD003", "KMOD010", "HOOK001", "USER001")
+ROW = st.tuples(st.sampled_from(CHECKS), TEXT, st.sampled_from(_finding.STATUSES), TEXT)
+HOSTS = st.dictionaries(TEXT.filter(bool), st.lists(ROW, max_size=8, unique_by=lambda row: row[:2]), min_size=1,
+                        max_size=4).filter(lambda hosts: len({escaped(name) for name in hosts}) == len(hosts))
+STATUS_OF = {"failure": "fail", "error": "unknown", "skipped": "skip", None: "pass"}
+VALUES = {"pass": 0, "skip": 1, "waived": 2, "unknown": 3, "fail": 4}
+
+
+def run_of(hosts):
+    return report_runs.run(*(report_runs.report(name, *(
+        report_runs.finding(check, subject, status, reason=text, observed=text, expected=text, remediation=text)
+        for check, subject, status, text in rows)) for name, rows in hosts.items()))
+
+
+def known(reports, *statuses):
+    """Counter of (host, check, subject, status), as formats write the texts."""
+    return collections.Counter((escaped(host), row["check"], escaped(row["subject"]), row["status"])
+                               for host, report in reports.items() for row in report["findings"]
+                               if row["status"] in (statuses or _finding.STATUSES))
+
+
+def read_csv(text):
+    rows = [{key: re.sub("^'", "", cell) for key, cell in row.items()}
+            for row in csv.DictReader(io.StringIO(text, newline=""))]
+    return collections.Counter((row["host"], row["check"], row["subject"], row["status"]) for row in rows)
+
+
+def read_junit(text):
+    found = collections.Counter()
+    for suite in ElementTree.fromstring(text):
+        for case in suite:
+            part = next(iter(case), None)
+            status = STATUS_OF[part.tag if part is not None else None]
+            if status == "skip" and part.get("message").startswith("waived: "):
+                status = "waived"
+            check, _blank, subject = case.get("name").partition("] ")[2].partition(" ")
+            found[suite.get("name"), check, subject, status] += 1
+    return found
+
+
+def read_sarif(text):
+    found = collections.Counter()
+    run = json.loads(text)["runs"][0]
+    for result in run["results"]:
+        for host, subjects in result["properties"]["nodes"].items():
+            found.update((host, result["ruleId"], subject, result["properties"]["status"]) for subject in subjects)
+    found.update((row["node"], row["check"], row["subject"], "waived") for row in run["properties"]["waived"])
+    return found
+
+
+def read_markdown(text):
+    """{(status, check, text): hosts}; findings with equal texts share a row."""
+    found = {}
+    for line in text.splitlines():
+        cells = [re.sub(r"\\(.)", r"\1", cell[1:-1]) for cell in re.findall(r"\|((?:[^|\\]|\\.)*)(?=\|)", line)]
+        if len(cells) == 4 and cells[0] not in ("status", "---"):
+            assert (cells[0], cells[1], cells[2]) not in found
+            found[cells[0], cells[1], cells[2]] = cells[3]
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(HOSTS)
+def test_every_finding_is_in_every_format_once(hosts):
+    reports, fleet = run_of(hosts)
+    texts = {name: report_runs.text_of(name, reports, fleet) for name in ("csv", "junit", "sarif", "markdown",
+                                                                          "prometheus")}
+    assert read_csv(texts["csv"]) == read_junit(texts["junit"]) == known(reports)
+    assert read_sarif(texts["sarif"]) == known(reports, "fail", "unknown", "waived")
+    for host, report in reports.items():
+        assert json.loads(render_json(report)) == report, host
+    prometheus = {metric.name.rpartition("netfilter_")[2]: metric.samples
+                  for metric in text_string_to_metric_families(texts["prometheus"])}
+    worst = {}
+    for (host, check, _subject, status) in known(reports):
+        worst[host, check] = max(worst.get((host, check), 0), VALUES[status])
+    assert {(sample.labels["node"], sample.labels["check"]): sample.value
+            for sample in prometheus.get("check_status", ())} == worst
+    counts = collections.Counter((host, status) for host, _check, _subject, status in known(reports).elements())
+    assert {(sample.labels["node"], sample.labels["status"]): sample.value for sample in prometheus["findings"]
+            if sample.value} == counts
+    rows = read_markdown(texts["markdown"])
+    told = collections.Counter()
+    for host, report in reports.items():
+        for row in report["findings"]:
+            if row["status"] in ("fail", "unknown", "waived"):
+                text = (_finding.problem_of(row) if row["status"] == "fail" else row["waiver"] or row["reason"])
+                told["%s high" % row["status"], row["check"], escaped(text)] += 1
+                assert escaped(host) in rows[
+                    "%s high" % row["status"], row["check"], escaped(text)], host
+    assert set(rows) == set(told)
+
+
+@pytest.mark.parametrize("name", ["csv", "html", "junit", "sarif", "markdown", "prometheus"])
+@pytest.mark.parametrize("text", report_runs.HOSTILE)
+def test_no_hostile_text_is_in_a_file_as_it_is(name, text):
+    reports, fleet = run_of({"a" + text: [("KMOD003", text, "fail", text), ("HOOK001", text, "unknown", text)]})
+    written = report_runs.text_of(name, reports, fleet)
+    assert all(char.isprintable() or char in "\r\n" for char in written)
+    assert "<script>" not in written or name not in ("junit", "markdown")

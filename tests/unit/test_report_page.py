@@ -1,0 +1,112 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The HTML page in a real browser."""
+
+import pytest
+import report_runs
+from axe import axe_core
+from chromium import chromium
+
+VIOLATIONS = ("axe.run().then(found => found.violations.map(rule => [rule.id, rule.nodes.map(node => "
+              "node.html + node.failureSummary)]))")
+NODES = '[...document.querySelectorAll("#cells tbody th button")].map(button => button.textContent)'
+TYPE = 'for (const [id, text] of Object.entries(%s)) { const box = document.getElementById(id); box.value = text; ' \
+       'box.dispatchEvent(new Event("input", {bubbles: true})); }'
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with chromium() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    reports, _fleet = report_runs.everything()
+    reports = dict(reports, **{"worker-%d" % number: report_runs.report_of(
+        "worker-%d" % number, groups=["gpu" if number == 7 else "workers"],
+        **({"nf_conntrack": "loadable"} if number % 3 == 0 else {"xt_mark": "unknown"})) for number in range(60)})
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(report_runs.text_of("html", reports, report_runs.roll_up(reports, lost=["gone"])))
+    return path
+
+
+@pytest.fixture
+def page(tab, fleet):
+    tab.problems.clear()
+    tab.scheme("light")
+    tab.open(fleet)
+    yield tab
+    assert tab.problems == [], "nothing throws and nothing is against the Content-Security-Policy"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page, scheme):
+    page.scheme(scheme)
+    page.run('document.querySelector("#cells td button").click()')
+    page.run(axe_core() + "; 0")
+    assert page.run(VIOLATIONS) == []
+    page.run('document.getElementById("plain").hidden = false')
+    assert page.run(VIOLATIONS) == []
+
+
+def test_axe_finds_what_is_wrong(page):
+    page.run(axe_core() + "; document.querySelector('label').remove(); "
+             "document.getElementById('filters').append(document.createElement('input')); 0")
+    assert "label" in [name for name, _nodes in page.run(VIOLATIONS)]
+
+
+def test_filters(page):
+    assert page.run(NODES)[:4] == ["gone", "web.\\x1b[2J<b>", "node-1.example", "worker-0"]
+    page.run(TYPE % '{text: "-worker"}')
+    assert page.run(NODES) == ["gone", "web.\\x1b[2J<b>", "node-1.example"]
+    page.run(TYPE % '{text: "worker-1", sort: "name"}')
+    assert page.run(NODES) == ["worker-1"] + ["worker-%d" % number for number in range(10, 20)]
+    page.run(TYPE % '{text: "worker", group: "gpu"}')
+    assert page.run(NODES) == ["worker-7"]
+    page.run(TYPE % '{text: "", group: "", check: "HOOK"}')
+    assert "worker-7" not in page.run(NODES) and "web.\\x1b[2J<b>" in page.run(NODES)
+    page.run(TYPE % '{check: "", severity: "0"}')
+    page.run('document.querySelectorAll("#statuses input").forEach(box => { box.checked = box.value === "0"; });'
+             + TYPE % '{text: "worker"}')
+    assert page.run("document.getElementById('count').textContent").startswith("20 of 63 nodes, 1 of ")
+
+
+def test_a_node_has_each_finding_with_its_fix(page):
+    page.run('[...document.querySelectorAll("#cells tbody th button")].find(one => one.textContent === "worker-0")'
+             '.click()')
+    names = page.run('[...document.querySelectorAll("#detail article:first-of-type dt")].map(one => one.textContent)')
+    assert {"Must hold", "Observed", "Why", "Fix", "Fix with Ansible", "Evidence", "Sources"} <= set(names)
+    assert page.run("document.activeElement.id") == "detail"
+    assert "--limit worker-0 -e preflight_fix=safe" in page.run("document.getElementById('detail').textContent")
+
+
+def test_the_map_draws_what_is_in_sight_and_tells_its_size(page):
+    assert page.run('document.getElementById("cells").getAttribute("aria-rowcount")') == "64"
+    assert len(page.run(NODES)) < 63
+    page.run('new Promise(done => { const box = document.getElementById("scroll"); box.addEventListener("scroll", '
+             '() => requestAnimationFrame(done), {once: true}); box.scrollTop = box.scrollHeight; })')
+    last = 'document.querySelector("#cells tbody tr:nth-last-child(2)")'
+    assert page.run(last + '.getAttribute("aria-rowindex")') == "64"
+
+
+def test_the_arrow_keys_move_between_cells(page):
+    page.run('document.querySelector("#cells tbody button").focus()')
+    for _step in range(50):
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
+    assert page.run("document.activeElement.dataset.at") == "50 -1"
+
+
+def test_hostile_texts_are_shown_as_texts(page):
+    page.run('document.querySelectorAll("#cells tbody th button")[1].click()')
+    assert "<script>alert(1)</script>" in page.run('document.getElementById("detail").textContent')
+    assert page.run('document.querySelectorAll("script, img, iframe").length') == 2
+
+
+def test_tables_are_read_without_scripts(page, fleet):
+    page.open(fleet, scripts=False)
+    text = page.text()
+    assert "22 of 63 nodes fail" in text and "the play lost the host before it was assessed" in text
+    assert "<script>alert(1)</script>" in text and "worker-0, worker-12" in text
+    assert "Nodes and checks" not in text
