@@ -5,12 +5,16 @@
 
 import os
 
-from ..plugin_utils import _fleet, _play, _policy, _rollout, _store
+from ..plugin_utils import _fleet, _inventory, _play, _policy, _rollout, _store, _summary
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
+
+# The name of the custom statistics of a rollout, and how many hosts they name.
+STATS = "kubenode_netfilter_rollout"
+MOST = 100
 
 
 class ActionModule(Action):
@@ -21,36 +25,58 @@ class ActionModule(Action):
     OPTIONS = {
         "folder": {"type": "str"},
         "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
+        "baseline": {"type": "str"},
+        "group_by": {"type": "list", "elements": "str"},
         "max_fail_percentage": {"type": "raw"},
+        "max_hosts": {"type": "raw"},
     }
 
     def work(self, arguments, task_vars):
-        percentage = _rollout.checked_percentage(arguments.get("max_fail_percentage") or 0, "max_fail_percentage")
+        limit = _rollout.checked_limit("max_hosts", arguments.get("max_hosts"))
+        given = arguments.get("max_fail_percentage")
+        # A limit of the play alone leaves its batches without one.
+        percentage = _rollout.checked_percentage((100 if limit else 0) if given in (None, "") else given,
+                                                 "max_fail_percentage")
         names, _batch, alive = _play.hosts_of(task_vars)
         batch, later = _rollout.batch_of(names, plain(self._task.get_play().serial),
                                          plain(task_vars["inventory_hostname"]))
         lost = [name for name in batch if name not in alive]
-        ended = bool(later) and _rollout.ends(lost, batch, percentage)
+        lost_so_far = [name for name in names if name not in alive]
+        reason = None
+        if _rollout.ends(lost, batch, percentage):
+            reason = _counted(lost, "its %d hosts" % len(batch), "max_fail_percentage is %d" % percentage)
+        elif _rollout.exceeds(lost_so_far, names, limit):
+            reason = _counted(lost_so_far, "the %d hosts of the play" % len(names),
+                              "max_hosts is %s" % arguments["max_hosts"])
+        elif lost == batch:
+            reason = _counted(lost, "its %d hosts" % len(batch), "Ansible ends a play that loses a whole batch")
+        ended = bool(later) and reason is not None
         formats = arguments.get("formats") or ["json"]
         if ended and set(formats) - {"terminal"}:
             folder = arguments.get("folder") or _policy.role_defaults("node_report")["node_report_folder"]
-            _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars["hostvars"], formats)
+            _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars, formats, arguments)
         result = {"changed": False, "ended": ended, "blocked": lost, "not_reached": later if ended else []}
+        result["ansible_stats"] = _summary.stats_of(STATS, {
+            "ended": ended, "blocked_hosts": lost_so_far[:MOST], "blocked": len(lost_so_far),
+            "not_rolled_out": len(result["not_reached"])})
         if ended:
-            result.update(msg=_sentence(lost, batch, percentage, later), _ansible_verbose_always=True)
+            result.update(msg=_sentence(reason, later), _ansible_verbose_always=True)
         return result
 
 
-def _rewritten(folder, names, later, hostvars, formats):
+def _rewritten(folder, names, later, task_vars, formats, arguments):
     """The report was written before the gate of its batch; the files of the run now name the hosts that the rollout
     leaves out."""
-    reports = _fleet.reports_of(names, hostvars)
-    fleet = _fleet.roll_up(names, reports, left_out=set(later))
+    reports = _fleet.reports_of(names, task_vars["hostvars"], group_by=arguments.get("group_by"))
+    fleet = _fleet.roll_up(names, reports, left_out=set(later), baseline=arguments.get("baseline") or None,
+                           inventory=_inventory.path_in_repository(plain(task_vars.get("ansible_inventory_sources"))))
     with _store.opened(folder) as opened:
         _store.write_fleet(opened, fleet, dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))
 
 
-def _sentence(lost, batch, percentage, later):
-    return escaped("The rollout ends with this batch: %d of its %d hosts blocked, failed or unreachable (%s), and "
-                   "max_fail_percentage is %d. Not reached by the rollout: %s."
-                   % (len(lost), len(batch), some(lost), percentage, some(later)))
+def _counted(lost, hosts, setting):
+    return "%d of %s blocked, failed or unreachable (%s), and %s" % (len(lost), hosts, some(lost), setting)
+
+
+def _sentence(reason, later):
+    return escaped("The rollout ends with this batch: %s. Not reached by the rollout: %s." % (reason, some(later)))

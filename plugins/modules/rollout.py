@@ -11,10 +11,11 @@ version_added: 0.1.0
 description:
   - Runs once for a batch, after the gate, on the controller, without a connection. Give C(run_once=true).
   - Counts the hosts of the batch that are blocked, failed or unreachable. Where they are more than
-    O(max_fail_percentage), RV(ended) is true, and C(fleet.json) lists the hosts of later batches as not reached by the
-    rollout. C(meta=end_play) ends the play.
+    O(max_fail_percentage), or those of all batches so far more than O(max_hosts), RV(ended) is true, and C(fleet.json)
+    lists the hosts of later batches as not reached by the rollout. C(meta=end_play) ends the play.
   - Ansible's own C(max_fail_percentage) ends a batch at the task in which a host fails, so that report and gate are
     missing for the other hosts, and does not count unreachable hosts.
+  - Ansible ends a play that loses a whole batch, whatever the limits are; RV(ended) is true then, too.
   - Put it into the C(always) section of a block around the gate. There it also runs if every host of the batch is
     blocked. End the play after that block. Only hosts that passed run the tasks there. If no host passed, Ansible ends
     the play.
@@ -24,9 +25,14 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   max_fail_percentage:
-    description: Percent of the hosts of a batch that may be blocked, failed or unreachable; V(0) to V(100).
+    description:
+      - Percent of the hosts of a batch that may be blocked, failed or unreachable; V(0) to V(100).
+      - The default is V(0), and V(100) where O(max_hosts) is set.
     type: raw
-    default: 0
+  max_hosts:
+    description: How many hosts of the play may be blocked, failed or unreachable in all batches so far, as a number or
+      as a percentage such as V(10%). An empty text is no limit.
+    type: raw
   folder:
     description: Folder of the report on the controller.
     type: str
@@ -35,8 +41,15 @@ options:
     description: The formats of the report. Nothing is written where V(terminal) alone is one of them.
     type: list
     elements: str
-    choices: [json, terminal, csv, junit, markdown, prometheus]
+    choices: [json, terminal, csv, html, junit, markdown, prometheus, sarif]
     default: [json, terminal]
+  baseline:
+    description: As O(kubenode.netfilter.report#module:baseline).
+    type: str
+  group_by:
+    description: As O(kubenode.netfilter.report#module:group_by).
+    type: list
+    elements: str
 seealso:
   - module: kubenode.netfilter.gate
   - module: kubenode.netfilter.report
@@ -71,6 +84,15 @@ blocked:
   type: list
   elements: str
   sample: [web-2]
+ansible_stats:
+  description: Custom statistics of the run. C(kubenode_netfilter_rollout) has RV(ended), how many hosts of the play are
+    blocked, failed or unreachable, at most 100 of their names, and how many were not rolled out to.
+  returned: always
+  type: dict
+  sample:
+    data: {kubenode_netfilter_rollout: {ended: true, blocked: 1, blocked_hosts: [web-2], not_rolled_out: 2}}
+    per_host: false
+    aggregate: false
 not_reached:
   description: The hosts of later batches, where the rollout ends.
   returned: always

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
 
-from . import _evidence, _finding, _outliers, _run, _scope, _unknown
+from . import (_evidence, _finding, _group_by, _inventory, _items, _numbers, _outliers, _run, _scope, _summary, _tool,
+               _unknown, _waivers)
 from ._compare import compare
 from ._plain import plain
 
@@ -17,43 +18,62 @@ _LOST = {"status": "not_reached", "reason": "the play lost the host before it wa
 def node_report(name, facts, evidence=False, groups=()):
     """What is kept of one host; `facts` are its `ansible_facts`, `groups` those of the inventory that it is in."""
     report = {
-        "schema": 1, "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "schema": 1, "tool": _tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # Asked of the report by the next run: what the busiest moment was that anybody has seen.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
+        "numbers": _run.part_of(facts, "node_assess_numbers") or _numbers.numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
+        "items": {kind.name: _items.items_of(_run.part_of(facts, kind.fact)) for kind in _items.KINDS},
         "groups": [group for group in groups if group != "ungrouped"],
+        # By variable, see _group_by.
+        "group_by": {},
     }
     if evidence:
         report["evidence"] = _evidence.checked_sections(facts)[0]
     return report
 
 
-def reports_of(names, hostvars, evidence=False):
-    """{host: report} of the hosts in `names` that this run has assessed so far."""
+def reports_of(names, hostvars, evidence=False, group_by=None):
+    """{host: report} of the hosts in `names` that this run has assessed so far. Raises BadInput for a variable in
+    `group_by` that nobody can be grouped by."""
     known = ((name, hostvars.raw_get(name)) for name in names)
-    return {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
-            for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
+    reports = {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
+               for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
+    others = [name for name in names if name not in reports]
+    for name, values in _group_by.values_of(_group_by.checked_names(group_by), reports, others, hostvars).items():
+        reports[name]["group_by"] = values
+    return reports
 
 
-def roll_up(names, reports, pending=(), left_out=(), baseline=None):
+def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_inventory.NO_FILE):
     """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to
     come, `left_out` those whose turn does not come any more because the rollout has ended, `baseline` the host with
-    which the others are compared, else with each other."""
+    which the others are compared, else with each other, `inventory` where the inventory is in its repository."""
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
+    found = compared(assessed, baseline)
     return {
-        "schema": 1, "run": _run.ID, "started": _run.STARTED.isoformat(),
-        "totals": _totals(hosts), "hosts": hosts, "checks": _checks(assessed), "unknown": _causes(assessed),
-        "disabled": _disabled(assessed),
+        "schema": 1, "tool": _tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
+        "checks": _checks(assessed, found["checks"]),
+        "unknown": _causes(assessed), "disabled": _disabled(assessed),
         # What no host has matched so far may be for one whose batch is to come.
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
-        "baseline": baseline, "outliers": _outliers.outliers(assessed, baseline),
-        "compared": compare({report["host"]: report["digest"] for report in assessed}),
+        "ending_waivers": [] if pending else _ending(assessed),
+        "baseline": baseline, "outliers": found["outliers"], "compared": found["compared"],
+        "summary": _summary.summary(hosts, assessed),
     }
+
+
+def compared(reports, baseline=None):
+    """`{"checks", "outliers", "compared"}`: the scope of each check that fails, and which nodes differ from the others
+    or from the host `baseline`."""
+    return {"checks": _scope.scopes(reports), "outliers": _outliers.outliers(reports, baseline),
+            "compared": compare({report["host"]: report.get("digest") for report in reports}, baseline)}
 
 
 def _host_row(name, report, without):
@@ -71,15 +91,13 @@ def _totals(hosts):
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
-            # What is unknown is not green, neither for a node nor for a fleet.
-            judged = row["pass"] + row["skip"] + row["waived"]
-            totals["failing" if row["fail"] else "unclear" if row["unknown"] or not judged else "healthy"] += 1
+            totals[_summary.state_of(row)] += 1
     return totals
 
 
-def _checks(reports):
+def _checks(reports, scopes):
     """Checks that fail, are unknown or waived somewhere, worst first, with the hosts; pass and skip are not listed."""
-    found, scopes = {}, _scope.scopes(reports)
+    found = {}
     for report in reports:
         if not report["summary"]["reached"]:
             continue
@@ -125,9 +143,21 @@ def _unmatched(reports):
     hosts, matched = {}, set()
     for report in reports:
         for row in report["summary"].get("waivers", ()):
+            name = (row["check"], row["host"], row["subject"])
             if row["matched"]:
-                matched.add((row["check"], row["subject"]))
+                matched.add(name)
             elif row["matched"] is False:
-                hosts.setdefault((row["check"], row["subject"]), []).append(report["host"])
-    return [{"check": check, "subject": subject, "hosts": hosts[check, subject]}
-            for check, subject in sorted(set(hosts) - matched)]
+                hosts.setdefault(name, []).append(report["host"])
+    return [{"check": name[0], "host": name[1], "subject": name[2], "hosts": hosts[name]}
+            for name in sorted(set(hosts) - matched)]
+
+
+def _ending(reports):
+    """Waivers that have expired or will soon, with the hosts that they are for, the first to end first."""
+    found = {}
+    for report in reports:
+        for row in report["summary"].get("waivers", ()):
+            if _waivers.ending(row):
+                entry = dict({key: row[key] for key in _waivers.KEYS}, days_left=row["days_left"], hosts=[])
+                found.setdefault(tuple(row[key] for key in _waivers.KEYS), entry)["hosts"].append(report["host"])
+    return sorted(found.values(), key=lambda entry: (entry["days_left"], [entry[key] for key in _waivers.KEYS]))

@@ -5,39 +5,108 @@
 
 Most nodes are more than half of those of which a trait is known, and at least two: of two nodes that differ, none is
 the odd one. Where many differ, they are a group and no outliers; their number is told.
+
+Items that follow from a trait are compared among nodes with the same value of it: another kernel has other modules, and
+the kernel is named already.
 """
 
+from ._items import KINDS
 from ._traits import traits_of
+
+# Lines about a fleet that people read; fleet.json has every row.
+_LINES = 20
+_NAMED = 5
 
 
 def outliers(reports: list, baseline: "str | None" = None) -> list:
-    """`[{"by", "usual", "nodes", "others"}]`, one row for each trait in which nodes differ: `usual` is the value of
-    most nodes, or of the host `baseline`, `nodes` how many have it, `others` `{host: its value}`."""
-    rows = []
-    for trait, values in traits_of([report for report in reports if report["summary"]["reached"]]).items():
+    """`[{"by", "usual", "nodes", "others"}]`, one row for each trait or item in which nodes differ: `usual` is the
+    value of most nodes, or of the host `baseline`, `nodes` how many have it, `others` `{host: its value}`."""
+    reached = [report for report in reports if report["summary"]["reached"]]
+    traits, rows = traits_of(reached), []
+    for trait, values in traits.items():
         known = {value: hosts for value, hosts in values.items() if value is not None}
-        usual = _value_of(known, baseline) if baseline else _most(known)
-        others = {host: value for value, hosts in known.items() if value != usual for host in sorted(hosts)}
-        if usual is not None and others:
-            rows.append({"by": trait, "usual": usual, "nodes": len(known[usual]), "others": others})
+        rows += _row(trait, known, baseline)
+    for kind in KINDS:
+        items = {report["host"]: report["items"][kind.name] for report in reached
+                 if (report.get("items") or {}).get(kind.name) is not None}
+        for hosts in _comparable(set(items), traits.get(kind.follows)):
+            rows += _rows_of(kind, {host: items[host] for host in sorted(hosts)}, baseline)
     return rows
 
 
-def outlier_text(row: dict, baseline: "str | None", some) -> str:
-    """One row as a sentence; `some(names)` shortens a list of names."""
+def baseline_texts(fleet: dict) -> list:
+    """A sentence where nothing is known of the baseline of a roll-up, so that no difference is no good news."""
+    row = next((row for row in fleet["hosts"] if row["host"] == fleet["baseline"]), None)
+    known = row is None or row["status"] == "assessed"
+    return [] if known else ["%s (baseline) is not assessed: no host is compared with it" % row["host"]]
+
+
+def outlier_texts(rows: list, baseline: "str | None", some) -> list:
+    """The rows as sentences; items of a kind with the same values on the same nodes share one. `some(names)` shortens a
+    list of names."""
+    alike = {}
+    for row in rows:
+        noun = next((kind.noun for kind in KINDS if row["by"].startswith(kind.noun + " ")), None)
+        key = (noun or row["by"], row["usual"], row["nodes"], tuple(row["others"].items()))
+        alike.setdefault(key, []).append(row["by"][len(noun) + 1:] if noun else "")
+    texts = [_text("%ss %s" % (key[0], some(names)) if len(names) > 1 else ("%s %s" % (key[0], names[0])).strip(),
+                   "are" if len(names) > 1 else "is", key, baseline, some) for key, names in alike.items()]
+    return texts[:_LINES] + (["and %d more differences between nodes" % (len(texts) - _LINES)]
+                             if len(texts) > _LINES else [])
+
+
+def _text(what, verb, key, baseline, some):
+    _by, usual, nodes, others = key
     values = {}
-    for host, value in row["others"].items():
+    for host, value in others:
         values.setdefault(value, []).append(host)
-    others = "; ".join("%s on %s" % (value, some(sorted(hosts))) for value, hosts in sorted(values.items()))
+    listed = sorted(values.items())
+    shown = ["%s on %s" % (value, some(sorted(hosts))) for value, hosts in listed[:_NAMED]]
+    shown += ["and %d more values" % (len(listed) - _NAMED)] if len(listed) > _NAMED else []
+    where = "%s (baseline)" % baseline if baseline else "%d nodes" % nodes
+    return "%s %s %s on %s: %s" % (what, verb, usual, where, "; ".join(shown))
+
+
+def _comparable(hosts, values):
+    """The sets of `hosts` that may be compared with each other: all, or those with the same value of a trait, and those
+    of which it is not known."""
+    if values is None:
+        return [hosts]
+    return [hosts & having for _value, having in sorted(values.items(), key=lambda pair: pair[0] or "")]
+
+
+def _rows_of(kind, items, baseline):
+    """The rows of one kind; `items` are `{host: {item: value}}`."""
+    first = next(iter(items.values()), None)
+    if all(each == first for each in items.values()):
+        return []
+    found = {}
+    for host, values in items.items():
+        for key, value in values.items():
+            found.setdefault(key, {}).setdefault(value, []).append(host)
+    # An item is absent only on nodes that may be compared.
+    if baseline and baseline not in items:
+        return []
+    return [row for key, known in sorted(found.items())
+            for row in _row("%s %s" % (kind.noun, key), known, baseline, items, kind.absent)]
+
+
+def _row(by, known, baseline, items=(), absent=None):
+    """[the row of `by`], or [] where no node differs; `known` are `{value: hosts}`, and with `absent` all other hosts
+    of `items` have that value."""
+    lacking = max(0, len(items) - sum(len(hosts) for hosts in known.values())) if absent is not None else 0
+    counts = {value: len(hosts) for value, hosts in known.items()}
+    if lacking:
+        counts[absent] = counts.get(absent, 0) + lacking
     if baseline:
-        return "%s is %s on %s (baseline): %s" % (row["by"], row["usual"], baseline, others)
-    return "%s is %s on %d nodes: %s" % (row["by"], row["usual"], row["nodes"], others)
-
-
-def _value_of(known, host):
-    return next((value for value, hosts in known.items() if host in hosts), None)
-
-
-def _most(known):
-    total = sum(len(hosts) for hosts in known.values())
-    return next((value for value, hosts in known.items() if len(hosts) >= 2 and 2 * len(hosts) > total), None)
+        usual = next((value for value, hosts in known.items() if baseline in hosts), absent)
+    else:
+        total = sum(counts.values())
+        usual = next((value for value, count in counts.items() if count >= 2 and 2 * count > total), None)
+    if usual is None:
+        return []
+    others = {host: value for value, hosts in sorted(known.items()) if value != usual for host in sorted(hosts)}
+    if lacking and usual != absent:
+        having = {host for hosts in known.values() for host in hosts}
+        others.update((host, absent) for host in items if host not in having)
+    return [{"by": by, "usual": usual, "nodes": counts[usual], "others": others}] if others else []

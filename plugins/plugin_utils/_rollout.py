@@ -37,6 +37,19 @@ def checked_percentage(value, name="preflight_max_fail_percentage"):
     return int(match.group(1))
 
 
+def checked_limit(name, value):
+    """(number, whether it is a percentage) of a limit of hosts such as 3 or "10%"; None for an empty text or null.
+    Raises BadInput."""
+    text = "" if isinstance(value, (bool, float)) else str(value).strip()
+    if value is None or value == "":
+        return None
+    match = _SIZE.match(text)
+    if not match or match.group(2) and int(match.group(1)) > 100:
+        raise BadInput("%s is %r, but must be a whole number of hosts from 0 on, or a percentage from \"0%%\" to "
+                       "\"100%%\"" % (name, value))
+    return int(match.group(1)), bool(match.group(2))
+
+
 def batch_of(names, serial, host):
     """(hosts of the batch that `host` is in, hosts of later batches), by the rules of Ansible's `serial`."""
     sizes, left, index = serial or ["100%"], list(names), 0
@@ -57,6 +70,14 @@ def _number(size, hosts):
 def ends(lost, batch, percentage):
     """True where more than `percentage` of the hosts of a batch are blocked, failed or unreachable."""
     return len(lost) * 100 > len(batch) * percentage
+
+
+def exceeds(lost, names, limit):
+    """True where more hosts of a play are lost than `limit` of `checked_limit` allows."""
+    if limit is None:
+        return False
+    number, percent = limit
+    return len(lost) * 100 > len(names) * number if percent else len(lost) > number
 
 
 def check_hosts(name, pattern, matches, known, limit):

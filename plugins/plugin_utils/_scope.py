@@ -5,7 +5,7 @@
 
 Only nodes on which a check passes or fails say anything; one that is unknown or waived may be on either side, and is
 counted. A group is named only where it holds all that fail and none that pass, and where no second group does as well:
-two that fit alike leave open which of them is the cause.
+two that fit alike leave open which of them is the cause. What the user groups by is asked first.
 """
 
 from . import _finding
@@ -40,12 +40,17 @@ def scope_text(scope):
 
 
 def _traits(reports):
-    """{trait or inventory group: {value or None where it is not known: hosts}}."""
+    """[{trait: {value or None where it is not known: hosts}}]: of the variables that the user groups by, then of each
+    report and of inventory groups."""
     found = dict(traits_of(reports), **{_GROUP: {}})
     for report in reports:
         for group in report.get("groups", ()):
             found[_GROUP].setdefault(group, set()).add(report["host"])
-    return found
+    named = {name: {} for report in reports for name in report.get("group_by") or ()}
+    for name, values in named.items():
+        for report in reports:
+            values.setdefault((report.get("group_by") or {}).get(name), set()).add(report["host"])
+    return [named, found]
 
 
 def _sides(reports):
@@ -75,7 +80,7 @@ def _scope(sides, traits):
     elif len(failing) == 1:
         kind = "node"
     else:
-        groups = _explaining(failing, failing | passing, traits)
+        groups = next(filter(None, (_explaining(failing, failing | passing, each) for each in traits)), ())
         if len(groups) != 1:
             return None
         kind, (by, value) = "group", groups[0]

@@ -63,9 +63,21 @@ def test_fleet_takes_reports_from_their_files():
     from_files = [json.loads(json.dumps(_fleet.node_report(name, facts(**modules), groups=["edge", "ungrouped"])))
                   for name, modules in (("a", {"nf_conntrack": "loadable"}), ("b", {}), ("c", {}))]
     answer = load("fleet").fleet(from_files)
-    assert answer["KMOD003"]["kind"] == "node" and from_files[0]["groups"] == ["edge"]
+    assert answer["checks"]["KMOD003"]["kind"] == "node" and from_files[0]["groups"] == ["edge"]
+    module = {"by": "kernel module nf_conntrack", "usual": "loaded", "nodes": 2, "others": {"a": "not loaded"}}
+    assert answer["outliers"] == [module] and answer["compared"]["services"]["hosts"] == 3
+    by_a = load("fleet").fleet(from_files, baseline="a")
+    assert by_a["outliers"] == [dict(module, usual="not loaded", nodes=1, others={"b": "loaded", "c": "loaded"})]
+    with pytest.raises(AnsibleFilterError, match="needs the report of the baseline z"):
+        load("fleet").fleet(from_files, baseline="z")
+    old = [{key: value for key, value in each.items() if key not in ("items", "group_by", "digest")}
+           for each in from_files]
+    assert load("fleet").fleet(old) == {"checks": answer["checks"], "outliers": [],
+                                        "compared": {"services": None, "endpoints": None}}
     broken = [dict(from_files[0], summary=None), dict(from_files[0], findings=[{"check": 1}]), {"host": "x"}, 7,
-              dict(from_files[0], groups=[1]), dict(from_files[0], findings=[{"check": "A", "status": ["fail"]}])]
+              dict(from_files[0], groups=[1]), dict(from_files[0], items={"hooks": {"/x": 1}}),
+              dict(from_files[0], group_by={"rack": []}), dict(from_files[0], digest={"services": 1}),
+              dict(from_files[0], findings=[{"check": "A", "status": ["fail"]}])]
     for each in broken:
         with pytest.raises(AnsibleFilterError, match="which item 2 is not"):
             load("fleet").fleet([from_files[1], each])

@@ -8,7 +8,8 @@ import random
 import pytest
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._outliers import outlier_text, outliers
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._outliers import (
+    baseline_texts, outlier_texts, outliers)
 
 
 def reports(kernels, **others):
@@ -19,7 +20,7 @@ def reports(kernels, **others):
 def test_one_node_with_another_kernel():
     found = outliers(reports(["6.1", "6.1", "6.12"], iptables="1.8.9 (nft)"))
     assert found == [{"by": "kernel", "usual": "6.1", "nodes": 2, "others": {"n2": "6.12"}}]
-    assert outlier_text(found[0], None, ", ".join) == "kernel is 6.1 on 2 nodes: 6.12 on n2"
+    assert outlier_texts(found, None, ", ".join) == ["kernel is 6.1 on 2 nodes: 6.12 on n2"]
 
 
 @pytest.mark.parametrize("kernels", [[], ["6.1"], ["6.1", "6.12"], ["6.1", "6.1"], ["6.1", "6.1", "6.12", "6.12"],
@@ -36,7 +37,7 @@ def test_a_host_that_was_not_reached_differs_from_none():
 def test_a_baseline():
     found = outliers(reports(["6.1", "6.1", "6.12"]), "n2")
     assert found == [{"by": "kernel", "usual": "6.12", "nodes": 1, "others": {"n0": "6.1", "n1": "6.1"}}]
-    assert outlier_text(found[0], "n2", ", ".join) == "kernel is 6.12 on n2 (baseline): 6.1 on n0, n1"
+    assert outlier_texts(found, "n2", ", ".join) == ["kernel is 6.12 on n2 (baseline): 6.1 on n0, n1"]
     assert outliers(reports(["6.1", "6.12", None]), "n2") == [], "nothing is known of the baseline"
 
 
@@ -47,3 +48,84 @@ def test_each_node_is_usual_other_or_unknown():
         for row in outliers(reports(kernels)):
             assert row["nodes"] + len(row["others"]) + kernels.count(None) == len(kernels)
             assert row["nodes"] > len(row["others"]) and row["usual"] not in row["others"].values()
+
+
+def with_items(kernels, kind, *items):
+    rows = reports(kernels, os="Debian 12")
+    return [dict(report, items={kind: each}) for report, each in zip(rows, items)]
+
+
+def texts(fleet, baseline=None):
+    return outlier_texts(outliers(fleet, baseline), baseline, ", ".join)
+
+
+LOADED = {"ip_vs": "loaded", "ip_vs_rr": "loaded"}
+
+
+def test_the_modules_that_one_node_lacks_are_one_line():
+    fleet = with_items(["6.1"] * 4, "modules", LOADED, LOADED, {"wireguard": "loaded"}, LOADED)
+    assert outliers(fleet)[0] == {"by": "kernel module ip_vs", "usual": "loaded", "nodes": 3,
+                                  "others": {"n2": "not loaded"}}
+    assert texts(fleet) == ["kernel modules ip_vs, ip_vs_rr are loaded on 3 nodes: not loaded on n2",
+                            "kernel module wireguard is not loaded on 3 nodes: loaded on n2"]
+    assert texts(fleet, "n2") == [
+        "kernel modules ip_vs, ip_vs_rr are not loaded on n2 (baseline): loaded on n0, n1, n3",
+        "kernel module wireguard is loaded on n2 (baseline): not loaded on n0, n1, n3"]
+
+
+def test_another_kernel_has_other_modules_and_is_named_once():
+    fleet = with_items(["6.1", "6.1", "6.1", "5.10"], "modules", LOADED, LOADED, LOADED, {})
+    assert texts(fleet) == ["kernel is 6.1 on 3 nodes: 5.10 on n3"]
+    assert texts(fleet, "n0") == ["kernel is 6.1 on n0 (baseline): 5.10 on n3"]
+    fleet = with_items(["6.1"] * 3 + ["5.10"] * 3, "modules", LOADED, LOADED, LOADED, {}, {}, LOADED)
+    assert texts(fleet) == ["kernel modules ip_vs, ip_vs_rr are not loaded on 2 nodes: loaded on n5"]
+
+
+def test_a_sysctl_differs_on_another_kernel_too_and_one_that_is_not_known_differs_from_none():
+    forwards = {"net.ipv4.ip_forward": "1"}
+    fleet = with_items(["6.1", "6.1", "6.1", "5.10"], "sysctls", forwards, forwards, {}, {"net.ipv4.ip_forward": "0"})
+    assert texts(fleet)[1:] == ["sysctl net.ipv4.ip_forward is 1 on 2 nodes: 0 on n3"]
+
+
+@pytest.mark.parametrize("kind, item", [("hooks", "/etc/cron.d/x"), ("cni_files", "/etc/cni/net.d/10-x.conf")])
+def test_a_file_that_only_one_node_has_or_lacks(kind, item):
+    noun = {"hooks": "flush hook", "cni_files": "CNI file"}[kind]
+    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {})) == [
+        "%s %s is none on 2 nodes: y on n0" % (noun, item)]
+    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {item: "y"})) == [
+        "%s %s is y on 2 nodes: none on n1" % (noun, item)]
+    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {})) == []
+    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {}), "n1") == [], "nothing is known of the baseline"
+
+
+def test_many_differences_are_counted():
+    fleet = with_items(["6.1"] * 3, "hooks", {"/%d" % number: str(number) for number in range(60)}, {}, {})
+    assert len(outliers(fleet)) == 60
+    assert texts(fleet)[20:] == ["and 40 more differences between nodes"]
+
+
+def test_a_report_of_an_earlier_release_and_hostile_items():
+    fleet = with_items(["6.1"] * 3, "hooks", {"none": "none"}, {}, {"\x1b": "none"})
+    del fleet[1]["items"]
+    assert outliers(fleet) == []
+
+
+def test_each_node_has_the_usual_item_or_another_one():
+    source = random.Random(seed())
+    for _number in range(200):
+        hosts = source.randint(0, 7)
+        known = [source.choice([None, {key: source.choice("xy") for key in source.sample("abc", source.randint(0, 3))}])
+                 for _host in range(hosts)]
+        baseline = source.choice([None] + ["n%d" % number for number in range(hosts)])
+        for row in outliers(with_items(["6.1"] * hosts, "hooks", *known), baseline):
+            key = row["by"].rpartition(" ")[2]
+            values = {"n%d" % number: items.get(key, "none") for number, items in enumerate(known) if items is not None}
+            assert row["others"] == {host: value for host, value in values.items() if value != row["usual"]}
+            assert row["nodes"] == len(values) - len(row["others"])
+
+
+def test_a_baseline_of_which_nothing_is_known_is_named():
+    hosts = [{"host": "a", "status": "assessed"}, {"host": "lost", "status": "not_reached"}]
+    words = ["lost (baseline) is not assessed: no host is compared with it"]
+    assert baseline_texts({"hosts": hosts, "baseline": "lost"}) == words
+    assert baseline_texts({"hosts": hosts, "baseline": "a"}) == baseline_texts({"hosts": hosts, "baseline": None}) == []

@@ -49,6 +49,20 @@ def test_a_wrong_percentage_is_refused(value):
     assert _rollout.checked_percentage("30%") == _rollout.checked_percentage(30) == 30
 
 
+@pytest.mark.parametrize("value, lost, hosts, exceeds", [
+    (None, 5, 5, False), ("", 5, 5, False), (0, 0, 5, False), (0, 1, 5, True), ("2", 2, 5, False), (2, 3, 5, True),
+    ("20%", 1, 5, False), ("20%", 2, 5, True), ("0%", 1, 500, True), ("100%", 5, 5, False)])
+def test_when_too_many_hosts_of_a_play_are_lost(value, lost, hosts, exceeds):
+    limit = _rollout.checked_limit("node_gate_max_hosts", value)
+    assert _rollout.exceeds(["x"] * lost, ["x"] * hosts, limit) is exceeds
+
+
+@pytest.mark.parametrize("value", [-1, "101%", "half", True, False, 1.5, [3], " "])
+def test_a_wrong_limit_of_hosts_is_refused(value):
+    with pytest.raises(BadInput, match="^node_gate_max_hosts is .*whole number of hosts from 0 on, or a percentage"):
+        _rollout.checked_limit("node_gate_max_hosts", value)
+
+
 @pytest.mark.parametrize("pattern, limit, words", [
     ("wrokers", None, "preflight_hosts: wrokers matches no host; did you mean workers?"),
     ("workers", "masters", "preflight_hosts: workers matches no host within --limit masters"),

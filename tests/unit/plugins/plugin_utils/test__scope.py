@@ -81,3 +81,24 @@ def test_a_claim_holds_for_each_node_judged():
         if known and known["kind"] == "group":
             assert all((each["findings"][0]["status"] == "fail") == has(each, known["by"], known["value"])
                        for each in reports if each["findings"][0]["status"] != "unknown")
+
+
+def in_rack(value, known):
+    return dict(known, group_by={"rack": value} if value else {})
+
+
+def test_a_variable_that_the_user_names_comes_before_other_groups_that_fit_alike():
+    fleet = [in_rack("r1", report("a", "fail", kernel="5", groups=["edge"])),
+             in_rack("r1", report("b", "fail", kernel="5", groups=["edge"])), in_rack("r2", report("c", "pass"))]
+    known = scope_of(*fleet)
+    assert (known["by"], known["value"]) == ("rack", "r1")
+    assert _scope.scope_text(known) == "on all nodes with rack r1 and no other (2 of 3 judged)"
+    assert scope_of(*[dict(each, group_by={}) for each in fleet]) is None, "kernel and inventory group fit alike"
+
+
+@pytest.mark.parametrize("racks", [("r1", "r2", "r2"), ("r1", None, "r2"), ("r1", "r1", "r1"), ("r1", "r1", None)])
+def test_a_variable_that_does_not_explain_it_leaves_it_to_the_other_groups(racks):
+    fleet = [in_rack(rack, report(host, word, kernel=kernel)) for rack, host, word, kernel in
+             zip(racks, "abc", ("fail", "fail", "pass"), "556")]
+    assert scope_of(*fleet)["by"] == "kernel"
+    assert scope_of(*[dict(each, summary=dict(each["summary"], kernel="kernel 6")) for each in fleet]) is None
