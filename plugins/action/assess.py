@@ -4,18 +4,19 @@
 """Action of kubenode.netfilter.assess: look at a node and judge it, in one task."""
 
 import contextlib
+import gc
 import time
 
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _catalogue, _options, _policy, _run, _schema, _selection, _values
+from ..plugin_utils import _assess, _bundle, _catalogue, _options, _policy, _schema, _select, _selection, _values
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 from ..plugin_utils._templating import templating
 
-# So long between two looks at a kube-proxy that has just started.
+# Pause between two looks at a kube-proxy that has just started.
 SETTLE_PAUSE = 5
 
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
@@ -25,6 +26,9 @@ with contextlib.suppress(BadInput, OSError):
     _policy.check_role_variables({})
     _schema.sections()
     _schema.documented("assess")
+# A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. What is
+# there by now stays to the end of the run anyway (documentation of gc.freeze).
+gc.freeze()
 
 
 class ActionModule(LookingAction):
@@ -50,7 +54,7 @@ class ActionModule(LookingAction):
     }
 
     def arguments(self, task_vars):
-        # Variables first: what the role hands on from them is told by the name the user knows.
+        # Variables first: for an option that the role sets from a variable, the message names the variable.
         self._policy = _policy.refuse_wrong_variables(task_vars, templating(self._templar))
         given = plain(self._task.args)
         for name in given:
@@ -67,12 +71,13 @@ class ActionModule(LookingAction):
         return arguments
 
     def work(self, arguments, task_vars):
-        checks = _selection.chosen_checks(arguments.get("sections"), arguments.get("checks"), arguments.get("skip"))
+        arguments = dict(arguments, sections=_select.judged_again(arguments.get("sections"),
+                                                                  task_vars.get("ansible_facts") or {}))
+        checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"))
         with _bundle.opened(arguments.get("bundle")) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
-        before = _run.findings_of(task_vars.get("ansible_facts"))
-        facts = self.judged(looked, checks, self._policy, task_vars, before, arguments.get("attempts") or (),
-                            arguments.get("evidence", False))
+        facts = self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
+                            arguments.get("attempts") or (), arguments.get("evidence", False))
         not_reached = looked[2]
         if not_reached:
             sentence = "nothing is known of %s: %s" % (task_vars.get("inventory_hostname"), not_reached)
@@ -80,7 +85,8 @@ class ActionModule(LookingAction):
                 raise BadInput(sentence)
             # Where neither report nor gate follows, nothing else shows it.
             Display().warning(escaped(sentence))
-        return {"changed": False, "ansible_facts": facts}
+        return {"changed": False,
+                "ansible_facts": self.facts_of_task(facts, task_vars, arguments.get("evidence", False))}
 
     def _settled(self, arguments, checks, task_vars):
         """What `look` returns, again while kube-proxy is starting and `settle` seconds are not over."""

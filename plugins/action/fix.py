@@ -8,7 +8,7 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
-from ..plugin_utils import _answer, _play, _policy, _run, _select, _selection
+from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
@@ -17,7 +17,7 @@ from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
-_BACKEND, _HOOKS = "iptables_backend", "flush_hooks"
+_BACKEND, _HOOKS, _KUBE_PROXY = "iptables_backend", "flush_hooks", "kube_proxy"
 
 
 class ActionModule(LookingAction):
@@ -33,7 +33,7 @@ class ActionModule(LookingAction):
 
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
-        self._facts, self._exported = dict(task_vars.get("ansible_facts") or {}), {}
+        self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
         self._place = _policy.role_settings("node_assess", task_vars, self._templated)
         if self._up_to == "none":
             return results.skipped("up_to: none")
@@ -91,19 +91,25 @@ class ActionModule(LookingAction):
             self._look_at(sections)
 
     def _look_at(self, sections):
+        sections = _select.judged_again(sections, self._facts)
         place = dict(self._place, sections=sections)
         checks = _selection.chosen_checks(sections, place["checks"], place["skip"])
         looked = self.look(place, checks, self._policy, self._variables)
-        self._export(self.judged(looked, checks, self._policy, self._variables, _run.findings_of(self._facts),
+        self._export(self.judged(looked, checks, self._policy, self._variables, self._facts,
                                  with_evidence=place["evidence"]))
 
     def _export(self, facts):
         self._facts.update(facts)
         self._exported.update(facts)
 
+    def _returned(self):
+        """The facts of the task, none where nothing was looked at or recorded."""
+        return (self.facts_of_task(self._exported, self._variables, self._place["evidence"])
+                if self._exported else {})
+
     def _rounds(self, chosen, settings):
-        """Calls the modules, records what became of the findings, and once more where a change let a section be judged
-        anew."""
+        """Calls the modules and records the outcomes of the findings; repeats once where a change allows another
+        section to be judged."""
         done = self._round(chosen, settings)
         if self._task.check_mode or not _run.summary_of(self._facts)["reached"]:
             return done
@@ -122,12 +128,12 @@ class ActionModule(LookingAction):
 
     def _judged_result(self, subject, settings, findings, result):
         if subject.name == _BACKEND and turns.of_backend(self._facts, settings, result):
-            return Done(subject, result, [], [])  # The turn decides what becomes of them.
+            return Done(subject, result, [], [])  # Its turn decides the outcome of the findings.
         return Done(subject, result, findings, subject.refusals(result, findings))
 
     def _called(self, state, work):
-        """The documented part of what the modules of `work`, [(subject, options)], answer. Several are one call: the
-        connection and the start of Python cost more than most changes."""
+        """The documented part of the answers of the modules of `work`, [(subject, options)]. Several modules are one
+        call: the connection and the start of Python cost more than most changes."""
         tree = {"root": self._place["root"]} if self._place["root"] else {}
         given = [(subject.name, dict(options, state=state, place=self._place["place"], **tree))
                  for subject, options in work]
@@ -139,7 +145,7 @@ class ActionModule(LookingAction):
         return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)]
 
     def _answer(self, name, arguments):
-        """What a module of this collection answers, unchecked, or why it does not."""
+        """What a module of this collection answers, not validated yet; a failed result where it does not answer."""
         try:
             return pipelined(self._connection, lambda: self._execute_module(
                 module_name="kubenode.netfilter.%s" % name, module_args=arguments, task_vars=self._variables))
@@ -171,7 +177,7 @@ class ActionModule(LookingAction):
                     for row in _run.findings_of(self._facts)]
         self._export(results.with_findings(self._facts, findings))
         self._show(reason)
-        return dict(results.of_task([], [], self._exported), msg=escaped(reason))
+        return dict(results.of_task([], [], self._returned()), msg=escaped(reason))
 
     def _turns(self, chosen, settings, done):
         due, names = [], [subject.name for subject in chosen]
@@ -183,13 +189,15 @@ class ActionModule(LookingAction):
             due += turns.of_backend(self._facts, settings[_BACKEND], result)
         if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"]
                                 if self._up_to is None else self._up_to == "disruptive"):
-            due += turns.of_kubelet(self._facts)
+            due += turns.of_restart(self._facts, turns.RESTART_KUBELET)
+        if _KUBE_PROXY in names and settings[_KUBE_PROXY]["restart"] and self._up_to in (None, "disruptive"):
+            due += turns.of_restart(self._facts, turns.RESTART_KUBE_PROXY)
         return due
 
     def _undone(self, chosen, settings):
         """Puts back what the modules changed, in the opposite order."""
         done, due = [], []
-        work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen)]
+        work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen) if subject.undo]
         for (subject, _options), result in zip(work, self._called("absent", work)):
             if result.get("live_rules") and settings[subject.name]["migrate"]:
                 due.append(turns.MIGRATE)
@@ -199,7 +207,7 @@ class ActionModule(LookingAction):
 
     def _result(self, done, due, failure):
         """The result of the task, which fails where a change failed and no gate follows."""
-        result = results.of_task(done, due, self._exported)
+        result = results.of_task(done, due, self._returned())
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
         if changes:
             self._show("%s: %s" % ("would change" if self._task.check_mode else "changed",

@@ -5,7 +5,7 @@
 
 import time
 
-from ..plugin_utils import _policy, _run, _selection
+from ..plugin_utils import _policy, _select, _selection
 from ..plugin_utils._fix import migration
 from ..plugin_utils._fix.leftovers import BACKENDS
 from ..plugin_utils._looking import LookingAction
@@ -27,16 +27,17 @@ class ActionModule(LookingAction):
     def work(self, arguments, task_vars):
         if self._task.check_mode:
             return {"changed": False, "missing": []}
-        place = dict(_policy.role_settings("node_assess", task_vars, self._templated), sections=_SECTIONS)
-        checks = _selection.chosen_checks(_SECTIONS)
-        before = _run.findings_of(task_vars.get("ansible_facts"))
+        sections = _select.judged_again(_SECTIONS, task_vars.get("ansible_facts") or {})
+        place = dict(_policy.role_settings("node_assess", task_vars, self._templated), sections=sections)
+        checks = _selection.chosen_checks(sections)
         until = time.monotonic() + arguments.get("timeout", 300)
         while True:
             facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars,
-                                before, with_evidence=place["evidence"])
+                                task_vars.get("ansible_facts"), with_evidence=place["evidence"])
             missing = [escaped(text)
                        for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
-            result = {"changed": False, "missing": missing, "ansible_facts": facts}
+            result = {"changed": False, "missing": missing,
+                      "ansible_facts": self.facts_of_task(facts, task_vars, place["evidence"])}
             if not missing:
                 return result
             if time.monotonic() >= until:

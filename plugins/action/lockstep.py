@@ -6,7 +6,7 @@ turn."""
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _play
-from ..plugin_utils._fix.turns import RESTART, of_kubelet
+from ..plugin_utils._fix.turns import RESTARTS, is_proved, of_restart
 from ..plugin_utils._action import Action
 
 
@@ -14,7 +14,7 @@ class ActionModule(Action):
     """Only an action knows the strategy of its play."""
 
     _requires_connection = False
-    OPTIONS = {"turn": {"type": "str", "choices": [RESTART]}}
+    OPTIONS = {"turn": {"type": "str", "choices": list(RESTARTS)}}
 
     def work(self, arguments, task_vars):
         strategy = _play.strategy_of(self._task)
@@ -22,5 +22,6 @@ class ActionModule(Action):
         if _play.is_free(strategy) and len(batch) > 1:
             raise BadInput("One node is worked on after the other here, which strategy %s does not do; "
                            "set strategy: linear or serial: 1 in the play" % strategy)
-        due = arguments.get("turn") is None or bool(of_kubelet(task_vars.get("ansible_facts") or {}))
-        return {"changed": False, "strategy": strategy, "due": due}
+        turn, facts = arguments.get("turn"), task_vars.get("ansible_facts") or {}
+        return {"changed": False, "strategy": strategy, "due": turn is None or bool(of_restart(facts, turn)),
+                "proved": turn is not None and is_proved(facts, turn)}

@@ -17,7 +17,7 @@ MOST_SECONDS = 60
 
 
 class ActionModule(Action):
-    """Asks in check mode too, since asking changes nothing. Whatever is answered, the task does not fail: it returns a
+    """Asks in check mode too, since asking changes nothing. The task never fails: any other answer is returned as a
     doubt."""
 
     TRANSFERS_FILES = True

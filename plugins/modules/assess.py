@@ -94,7 +94,7 @@ options:
   evidence:
     description:
       - Whether all sections of the evidence are facts of the host afterwards.
-      - By default only the sections that fixes rest on are kept, because Ansible copies the facts of a host for every
+      - By default only the sections that roles read are facts, because Ansible copies the facts of a host for every
         task.
       - Set it where later tasks read other sections, or call M(kubenode.netfilter.report) with
         O(kubenode.netfilter.report#module:evidence=true). With the variable C(node_report_evidence) of the host all
@@ -144,17 +144,18 @@ EXAMPLES = r"""
 RETURN = r"""
 ansible_facts:
   description:
-    - Facts of the host. Besides those listed here, the sections C(node_host), C(node_kernel_modules),
-      C(node_iptables_backend), C(node_conntrack) and C(node_kubelet) of M(kubenode.netfilter.node_facts), which fixes
-      rest on, and with O(evidence) all sections that were collected. Of the kernel modules only the ones that the node
-      or one of its sysctls needs are listed.
+    - Facts of the host. Besides those listed here, the sections C(node_iptables_backend) and C(node_kubelet) of
+      M(kubenode.netfilter.node_facts), which roles read, and with O(evidence) all sections that were collected.
     - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its
       checks are unknown.
   returned: always
   type: dict
   contains:
     node_assess_findings:
-      description: One finding for each subject that fails, one for each check that passes, is skipped or unknown.
+      description:
+        - One finding for each subject that fails or is waived, one for each check that is unknown, and each finding with
+          an outcome of M(kubenode.netfilter.fix).
+        - Findings that pass or are skipped are in the files of the report, and here in C(node_assess_kept) only.
       type: list
       elements: dict
       returned: always
@@ -182,6 +183,12 @@ ansible_facts:
           type: str
           returned: always
           sample: fixed
+    node_assess_kept:
+      description: What later tasks of the collection read, as one text of JSON. Ansible copies each value in the facts
+        of a host for every task, and a text is one value.
+      type: str
+      returned: always
+      sample: '{"findings": [], "sections": {}}'
     node_assess_required_modules:
       description: The modules that this node needs, with the reasons.
       type: list
@@ -257,15 +264,43 @@ ansible_facts:
           returned: always
           sample: []
         waivers:
-          description: The waivers of the host's policy.
+          description: The waivers of the host's policy whose pattern matches the host.
           type: list
           elements: dict
           returned: always
           contains:
             check: {description: Id of the check., type: str, returned: always, sample: KMOD010}
+            host: {description: Pattern for the host., type: str, returned: always, sample: 'db*'}
             subject: {description: Pattern for the subject., type: str, returned: always, sample: 'xt_*'}
+            owner: {description: Person or team that accepted the failure., type: str, returned: always, sample: net}
+            expires: {description: Last day in UTC., type: str, returned: always, sample: '2027-01-31'}
+            days_left: {description: Days to the last day; negative where the waiver has expired., type: int,
+                        returned: always, sample: 30}
             matched: {description: 'Whether it matches a finding; null where the check did not run, does not apply or is
                         unknown.', type: bool, returned: always, sample: false}
+    node_assess_numbers:
+      description: Numbers that are worth a graph, each null where it is not known or only a part could be read.
+      type: dict
+      returned: always
+      contains:
+        conntrack_entries: {description: 'Connections in the conntrack table, or null.', type: int, returned: always,
+                            sample: 20480}
+        conntrack_limit: {description: 'nf_conntrack_max, V(0) is no limit, or null.', type: int, returned: always,
+                          sample: 131072}
+        iptables_rules: {description: 'Rules of iptables of both families and backends, or null.', type: int,
+                         returned: always, sample: 1123}
+        iptables_kube_rules: {description: 'Those of them in KUBE-* chains, or null.', type: int, returned: always,
+                              sample: 1101}
+        service_addresses: {description: 'Service addresses in the rules, or null.', type: int, returned: always,
+                            sample: 98}
+        xtables_lock_waiters: {description: 'Processes that wait for the xtables lock, or null.', type: int,
+                               returned: always, sample: 0}
+        xtables_lock_wait_seconds: {description: 'For how long the one that waits longest has waited, V(0) for none, or
+                                      null.', type: float, returned: always, sample: 0}
+        kube_proxy_sync_age_seconds: {description: 'When kube-proxy last synced with success, of the family that is
+                                        furthest behind, or null.', type: float, returned: always, sample: 300.9}
+        kube_proxy_change_wait_seconds: {description: 'Since when a change waits for a sync of kube-proxy, V(0) for
+                                           none, or null.', type: float, returned: always, sample: 0.0}
     node_assess_digest:
       description: Digest of kube-proxy's chains, see
         RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).
@@ -279,6 +314,26 @@ ansible_facts:
         service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
         endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
+    node_assess_modules:
+      description: Loaded kernel modules to compare nodes by, a line with a tab for each; null where not known.
+      type: str
+      returned: where the kernel_modules section was collected
+      sample: "br_netfilter\tloaded\nnf_conntrack\tloaded"
+    node_assess_sysctls:
+      description: The same of sysctls, with their values.
+      type: str
+      returned: where the conntrack section was collected
+      sample: "net.ipv4.ip_forward\t1"
+    node_assess_hooks:
+      description: The same of files with live commands that change rules.
+      type: str
+      returned: where the flush_hooks section was collected
+      sample: "/etc/cron.d/firewall\tiptables -t nat -F"
+    node_assess_cni_files:
+      description: The same of CNI configurations.
+      type: str
+      returned: where the cni section was collected
+      sample: "/etc/cni/net.d/10-flannel.conflist\tnetwork cbr0, plugins flannel portmap"
     node_assess_conntrack:
       description: The input of the size that M(kubenode.netfilter.conntrack) sets.
       type: dict

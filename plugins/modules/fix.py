@@ -33,10 +33,11 @@ options:
     type: str
     choices: [none, safe, guarded, disruptive]
   subjects:
-    description: What to work on. By default everything.
+    description:
+      - What to work on. By default everything. Of V(kube_proxy) only the restart is decided, which is one of RV(turns).
     type: list
     elements: str
-    choices: [kernel_modules, conntrack, flush_hooks, iptables_backend]
+    choices: [kernel_modules, conntrack, flush_hooks, iptables_backend, kube_proxy]
   state:
     description: V(absent) puts back what these modules changed, in the opposite order, independent of findings.
     type: str
@@ -105,8 +106,8 @@ subjects:
     reasons: {description: Why findings stay., type: list, elements: str, returned: always, sample: []}
 turns:
   description:
-    - Changes that the roles make on one node after the other, V(clean_leftovers), V(migrate) (with a reboot) and
-      V(restart_kubelet).
+    - Changes that the roles make on one node after the other, V(clean_leftovers), V(migrate) (with a reboot),
+      V(restart_kubelet) and V(restart_kube_proxy).
   returned: always
   type: list
   elements: str
@@ -132,6 +133,10 @@ ansible_facts:
       description: See RV(kubenode.netfilter.assess#module:ansible_facts.node_assess_findings).
       type: list
       elements: dict
+      returned: always
+    node_assess_kept:
+      description: See RV(kubenode.netfilter.assess#module:ansible_facts.node_assess_kept).
+      type: str
       returned: always
     node_assess_summary:
       description: See RV(kubenode.netfilter.assess#module:ansible_facts.node_assess_summary).

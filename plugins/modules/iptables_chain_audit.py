@@ -213,7 +213,8 @@ ansible_facts:
                   V(chain_loop), V(duplicate_rule), V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop),
                   V(forward_drop), V(hostport_capture), V(half_repaired), V(emptied_chain), V(mark_mismatch),
                   V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
-                  V(masquerade_missing), V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has
+                  V(masquerade_missing), V(unrepaired) (kube-proxy does not notice that its rules were deleted),
+                  V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has
                   not cleared yet, or one that lost its rules) or V(unjudged_table) (a native nft table or one of
                   kube-proxy, of which C(detail) names the unjudged part).
               type: str

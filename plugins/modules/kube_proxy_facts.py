@@ -104,6 +104,9 @@ ansible_facts:
         restarts:
           {description: 'Restarts of that container, by the number of its log file.', type: int, returned: always,
            sample: 0}
+        ports_off:
+          {description: 'Ports that its flags switch off, V(metrics) and V(healthz).', type: list, elements: str,
+           returned: always, sample: []}
         runs_in:
           {description: 'V(host), V(container), V(embedded) (in another program), or null.', type: str,
            returned: always, sample: container}
@@ -291,6 +294,9 @@ ansible_facts:
               {description: Its memory without inactive page cache., type: int, returned: always, sample: 41943040}
             memory_percent: {description: The use in percent of the limit., type: float, returned: always, sample: null}
             oom_kills: {description: OOM kills in its cgroup or pod., type: int, returned: always, sample: 0}
+            oom_killed_recently:
+              {description: Whether one of them was within a day; null where that is not known., type: bool,
+               returned: always, sample: false}
             cpu_quota_percent:
               {description: Its CPU limit in percent of one CPU., type: float, returned: always, sample: null}
             throttled_percent:

@@ -19,9 +19,9 @@ extends_documentation_fragment:
 options:
   turn:
     description: The change that is due. V(restart_kubelet) is, where a finding of this run reports that kubelet lost
-      its chains.
+      its chains, V(restart_kube_proxy), where one reports that kube-proxy does not restore its rules by itself.
     type: str
-    choices: [restart_kubelet]
+    choices: [restart_kubelet, restart_kube_proxy]
 """
 
 EXAMPLES = r"""
@@ -40,4 +40,9 @@ due:
   returned: success
   type: bool
   sample: true
+proved:
+  description: Whether the last look of this run proves that the host no longer needs the O(turn); false without one.
+  returned: success
+  type: bool
+  sample: false
 """

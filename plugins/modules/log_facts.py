@@ -13,8 +13,9 @@ description:
     C(/var/log/messages), C(syslog) and C(kern.log) with their rotated and compressed files, or the files that you name.
   - The node returns only lines that may have a cause, at most 200 lines and 32 KB, the newest first. Secrets are
     masked. The controller compares them with the causes, see P(kubenode.netfilter.diagnose#filter).
-  - At most 48 MB of the 60 newest files are read, the newest first, and of a file the end. RV(files) lists them and
-    whether they were cut. Compressed files other than C(.gz) are V(unparsed).
+  - At most 100 MB of the 60 newest files are read, the newest first and each from its end, until 200 lines are found.
+    RV(files) lists them and whether older lines were left out. Of a C(.gz) at most 1 GB is unpacked; files that are
+    compressed with another program are V(unparsed).
   - Links below C(/var/log/pods) that lead out of it are not followed, other than to the logs of Docker. Of all pods
     only containers are read that have the name of such an agent, C(kube-proxy) or C(calico-node) for example. A user
     who may create pods can give that name to a container as well.
@@ -84,6 +85,11 @@ files:
       V(uncollected).', type: str, returned: always, sample: ok}
     read_bytes: {description: How much was searched., type: int, returned: always, sample: 4711}
     cut: {description: Whether older lines were left out., type: bool, returned: always, sample: false}
+files_left_out:
+  description: How many older files were not searched, because there are more than 60.
+  returned: always
+  type: int
+  sample: 0
 findings:
   description: One row for each cause, the surest first, as P(kubenode.netfilter.diagnose#filter) returns them.
   returned: success

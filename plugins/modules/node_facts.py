@@ -19,11 +19,11 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.tree
 options:
   gather_subset:
-    description: Sections to collect. The default is all of them.
+    description: Sections to collect. The default is all but V(logs).
     type: list
     elements: str
     choices: [cni, conntrack, flush_hooks, host, iptables_backend, iptables_chains, ipvs, kernel_modules, kube_proxy,
-              kubelet, xtables_lock]
+              kubelet, logs, xtables_lock]
   modules:
     description: Kernel modules to look for, see O(kubenode.netfilter.kernel_modules_facts#module:name).
     type: list
@@ -48,6 +48,7 @@ seealso:
   - module: kubenode.netfilter.kube_proxy_facts
   - module: kubenode.netfilter.cni_facts
   - module: kubenode.netfilter.conntrack_facts
+  - module: kubenode.netfilter.log_facts
   - module: kubenode.netfilter.assess
 """
 
@@ -122,12 +123,45 @@ ansible_facts:
       returned: when C(cni) is asked for
       type: dict
       sample: {schema: 1, name: flannel, plugins: [flannel, portmap]}
+    node_logs:
+      description: What kube-proxy, kubelet, network plugins, the container runtime and the kernel wrote in the last 15
+        minutes, as far as it may have a cause, see M(kubenode.netfilter.log_facts).
+      returned: when C(logs) is asked for
+      type: dict
+      contains:
+        schema: {description: Version of this form., type: int, returned: always, sample: 1}
+        collected:
+          description: What could be read. C(journal) is that of systemd, C(files) are logs of pods in namespaces of
+            the system, and logs of the system where there is no journal.
+          type: dict
+          returned: always
+          sample: {journal: ok, files: ok}
+        now: {description: The time of the node in UTC., type: str, returned: always, sample: '2026-11-22T10:00:00Z'}
+        utc_offset_seconds: {description: How far the zone of the node is ahead of UTC., type: int, returned: always,
+                             sample: 3600}
+        read:
+          description: The logs that were looked at, at most 40; those older than 15 minutes are not opened.
+          type: list
+          elements: str
+          returned: always
+          sample: [journal]
+        cut: {description: Whether lines were left out., type: bool, returned: always, sample: false}
+        lines:
+          description: At most 40 lines and 8 KB, those of the newest log first, and of a log the newest first.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source: {description: File or V(journal)., type: str, returned: always, sample: journal}
+            text: {description: 'The line, or a message of several lines. Secrets are masked.', type: str,
+                   returned: always,
+                   sample: '2026-11-22T10:00:00+0000 a kernel: nf_conntrack: table full, dropping packet'}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._look import call, tree
-from ..module_utils._look.node import SECTIONS, collect_from
+from ..module_utils._look.node import SECTIONS, UNASKED, collect_from
 
 
 def main():
@@ -140,7 +174,7 @@ def main():
     )
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     call.exit_with_facts(module, lambda host, node: collect_from(
-        host, node, module.params["gather_subset"] or SECTIONS, module.params["modules"], module.params["kernel"],
+        host, node, module.params["gather_subset"] or UNASKED, module.params["modules"], module.params["kernel"],
         module.params["hook_directories"]))
 
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all actions of the collection do alike. PRIVATE to the collection."""
+"""Shared code of all actions of the collection. PRIVATE to the collection."""
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
@@ -12,7 +12,8 @@ from ._plain import plain
 
 
 class Action(ActionBase):
-    """Refuses what a node must not set and what the user wrote wrongly, each in one sentence, before it works.
+    """Refuses settings that a node must not set, and wrong options of the user, each with one sentence, before it
+    works.
 
     A subclass states its `OPTIONS` as argument_specs do and what it does in `work`.
     """
@@ -33,7 +34,7 @@ class Action(ActionBase):
         return result
 
     def name(self):
-        """The name of the action without that of the collection, as its documentation has it."""
+        """The name of the action without the collection's, as its documentation has it."""
         return self._task.action.rpartition(".")[2]
 
     def arguments(self, task_vars):

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a module's answer becomes the result of a task: the keys that its RETURN documents, within bounds. PRIVATE to
-the collection.
+"""The part of a module's answer that becomes the result of a task: the keys that its RETURN documents, within bounds.
+PRIVATE to the collection.
 
 Ansible acts on more keys of a result than a module documents: `ansible_facts` become variables, `add_host` and
-`add_group` change the inventory, `ansible_stats` the statistics of the run. A node can put them into any answer, so the
-answer passes by a list of what is allowed.
+`add_group` change the inventory, `ansible_stats` the statistics of the run. A node can put them into any answer, so
+only keys on a list of allowed ones pass.
 """
 
 from . import _evidence, _schema
@@ -83,7 +83,7 @@ def _sections(facts, names):
 
 
 def _message(text):
-    """The end of a long text is kept: the last line of a traceback is the one that says what is wrong."""
+    """The end of a long text is kept: the last line of a traceback says what is wrong."""
     text = str(plain(text))
     return ("..." if len(text) > MOST_MESSAGE else "") + escaped_lines(text[-MOST_MESSAGE:])
 

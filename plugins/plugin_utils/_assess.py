@@ -5,13 +5,13 @@
 
 import dataclasses
 
-from . import _catalogue, _evaluate, _finding, _requirements, _run, _unknown, _waivers
+from . import _catalogue, _evaluate, _finding, _items, _numbers, _requirements, _run, _unknown, _waivers
 from ._fix import outcomes as _outcomes
 from ._selection import chosen_checks
 
 # The sections that node_facts reads.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
-           "ipvs", "kubelet", "kube_proxy", "cni")
+           "ipvs", "kubelet", "kube_proxy", "cni", "logs")
 # The evidence that fixes rest on. Other sections are judged and then left out, because Ansible copies all facts of a
 # host for each task.
 _KEPT = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet")
@@ -25,7 +25,9 @@ def subsets_of(checks, policy, sections=None):
     A role changes its file as a whole, by all that the node needs, so the `sections` asked for and those of the checks
     rest on what requirements are derived from even where the checks that would need it are left out.
     """
-    needed = {need.partition(".")[0] for check in checks if check.id not in policy.disabled for need in check.needs}
+    judged_here = [check for check in checks if check.id not in policy.disabled
+                   and (not check.opt_in or policy.values[check.opt_in])]
+    needed = {need.partition(".")[0] for check in judged_here for need in check.needs}
     if any("requirements" in check.needs
            for check in chosen_checks(sections or {check.section for check in checks} or None)):
         needed.update(_requirements.SECTIONS)
@@ -54,9 +56,9 @@ def _disabled(check, policy):
 
 
 def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None,
-             with_evidence=False):
+             with_evidence=False, numbers=None):
     """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made;
-    `with_evidence` keeps all sections."""
+    `with_evidence` keeps all sections, `numbers` are those of a look of this run before."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
     except Exception as error:
@@ -71,13 +73,15 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
                    **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings),
-                   waivers=_waivers.used(policy.waivers, findings),
+                   waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date()),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,
-                 node_assess_required_modules=modules, node_assess_summary=summary)
+                 node_assess_required_modules=modules, node_assess_summary=summary,
+                 node_assess_numbers=_numbers.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
+    facts.update(_items.facts_of(evidence))
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
     if before and not all(section in evidence for section in _requirements.SECTIONS):

@@ -14,7 +14,7 @@ from . import _catalogue, _finding
 
 PLACE = "bundle"
 _NOT_HELD = (UNCOLLECTED, "absent")
-# What was there and could not be read as a whole is no matter of what was collected.
+# Statuses of a file that was collected and could not be read completely.
 _DAMAGED = ("denied", "timeout", "unparsed")
 _ALL = "all"
 # The section whose rows are files of the bundle.
@@ -23,7 +23,7 @@ _LACKING = "the bundle does not hold what tells"
 
 
 def check(arguments, transport):
-    """Raises BadInput for what a bundle cannot be judged with."""
+    """Raises BadInput for options that a bundle cannot be judged with."""
     if not arguments["bundle"]:
         raise BadInput("no bundle is given; add -e bundle=PATH with the path of a folder, an archive or a dump on the "
                        "controller")
@@ -42,7 +42,7 @@ def opened(bundle):
     if bundle is None:
         yield {}
         return
-    # Only where there is a bundle, what reads one has to be imported.
+    # The code that reads bundles is imported only for a bundle.
     from . import _bundle_tree
     with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-") as folder:
         _bundle_tree.lay_out(bundle, folder)
@@ -62,7 +62,7 @@ def within(rule, findings, evidence):
     if _is_damaged(rule, evidence):
         return findings
     if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
-        return findings  # It names what was found, and what is not known about that.
+        return findings  # It names what was found, and what is not known about it.
     if not failures and (unknown or (missing and findings[0]["status"] == _finding.PASS)):
         return [_finding.finding(rule, _finding.SKIP,
                                  reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a file of a support bundle is, told by its path or by what it looks like. PRIVATE to the collection.
+"""The kind of a file in a support bundle, by its path or its content. PRIVATE to the collection.
 
 Layouts: sos (sos_commands/<plugin>/<command>, and the files of the system below their own paths), must-gather and other
 folders of texts, a copy of a node's file system.
@@ -9,7 +9,7 @@ folders of texts, a copy of a node's file system.
 
 import re
 
-# So much of a file tells what it is.
+# The kind is decided from so many bytes at the beginning.
 _HEAD = 256 * 1024
 _LINE, _PATH_LIMIT = 1000, 4096
 # Files that keep their path, wherever the tree begins.

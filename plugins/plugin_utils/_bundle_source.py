@@ -4,9 +4,8 @@
 """The files of a support bundle, one after the other: of a folder, an archive, or a single file. PRIVATE to the
 collection.
 
-Whoever made a bundle may be hostile. No member of an archive is ever extracted to the path it names: its content is
-read, within limits, and whoever asks decides where it goes. Devices, FIFOs and sockets are passed over, and a link is
-only a text.
+A bundle may be hostile. No member of an archive is ever extracted to the path it names: its content is read, within
+limits, and the caller decides where it goes. Devices, FIFOs and sockets are skipped, and a link is only a text.
 """
 
 import contextlib
@@ -113,7 +112,7 @@ def _of_file(path):
 
 
 def _of_zstd(path):
-    """Python reads zstd from 3.14 on; before that the program has to."""
+    """Python reads zstd since 3.14; for older ones the program zstd does."""
     program = shutil.which("zstd")
     if program is None:
         raise BadInput("bundle %s is packed with zstd, and the program zstd is not installed here; unpack it and give "

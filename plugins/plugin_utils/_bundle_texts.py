@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs print, as the files of the kernel that say the same. PRIVATE to the collection."""
+"""Outputs of programs, converted to the files of the kernel with the same content. PRIVATE to the collection."""
 
 import ipaddress
 import re
@@ -18,14 +18,14 @@ _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 
 
 def proc_modules(text):
-    """/proc/modules of what lsmod prints."""
+    """/proc/modules from the output of lsmod."""
     rows = [found for found in _LSMOD.findall(text) if found[0] != "Module"]
     return "".join("%s %s %s %s Live 0x0\n" % (name, size, used, by.strip() + "," if by.strip() else "-")
                    for name, size, used, by in rows)
 
 
 def nf_conntrack_stat(text):
-    """/proc/net/stat/nf_conntrack of what conntrack -S prints: one line for each processor."""
+    """/proc/net/stat/nf_conntrack from the output of conntrack -S: one line per CPU."""
     rows = [dict(_COUNTER.findall(line)) for line in text.splitlines() if line.strip().startswith("cpu=")]
     names = sorted({name for row in rows for name in row} - {"cpu", "entries"})
     if not names:
@@ -36,12 +36,12 @@ def nf_conntrack_stat(text):
 
 
 def sysctls(text):
-    """{path below /proc/sys: value} of what sysctl -a prints; a dot within a name stands as a slash there."""
+    """{path below /proc/sys: value} from the output of sysctl -a; a dot within a name stands as a slash there."""
     return {key.translate(str.maketrans("./", "/.")): value for key, value in _SYSCTL.findall(text) if ".." not in key}
 
 
 def ip_vs(text):
-    """/proc/net/ip_vs of what ipvsadm -Sn prints."""
+    """/proc/net/ip_vs from the output of ipvsadm -Sn."""
     lines = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
              "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
     servers = {}
@@ -76,7 +76,7 @@ def _place(text):
 
 
 def ipset_list(text):
-    """What ipset list -t prints of what ipset save prints."""
+    """The output of ipset list -t from that of ipset save."""
     counts = {}
     for name in _ENTRY.findall(text):
         counts[name] = counts.get(name, 0) + 1

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A support bundle laid out as the tree of the node it is of. PRIVATE to the collection.
+"""Lays out a support bundle as the tree of its node. PRIVATE to the collection.
 
-Every file is written to a path that is chosen here, below a private folder that its caller removes. What the node's own
-files would say, outputs of commands are turned into; rules and answers of other commands go to the folders that
+Every file is written to a path that is chosen here, below a private folder that its caller removes. Outputs of commands
+are converted to the files of the node with the same content; rules and outputs of other commands go to the folders that
 _host/bundle.py reads.
 """
 
@@ -64,7 +64,7 @@ class _Tree:
         place = self._place(path)
         if place is None or place.exists():
             return
-        # One member may be a file where another needs a folder, or have a name that is too long: it is left out.
+        # A member may be a file where another needs a folder, or have a name that is too long: it is left out.
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))

@@ -25,7 +25,7 @@ PARTS = {
     "modules": "harden_kernel_modules", "limit": "harden_conntrack", "lower_limit": "harden_conntrack",
     "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack", "conflicts": "harden_conntrack",
     "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks", "backend": "harden_iptables_backend",
-    "migrated": "harden_iptables_backend",
+    "migrated": "harden_iptables_backend", "kube_proxy_restart": "harden_kube_proxy",
 }
 
 
@@ -33,7 +33,7 @@ PARTS = {
 class Check:
     """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names
     evidence sections, or single sources of one as `section.source`, that must have been read; `left_out` yields how
-    many offenders the node did not name."""
+    many offenders the node did not name; `opt_in` is the policy value without which the check is skipped."""
 
     id: str
     title: str
@@ -50,6 +50,7 @@ class Check:
     skipped: str = "does not apply"
     unknown: str = None
     left_out: str = None
+    opt_in: str = None
     subject: str = "{subject}"
     observed: str = "{value}"
     expected: str = "{want}"
@@ -64,8 +65,12 @@ class Check:
 def judge_of(kind):
     """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the
     types that its want may have."""
-    module = importlib.import_module("%s._kinds.%s" % (__package__, kind))
+    module = _kind(kind)
     return getattr(module, "judge_%s" % kind), module.WANT
+
+
+def _kind(name):
+    return importlib.import_module("%s._kinds.%s" % (__package__, name))
 
 
 @functools.lru_cache(maxsize=1)
@@ -116,7 +121,8 @@ def _check_of(where, entry):
     for name in _entry.EXPRESSIONS:
         if getattr(check, name) is not None:
             compiled(getattr(check, name), "%s: %s" % (where, name))
-    _entry.refuse_wrong_fields(where, entry, wants)
+    _entry.refuse_wrong_opt_in(where, check)
+    _entry.refuse_wrong_fields(where, entry, wants, getattr(_kind(check.kind), "FIELDS", {"value"}))
     return check
 
 

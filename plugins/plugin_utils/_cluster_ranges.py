@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ranges of a cluster as the policy or the node tells them, put beside each other. PRIVATE to the collection."""
+"""The ranges of a cluster, from the policy or from the node, compared with each other. PRIVATE to the collection."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class _Side(NamedTuple):
 
 
 def check_policy(values):
-    """Refuse what is no range. Raises BadInput."""
+    """Refuse invalid ranges. Raises BadInput."""
     for name in POLICY:
         ranges_in("node_policy_" + name, values[name])
 

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node needs of connection tracking and of the sysctls around it: the policy put beside the evidence. PRIVATE to
-the collection."""
+"""The conntrack table and sysctls that a node needs: the policy compared with the evidence. PRIVATE to the
+collection."""
 
 from ..module_utils import _versions
 from ..module_utils._conntrack import kube_proxy as proxy
@@ -28,7 +28,7 @@ _BRIDGING_NETWORKS = ("flannel", "kube-router", "weave")
 
 
 def check_policy(values):
-    """Refuse numbers that mean nothing. Raises BadInput."""
+    """Refuse numbers that are out of range. Raises BadInput."""
     given = [(name, option, values[name]) for name, option in sorted(_OPTIONS.items())]
     for name, option, value in given + [(name, "used_percent", values[name]) for name in _PERCENTS]:
         try:
@@ -111,7 +111,7 @@ def _wanted(evidence, values, facts):
     """[(key, why it must be 1)]."""
     families = facts["ip_families"]
     wanted = [(FORWARD, "packets of pods are forwarded by the node")] if "ipv4" in families else []
-    # Whether pods have IPv6 addresses nobody on the node tells before there are some.
+    # Whether pods have IPv6 addresses is not known on the node before the first pod has one.
     if values["ip_families"] != "auto" and "ipv6" in families:
         wanted.append((FORWARD_6, "packets of pods are forwarded by the node"))
     cni = evidence.get("node_cni") or {}

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the API server calls a node cordoned. PRIVATE to the collection."""
+"""Whether the node is cordoned according to the API server. PRIVATE to the collection."""
 
 import json
 from collections.abc import Mapping
@@ -39,6 +39,6 @@ def _part(known, key):
 
 
 def _line(text):
-    """The first line of what a program said."""
+    """The first line of a program's output."""
     lines = str(text or "").strip().splitlines()
     return lines[0][:200] if lines else ""

@@ -1,14 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An end for what waits on a node. PRIVATE to the collection."""
+"""A time limit for code that waits for a node. PRIVATE to the collection."""
 
 import contextlib
 import signal
 
 
 class Overdue(BaseException):
-    """There was no answer in time; no plugin in between may take it for an error of its own."""
+    """There was no answer in time. No plugin in between catches it: it is not derived from the errors that they
+    handle."""
 
 
 @contextlib.contextmanager

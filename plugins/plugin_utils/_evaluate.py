@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks and evidence to findings. Knows kinds, never a check. PRIVATE to the collection."""
+"""From checks and evidence to findings. It knows kinds of checks, but no single check. PRIVATE to the collection."""
 
 import functools
 
@@ -25,6 +25,8 @@ def evaluate(checks, evidence, policy, not_reached=None, problems=None):
         reason = not_reached or _problem(check, problems or {})
         if reason:
             findings.append(_unknown(check, reason))
+        elif check.opt_in and not policy.values[check.opt_in]:
+            findings.append(_finding.finding(check, _finding.SKIP, reason="node_policy_%s is false" % check.opt_in))
         elif (evidence.get("node_host") or {}).get("place") == _BUNDLE:
             findings += _bundle.within(check, _evaluate(check, evidence, policy), evidence)
         else:
@@ -93,7 +95,7 @@ def _unread(check, evidence):
     for need in check.needs:
         section, _dot, source = need.partition(".")
         if section == "requirements":
-            continue  # Derived here; what it rests on is needed by its own name.
+            continue  # Derived here; the sources it rests on are listed in the needs by their own names.
         collected = evidence[section].get("collected") if isinstance(evidence[section], dict) else None
         if not isinstance(collected, dict):
             return "%s does not tell what was read" % section
@@ -187,7 +189,7 @@ def _text(template, row):
         if isinstance(value, list):
             return ", ".join(str(item) for item in value)
         if isinstance(value, bool):
-            return str(value).lower()  # As in the configuration files that people compare it with.
+            return str(value).lower()  # As in the configuration files that users compare it with.
         return "unknown" if value is None else str(value)
 
     return one_line(_entry.FIELD.sub(field, template))

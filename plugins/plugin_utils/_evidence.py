@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door for what a node answers: plain values of the documented types within bounds, and nothing else. PRIVATE to
-the collection.
+"""Validates the answer of a node: plain values of the documented types within bounds, and nothing else. PRIVATE to the
+collection.
 
 A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented
-are dropped: nothing of ours reads them. A value of another type, a documented key that is missing, or a text beyond the
-bounds is not an answer of our module, and nothing of that section is used. Characters that move the cursor or turn the
+are dropped: no code reads them. A value of another type, a documented key that is missing, or a text beyond the bounds
+cannot come from this collection's module, so the whole section is dropped. Characters that move the cursor or turn the
 direction of writing are written out here, so that whoever shows the text, Ansible itself with -v for example, shows no
 more than text.
 """

@@ -14,7 +14,7 @@ KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed"
 
 def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None,
             outcome=None):
-    """A flat dict with always the same keys; `check` and `subject` together name it for ever."""
+    """A flat dict with always the same keys; `check` and `subject` together identify it in all runs."""
     return {
         "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status,
         "severity": check.severity, "observed": observed, "expected": expected, "reason": reason,

@@ -1,14 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What actions do alike that look at a node and judge it. PRIVATE to the collection."""
+"""Shared code of the actions that look at a node and judge it. PRIVATE to the collection."""
 
 import contextlib
+import gc
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _options, _policy, _store
+from . import _assess, _evidence, _kept, _options, _policy, _run, _store
 from ._action import Action
 from ._deadline import Overdue, deadline
 from ._evaluate import one_line
@@ -22,7 +23,7 @@ MESSAGE_LIMIT = 300
 
 
 class LookingAction(Action):
-    """Connects once for a look, and judges what it brought."""
+    """Connects once for a look, and judges its evidence."""
 
     def arguments(self, task_vars):
         """The arguments in the types of `OPTIONS`; `_policy` is that of the host. Refuses every wrong variable of the
@@ -44,7 +45,7 @@ class LookingAction(Action):
         module_arguments["hook_directories"] = policy.values["hook_directories"]
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
-            with deadline(seconds):
+            with deadline(seconds), _no_collector():
                 answer = pipelined(self._connection, lambda: self._execute_module(
                     module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
         except Overdue:
@@ -57,15 +58,23 @@ class LookingAction(Action):
             return {}, {}, "the module could not be run: %s" % _short(error)
         return _sections(answer)
 
-    def judged(self, looked, checks, policy, task_vars, before, attempts=(), with_evidence=False):
-        """The facts of the host, from what `look` returned; `before` are its findings so far, `with_evidence` keeps all
+    def judged(self, looked, checks, policy, task_vars, known, attempts=(), with_evidence=False):
+        """The facts of the host, from what `look` returned; `known` are its facts so far, `with_evidence` keeps all
         sections."""
         evidence, problems, reason = looked
-        # What the report is to hold has to be among the facts until then.
-        with_evidence = with_evidence or _policy.role_settings("node_report", task_vars,
-                                                               templating(self._templar))["evidence"]
+        before = _run.findings_of(known)
         return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars),
-                                problems, with_evidence)
+                                problems, self._keeps_all(with_evidence, task_vars),
+                                _run.part_of(known, "node_assess_numbers") if before else None)
+
+    def facts_of_task(self, facts, task_vars, with_evidence=False):
+        """The facts that `judged` made, as the task returns them."""
+        before = _kept.unpacked(task_vars.get("ansible_facts") or {})
+        return _kept.packed(facts, before, sections=not self._keeps_all(with_evidence, task_vars))
+
+    def _keeps_all(self, with_evidence, task_vars):
+        """Whether all sections stay facts: the report takes its content from the facts."""
+        return with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
 
     def _earlier_peak(self, task_vars):
         """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is
@@ -75,6 +84,19 @@ class LookingAction(Action):
             return _store.earlier_peak(templating(self._templar)("node_report_folder", folder),
                                        plain(task_vars.get("inventory_hostname")))
         return 0
+
+
+@contextlib.contextmanager
+def _no_collector():
+    """Packing the module parses 400 files, which leaves no garbage; the collector would take a third of that time, and
+    the workers of all other hosts wait for the first one."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _sections(answer):
@@ -88,7 +110,7 @@ def _sections(answer):
 
 
 def _message(answer, key):
-    """One text of an answer; what is no text is as long as the node likes."""
+    """One text of an answer; a value that is not a text may be of any length."""
     return _short(answer[key]) if isinstance(answer.get(key), str) else "%s is not a text" % key
 
 

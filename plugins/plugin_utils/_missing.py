@@ -7,14 +7,14 @@ collection."""
 from . import _resolve
 
 LACKING = ("absent", "installable")
-# One cause of these takes many modules along: {cause: its subject, with {option} as the configuration names it}.
+# One of these causes affects many modules: {cause: its subject, with {option} as the configuration names it}.
 _WIDE = {
     "netfilter_off": "{option}", "legacy_off": "{option}", "modules_off": "CONFIG_MODULES",
     "tree_gone": "modules of kernel {release}", "no_tree": "modules of kernel {release}",
 }
 _LEGACY = ("ip_tables", "ip6_tables", "iptable_", "ip6table_")
 _NFT_BACKEND = ("nf_tables", "nft_compat", "nft_chain_nat")
-# {cause: what helps}; what installs a package is no help where an option of the kernel is not set.
+# {cause: remedy}; installing a package does not help where an option of the kernel is not set.
 _ANOTHER_KERNEL = "Boot a kernel that is built with {option}; no package adds it to kernel {release}."
 _ADVICE = {
     "config_off": "Boot a kernel that is built with {subject}; no package adds it to kernel {release}.",

@@ -5,7 +5,7 @@
 
 from ..module_utils import _names
 
-# From best to worst. What is not known may still be there, so it comes before what is known to be missing.
+# From best to worst. An unknown module may still exist, so unknown ranks before missing.
 _RANK = {"loaded": 0, "builtin": 0, "loadable": 1, "unknown": 3, "installable": 4, "absent": 5}
 _EMPTY = {
     "name": None, "module": None, "state": "unknown", "cause": "not_reported", "evidence": "the node did not report it",
@@ -40,7 +40,8 @@ def _places(blocks, effect):
 
 
 def best_row(names, rows):
-    """The row of the alternative that is nearest to working; a blocked one is farther off than one that just loads."""
+    """The row of the alternative that is nearest to working; a blocked one ranks below one that only has to be
+    loaded."""
     candidates = [rows.get(name)
                   or dict(
                       _EMPTY, name=name, release="the kernel", next_release="the next kernel", blocked_by="",

@@ -23,8 +23,8 @@ def close_to(name, known, cutoff=0.6):
 
 
 def unknown_name(what, name, known, listed=None):
-    """BadInput for a name nobody knows, with a suggestion where one is near, else with `listed`, which is `known`
-    unless it is given."""
+    """BadInput for an unknown name, with the nearest known one if there is one, else with `listed`, which is `known` by
+    default."""
     # Ids of checks are capitals; a name in small letters is as near as any.
     near = close_to(name, known) or close_to(str(name).upper(), known)
     return BadInput("%s %s is not known%s"

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules over standard input: one command on the node instead of five, and no file of ours on its disk. PRIVATE to the
+"""Modules over standard input: one command on the node instead of five, and no module file on its disk. PRIVATE to the
 collection.
 
-Ansible leaves it off because sudo with requiretty refuses it (documentation of the ssh connection, pipelining). Whoever
-is refused that way has started nothing, so the module is sent again in the usual way.
+Ansible leaves it off because sudo with requiretty refuses it (documentation of the ssh connection, pipelining). A
+refused sudo has started nothing, so the module is sent again in the usual way.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ def pipelined(connection, execute):
 
 @contextlib.contextmanager
 def _pipelining(connection):
-    """Yields whether it was off and is on meanwhile."""
+    """Yields whether pipelining was off; it is on inside the block."""
     try:
         before = connection.get_option("pipelining")
     except (AttributeError, KeyError):
-        before = True  # A connection without the option does as it always does.
+        before = True  # A connection without the option stays as it is.
     if before:
         yield False
         return

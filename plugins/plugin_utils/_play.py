@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an action knows of the play it runs in. PRIVATE to the collection."""
+"""Properties of the play that an action runs in. PRIVATE to the collection."""
 
 from ansible import constants, context
 from ansible.errors import AnsibleError

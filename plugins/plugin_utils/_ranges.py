@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ranges of addresses: which overlap, and what is in none. PRIVATE to the collection.
 
-A range is written as `10.244.0.0/16`; bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 never meet.
+A range is written as `10.244.0.0/16`; bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 ranges never
+overlap.
 """
 
 import functools

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From evidence and policy to what this node needs, with the reason for each. PRIVATE to the collection.
+"""The modules and tools that a node needs, from evidence and policy, with the reason for each. PRIVATE to the
+collection.
 
-`resolve` adds what checks select from under the key `requirements`. It joins and compares; which module is needed
-by whom is data in roles/node_policy.
+`resolve` adds what checks select from under the key `requirements`. It joins and compares; which module is needed by
+whom is data in roles/node_policy.
 """
 
 import functools
@@ -16,7 +17,7 @@ from ._policy import alternatives
 
 # The sections that requirements are derived from.
 SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_kubelet", "node_kube_proxy", "node_cni")
-# Causes that say nothing against the node: it had these modules, and their files are not in the tree now.
+# Causes that are not the node's fault: it had these modules, and only their files are missing now.
 _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
@@ -68,10 +69,10 @@ def _mode(evidence, policy, facts, rows):
 
 
 def _judge_mode(mode, evidence, policy, facts, rows):
-    """(modules, problem, possible) of one mode; possible is None where something could not be looked at."""
+    """(modules, problem, possible) of one mode; possible is None where something is not known."""
     modules = required_modules(mode, evidence, policy, facts, rows)
     problems = _version_problems(mode, policy, facts)
-    # What a CNI or the user asks for says nothing of the mode.
+    # Requirements of a CNI or of the user do not decide whether a mode is possible.
     needed = [row for row in modules if not row["optional"] and row["of_mode"]]
     lacking = [row for row in needed if row["state"] == "installable"
                or row["state"] == "absent" and row["cause"] not in _NOT_THE_NODE]
@@ -128,7 +129,7 @@ def _of_mode(requirement, facts):
 
 
 def _add(found, names, row):
-    """Adds a need; who needs a module for sure outweighs who only may."""
+    """Adds a need; a certain need outweighs a possible one."""
     subject = " or ".join(names)
     known = found.get(subject)
     if known is None:

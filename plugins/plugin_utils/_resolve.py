@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `auto` means on this node, and whether a row of the matrix speaks of it. PRIVATE to the collection."""
+"""The value of `auto` on this node, and whether a row of the matrix applies to it. PRIVATE to the collection."""
 
 from ..module_utils import _versions
 from ._expressions import search
@@ -55,7 +55,7 @@ def _kubernetes(evidence):
 
 
 def _families(evidence, setting_value):
-    """(families, unsure): unsure where nobody looked whether the node does IPv6."""
+    """(families, unsure): unsure where it is not known whether the node has IPv6."""
     if setting_value != "auto":
         return list(setting_value), False
     ipv6 = (evidence.get("node_host") or {}).get("ipv6")
@@ -63,7 +63,7 @@ def _families(evidence, setting_value):
 
 
 def _iptables_version(evidence, proxy):
-    # A kube-proxy in a container brings an iptables of its own, of which nothing is known here.
+    # A kube-proxy in a container has an iptables of its own, which is not known here.
     return None if proxy.get("runs_in") == "container" else (evidence.get("node_iptables_backend") or {}).get("version")
 
 

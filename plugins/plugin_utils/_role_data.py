@@ -19,6 +19,12 @@ def load_yaml(path):
         return yaml.load(stream, Loader=LOADER)
 
 
+@functools.lru_cache(maxsize=None)
+def profile(name):
+    """The variables that a profile of roles/node_policy sets, by full name."""
+    return load_yaml(ROLES / "node_policy" / "files" / "profiles" / (name + ".yml"))
+
+
 @functools.lru_cache(maxsize=1)
 def defaults():
     """The defaults of roles/node_policy by full name."""

@@ -1,18 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tells one run of ansible-playbook from another. PRIVATE to the collection.
+"""The identity of a run of ansible-playbook, and the facts that this run made. PRIVATE to the collection.
 
 A strategy imports the file of an action in the parent process and only then forks a worker for each host, so all
-workers of a run share what is set here. Facts may come out of a cache that an earlier run filled; `ID` shows it.
-Whatever else writes facts may have damaged them since, so they are held to the documentation whenever they are read.
+workers of a run share what is set here. Facts may come out of a cache that an earlier run filled; `ID` shows it. Other
+tasks may have changed them since, so they are validated against the documentation at each reading.
 """
 
 import datetime
 import os
 from collections.abc import Mapping
 
-from . import _evidence, _finding, _schema
+from . import _evidence, _finding, _kept, _schema, _waivers
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -20,6 +20,8 @@ ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
 
 # All findings of a host, each with a few sentences.
 _ROOM = 4 * 1024 * 1024
+# [the facts validated last, the result]: an action reads those of one host many times.
+_latest = []
 
 
 def summary_of(facts):
@@ -37,22 +39,32 @@ def _assessed(facts):
     """(summary, findings), both None where they are not as `assess` makes them."""
     if not isinstance(facts, Mapping):
         return None, None
+    given = [facts.get(name) for name in ("node_assess_summary", "node_assess_findings", _kept.FACT)]
+    if not (_latest and all(one is other for one, other in zip(given, _latest[0]))):
+        _latest[:] = [given, _checked(facts)]
+    return _latest[1]
+
+
+def _checked(facts):
     known = facts.get("node_assess_summary")
     if not isinstance(known, Mapping) or known.get("run") != ID:
         return None, None
+    facts = _kept.unpacked(facts)
     summary, findings = part_of(facts, "node_assess_summary"), part_of(facts, "node_assess_findings")
     if summary is None or findings is None or not _is_summary(summary) or not all(map(_finding.is_finding, findings)):
         return None, None
     counts = _finding.summarise(findings)
+    findings.sort(key=lambda row: (row["check"], row["subject"]))
     return (summary, findings) if counts == {name: summary[name] for name in counts} else (None, None)
 
 
 def _is_summary(summary):
-    """Whether nothing is null that never is: whether the node was reached and is immutable, and of which check and
-    waiver a row speaks."""
+    """Whether no required value is null: whether the node was reached and is immutable, and the check and waiver of
+    each row."""
     texts = [summary["reached"],
              summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
-    return None not in texts + [row[key] for row in summary["waivers"] for key in ("check", "subject")]
+    return None not in texts + [
+        row[key] for row in summary["waivers"] for key in _waivers.KEYS + ("days_left",)]
 
 
 def part_of(facts, name):
@@ -70,6 +82,7 @@ def section_of(facts, name):
     """One section of the evidence in a host's `ansible_facts`, as plain values; None where it is not there, or not as
     it is documented."""
     try:
-        return _evidence.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
+        return (_evidence.checked_section(name, _kept.unpacked(facts).get(name))
+                if isinstance(facts, Mapping) else None)
     except _evidence.Misfit:
         return None

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are held
-to. PRIVATE to the collection."""
+"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are
+validated against. PRIVATE to the collection."""
 
 import ast
 import functools

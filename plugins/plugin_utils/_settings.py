@@ -4,7 +4,8 @@
 """Settings come from the inventory, the play and the command line, never from a node. PRIVATE to the collection.
 
 Ansible makes every fact of a host a variable of that host, above role defaults and inventory (`inject_facts_as_vars`,
-on by default). A node answers any module of anybody, so it can name a setting of this collection in its facts.
+on by default). Any module of a play may return facts that a node controls, so a node can set a variable of this
+collection.
 """
 
 from ansible import constants

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a report says a node is: kernel, OS image, iptables, kube-proxy. PRIVATE to the collection."""
+"""Traits of a node in reports: kernel, OS image, iptables, kube-proxy. PRIVATE to the collection."""
 
 # Name of the trait and key of the summary.
 TRAITS = (("kernel", "kernel"), ("OS image", "os"), ("iptables", "iptables"), ("kube-proxy", "kube_proxy"))

@@ -1,14 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unknown findings by what caused them: a person mends a cause, not each check that rests on it. PRIVATE to the
-collection."""
+"""Unknown findings grouped by cause: users fix a cause, not each check that rests on it. PRIVATE to the collection."""
 
 from . import _finding
 from ._render.text import some
 
 _DENIED = "denied"
-# A sentence names so many checks; the report names all.
+# A sentence names at most so many checks; the report names all.
 _NAMED = 5
 
 

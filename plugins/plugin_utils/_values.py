@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the value of a variable must be beyond its type: bounds, keys, paths and names. PRIVATE to the collection.
+"""Limits of variables beyond their type: bounds, keys, paths and names. PRIVATE to the collection.
 
-Modules refuse such values too, but on the node, and for a role that runs late in a play after others have changed it.
+Modules refuse such values too, but only on the node, and a role that runs late in a play would refuse them after others
+have changed the node.
 """
 
 import re
@@ -13,13 +14,15 @@ from ..module_utils._conntrack.size import LEAST, MOST
 from ..module_utils._conntrack.timeouts import NAMES, SECONDS_MOST, timeout_name
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.systemd.name import parse_unit_name
-from . import _selection
+from . import _rollout, _selection
 from ._options import checked, unknown_name
 
 DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, what is counted
     "node_assess_settle": (0, DAY_SECONDS, "seconds"),
+    "node_report_keep": (1, 1000, "runs"),
     "harden_flush_hooks_restart_timeout": (0, DAY_SECONDS, "seconds"),
+    "harden_kube_proxy_restart_timeout": (0, DAY_SECONDS, "seconds"),
     "harden_iptables_backend_reboot_timeout": (1, DAY_SECONDS, "seconds"),
     "harden_iptables_backend_settle_timeout": (0, DAY_SECONDS, "seconds"),
     "harden_iptables_backend_rollback_seconds": (10, 3600, "seconds"),
@@ -111,6 +114,7 @@ _CHECKS = {
     "node_assess_sections": _selection.refuse_unknown_sections,
     "node_assess_checks": _selection.refuse_unknown_checks,
     "node_assess_skip": _selection.refuse_unknown_checks,
+    "node_gate_max_hosts": _rollout.checked_limit,
     "node_report_folder": _refuse_empty,
     "harden_kernel_modules_names": _refuse_no_modules,
     "harden_kernel_modules_file": _refuse_no_list_file,

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The call of several modules at once, and what becomes of its answer. PRIVATE to the collection."""
+"""One call for several modules, and their answers. PRIVATE to the collection."""
 
 import json
 

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a result of a changing module changed, or in check mode would change, in a few words each. PRIVATE to the
-collection."""
+"""What a changing module changed, or in check mode would change, in a few words each. PRIVATE to the collection."""
 
-# Records and backups are how a change is undone, and no change of the node.
+# Records and backups serve the undo and do not count as changes of the node.
 _OURS = "/var/lib/kubenode-netfilter/"
 
 

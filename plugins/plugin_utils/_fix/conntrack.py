@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about connection tracking to the options of the module conntrack. PRIVATE to the collection."""
+"""From findings about conntrack to the options of the module conntrack. PRIVATE to the collection."""
 
 from ...module_utils._conntrack.keys import BUCKETS, MAX, TIMEOUTS, dotted
 from ...module_utils._conntrack.need import need_of
@@ -56,15 +56,15 @@ def _by_part(findings):
 
 
 def _size(facts, section, peak):
-    """What the formula says with the role's peak beside that of the policy; None where memory and processors are not
-    known."""
+    """The result of the formula with the larger of the role's peak and the policy's; None where memory and processors
+    are not known."""
     known = _run.part_of(facts, "node_assess_conntrack") or {}
     if not section or known.get("run") != _run.ID or not known.get("options"):
         return None
     try:
         return need_of(section, **dict(known["options"], peak=max(peak, known["options"]["peak"] or 0)))
     except BadInput:
-        return None  # The policy was checked: these facts are not as assess left them.
+        return None  # The policy was validated, so these facts were changed since assess set them.
 
 
 def _add_size(wanted, section, size, settings, subjects, findings):

@@ -31,7 +31,7 @@ def work(facts, settings, up_to=None):
 def _subjects(facts, findings):
     subjects = {row["subject"] for row in findings}
     named = {subject for subject in subjects if not subject.startswith("and ")}
-    # More than findings name one by one: then all there is, unless some of it is to stay as it is.
+    # More than findings name one by one: then all hooks, unless some of them must stay.
     return _EVERYTHING if named != subjects and not _is_narrowed(facts) else sorted(named)
 
 

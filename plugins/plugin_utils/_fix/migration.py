@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from .. import _catalogue, _finding, _run
 from .leftovers import FAMILIES, holds, part_of, rows_of
 
-# What names this part must hold: the rules lead to the chains of kube-proxy, and it and kubelet have set up theirs.
+# Checks whose fix names this part must pass: the rules lead to the chains of kube-proxy, and kube-proxy and kubelet
+# have set up theirs.
 _PART = "migrated"
 
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What became of the findings that a fix worked on. PRIVATE to the collection."""
+"""The outcomes of the findings that a fix worked on. PRIVATE to the collection."""
 
 from .. import _finding
 from .._evaluate import one_line
@@ -65,7 +65,7 @@ def _judged(row, refusals, check_mode, changed):
         outcome = FAILED if any(refusal.outcome == FAILED for refusal in of_subject) else REFUSED
         return _with_outcome(row, outcome, [refusal.reason for refusal in of_subject])
     if not changed and row["outcome"] == FAILED:
-        return row  # An earlier round has the reason.
+        return row  # An earlier round recorded the reason.
     if not changed:
         return _with_outcome(row, REFUSED, [_UNCHANGED])
     return dict(row, outcome=WOULD_FIX) if check_mode else _with_outcome(row, FAILED, [_STAYS])

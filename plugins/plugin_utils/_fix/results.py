@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The result of a task that fixes, from the results of the modules it called. PRIVATE to the collection."""
+"""The result of a task that fixes, from the results of the modules that it called. PRIVATE to the collection."""
 
 from typing import NamedTuple
 
@@ -29,12 +29,12 @@ def skipped(reason):
 
 
 def touched(done):
-    """Whether the node may no longer be as it was judged."""
+    """Whether the node may have changed since it was judged."""
     return bool(done.result["changed"] or done.result.get("failed") or done.result.get("unreachable"))
 
 
 def is_stale_by_others(subject, done):
-    """Whether a change of another subject lets the sections of this one be judged anew."""
+    """Whether a change of another subject makes the sections of this one stale."""
     return any(each.subject is not subject and each.result["changed"] and set(subject.judged) & set(each.subject.stale)
                for each in done)
 
@@ -64,8 +64,7 @@ def _row(done):
 
 
 def reasons_to_fail(done, summary, host):
-    """Why a host is not as the task was to leave it: a change failed, programs could not be switched, or the host was
-    lost."""
+    """Reasons why the task fails for a host: a change failed, programs could not be switched, or the host was lost."""
     reasons = [refusal.reason for each in done for refusal in each.refusals if refusal.outcome == FAILED
                or each.subject.name == _BACKEND]
     reasons += [each.result.get("msg") or "the change failed" for each in done if each.result.get("failed")

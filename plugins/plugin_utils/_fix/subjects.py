@@ -3,16 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The subjects of a fix, in the order in which they depend on each other. PRIVATE to the collection."""
 
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
-from . import changes, conntrack, flush_hooks, iptables_backend, kernel_modules
+from . import changes, conntrack, flush_hooks, iptables_backend, kernel_modules, kube_proxy
 
 
 class Subject(NamedTuple):
     """One subject is one module of the same name and one role.
 
     `judged` are the sections that must have been judged before anything is decided, `stale` those whose findings a
-    change makes stale.
+    change makes stale. Of a subject that is restarted only, there is no module, and what reads its results is None.
     """
 
     name: str
@@ -20,9 +20,9 @@ class Subject(NamedTuple):
     judged: tuple[str, ...]
     stale: tuple[str, ...]
     work: Callable
-    undo: Callable
-    refusals: Callable
-    changes: Callable
+    undo: Optional[Callable]
+    refusals: Optional[Callable]
+    changes: Optional[Callable]
 
 
 def _subject(name, file, judged, changes_of):
@@ -36,5 +36,6 @@ SUBJECTS = (
     _subject("conntrack", conntrack, ("CTRACK",), changes.of_settings),
     _subject("flush_hooks", flush_hooks, ("HOOK",), changes.of_files),
     _subject("iptables_backend", iptables_backend, ("BACKEND", "CHAIN"), changes.of_groups),
+    _subject("kube_proxy", kube_proxy, ("KPROXY",), None),
 )
 NAMES = tuple(subject.name for subject in SUBJECTS)

@@ -1,15 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes that hosts make one after the other, since each needs a restart, a reboot or a proof. PRIVATE to the
+"""Changes that hosts make one after the other, because each needs a restart, a reboot or a proof. PRIVATE to the
 collection."""
 
-from .. import _catalogue, _run
+from .. import _catalogue, _finding, _run
 from .._select import fixable
 from .leftovers import families_elsewhere
 
-CLEAN, MIGRATE, RESTART = "clean_leftovers", "migrate", "restart_kubelet"
-_RESTART_PART = "kubelet_restart"
+CLEAN, MIGRATE = "clean_leftovers", "migrate"
+RESTART_KUBELET, RESTART_KUBE_PROXY = "restart_kubelet", "restart_kube_proxy"
+# The part of a role that an entry of a check names for each restart.
+RESTARTS = {RESTART_KUBELET: "kubelet_restart", RESTART_KUBE_PROXY: "kube_proxy_restart"}
 
 
 def of_backend(facts, settings, result):
@@ -29,10 +31,19 @@ def of_backend(facts, settings, result):
     return [MIGRATE] if result.get("live_rules") or misplaced else []
 
 
-def of_kubelet(facts):
-    """Whether kubelet lost its chains and is to be restarted, as a list of that turn."""
+def of_restart(facts, turn):
+    """Whether a finding asks for the restart `turn`, as a list of that turn."""
     summary = _run.summary_of(facts)
     if not summary or summary["immutable"]:
         return []
-    role = _catalogue.PARTS[_RESTART_PART]
-    return [RESTART] if fixable(_run.findings_of(facts), "disruptive", role, part=_RESTART_PART) else []
+    part = RESTARTS[turn]
+    role = _catalogue.PARTS[part]
+    return [turn] if fixable(_run.findings_of(facts), "disruptive", role, part=part) else []
+
+
+def is_proved(facts, turn):
+    """Whether every check that asks for the restart `turn` passes: one that is unknown proves nothing."""
+    checks = _catalogue.catalogue()
+    found = [row["status"] for row in _run.findings_of(facts) or []
+             if row["check"] in checks and checks[row["check"]].fix.get("part") == RESTARTS[turn]]
+    return bool(found) and all(status == _finding.PASS for status in found)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a fix of one subject consists of. PRIVATE to the collection."""
+"""The work of a fix on one subject. PRIVATE to the collection."""
 
 from typing import NamedTuple
 

@@ -7,7 +7,7 @@ WANT = (list,)
 
 
 def judge_none_outside(selected, want):
-    """The rows whose place nobody allowed."""
+    """The rows whose place is not in the wanted list."""
     if not isinstance(selected, list):
         raise ValueError("select must return a list, not %s" % type(selected).__name__)
     return [row for row in selected if row["place"] not in want]

@@ -7,5 +7,5 @@ WANT = (list,)
 
 
 def judge_one_of(selected, want):
-    """The value that is none of them, as one offender, or nothing."""
+    """The value that is not among them, as one offender, or nothing."""
     return [] if selected in want else [{"value": selected, "want": ", ".join(str(item) for item in want)}]

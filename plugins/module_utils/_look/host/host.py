@@ -30,7 +30,7 @@ _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd"
 
 
 def collect_host(host, identity):
-    """The evidence dict. `identity` is what _identity.identify() told of the same tree."""
+    """The evidence dict. `identity` is what identity.identify() returned for the same tree."""
     live = identity["place"] in WITH_KERNEL
     immutable_by = _immutable_by(host, identity["os"])
     return dict(
@@ -58,8 +58,8 @@ def _tools(host):
 
 
 def _bundle(host):
-    """What the layout wrote of the bundle, or what a tree holds that is a part of a node: what was recognised and what
-    it lacks."""
+    """What the layout recorded about the bundle, or what a tree with parts of a node holds: what was recognised and
+    what is missing."""
     try:
         record = json.loads(host.read_text(BUNDLE_RECORD).text)
         return {"files": int(record["files"]), "recognised": int(record["recognised"]),

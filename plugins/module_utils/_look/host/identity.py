@@ -16,8 +16,8 @@ _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
 def identify(host, place=None):
-    """The part of the section node_host that other sections rest on. `place` forces one of _place.PLACES; the default
-    finds it out."""
+    """The part of the section node_host that other sections rest on. `place` forces one of place.PLACES; by default it
+    is detected."""
     found, reason = (place, "given by the caller") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:

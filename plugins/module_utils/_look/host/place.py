@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which kind of place a tree is: live, image or container. PRIVATE to the collection.
 
-Only a live place has a running kernel that is its own; over a chroot connection an image looks like `/`, so the
-place is found out and not believed. In doubt it is an image, where nothing is loaded and nothing is started.
+Only a live place has a running kernel that is its own; over a chroot connection an image looks like `/`, so the place
+is detected and not taken from options. In doubt it is an image, where nothing is loaded and nothing is started.
 """
 
 from ..._names import BUNDLE_FOLDER
@@ -14,7 +14,7 @@ IMAGE = "image"
 CONTAINER = "container"
 BUNDLE = "bundle"
 PLACES = (LIVE, IMAGE, CONTAINER, BUNDLE)
-# Of these the state of a running kernel is known: it is the one that is looked at, or was when the bundle was made.
+# Places whose running kernel is known: it is the one looked at, or was when the bundle was made.
 WITH_KERNEL = (LIVE, BUNDLE)
 
 # A tree with none of these tells nothing of a node.
@@ -95,7 +95,7 @@ def _root_filesystem(host):
     for line in host.read_text("/proc/self/mountinfo").text.splitlines():
         left, dash, right = line.partition(" - ")
         if dash and left.split()[4] == "/":
-            kind = right.split()[0]  # The last one mounted there is what is seen.
+            kind = right.split()[0]  # The last mount there is the visible one.
     return kind
 
 

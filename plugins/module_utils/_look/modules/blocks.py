@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stops a module: from being loaded by name, by the kernel itself (autoload), at boot. PRIVATE to the collection.
+"""What blocks a module: from being loaded by name, by the kernel itself (autoload), or at boot. PRIVATE to the
+collection.
 
 Decided from configuration and never from modprobe's exit status, which is 0 for `install X /bin/true`. Effects are
 those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/module-util.c) and the kernel
@@ -36,7 +37,7 @@ class Block:
         self.module = module
         self.path = path
         self.line = line
-        # An install line is a command, which may hold a password.
+        # An install line is a command, which may contain a password.
         self.text = masked_line(text)
 
     def as_dict(self):

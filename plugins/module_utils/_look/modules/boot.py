@@ -16,7 +16,8 @@ UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 
 
 def boot_loader_of(host, init):
-    """Who reads the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init` is what runs, None in an image."""
+    """The reader of the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init` is the running init, None in an
+    image."""
     if init in ("systemd", "openrc", "sysvinit"):
         return init
     if any(host.is_file(path) for path in SYSTEMD_BINARIES):

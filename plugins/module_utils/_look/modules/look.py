@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look at the modules of a tree: what the section and the plan to load them rest on. PRIVATE to the collection."""
+"""One look at the modules of a tree, for the section and for the plan to load them. PRIVATE to the collection."""
 
 from ... import _errors
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
@@ -52,7 +52,7 @@ class Look:
         self.boot_closures = {}
 
     def see_what_is_loaded(self):
-        """Read what the running kernel says of itself; again, after modules were loaded."""
+        """Read the state of the running kernel; again after modules were loaded."""
         self.running = self._running_kernel() if self.live else None
 
     def state_of(self, name):

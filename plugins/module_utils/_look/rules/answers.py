@@ -1,12 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the rules that were read, who owns them, and what they mean. PRIVATE to the collection."""
+"""What is wrong with the rules that were read, who owns them, and which Services they route. PRIVATE to the
+collection."""
 
 import heapq
 import itertools
 
 from ..._parse.iptables.ruleset import RuleSet
+from ..._rules.kube_proxy.unrepaired import ask_unrepaired
 from ..._rules.nft.kube_tables import ask_nftables
 from ..._rules.nft.services import digest_nft_services, list_nft_services
 from ..._rules.observation import merged
@@ -30,6 +32,7 @@ def answer(host, rules, situation, options):
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
         observations = observations + nft_hostports(host, rules, situation.ports)
+    observations = observations + list(ask_unrepaired(observations, rules.rule_sets, situation.of))
     if rules.source:
         observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation)))
     if rules.nftables:
@@ -120,6 +123,6 @@ def _askable(rules):
     unknown = [RuleSet("live", words[1], words[0]) for words in missing if len(words) == 2]
     for found in unknown:
         found.unreadable = list(_TABLES)
-    # A kernel without a single table is known to have no chain.
+    # A kernel without any table has no chain.
     nothing = [RuleSet("live", "ipv4")] if rules.source == "live" and not rules.rule_sets and not unknown else []
     return rules.rule_sets + unknown + nothing

@@ -13,7 +13,7 @@ from ..bounds import presentable
 # With the default options; more only where more examples or Services are asked for.
 SIZE_LIMIT = 14 * 1024
 _OF_EXAMPLE, _OF_SERVICE = 800, 160
-# What the look took is told when all else is done.
+# Room for the footprint of the look, which is added at the end.
 _FOOTPRINT = 120
 
 

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_chains: what is wrong with the rules, and what they mean. PRIVATE to the collection.
+"""The section node_iptables_chains: problems of the rules, and the Services they route. PRIVATE to the collection.
 
-Only what reads the rules is imported here: a big rule set takes its time to come, and meanwhile the rest is
-(_rule_sets.compile_rest).
+Only the reader of rules is imported here; the rest is imported while a big rule set is read (rule_sets.compile_rest()).
 """
 
 import time

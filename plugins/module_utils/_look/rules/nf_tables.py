@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the running kernel has nf_tables in memory, so that asking it loads nothing. PRIVATE to the collection."""
+"""Whether nf_tables is in the running kernel, so that a query loads no module. PRIVATE to the collection."""
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._parse.proc.modules import parse_proc_modules
@@ -12,7 +12,7 @@ def nf_tables_status(host, node):
     unparsed."""
     listed = host.read_text("/proc/modules")
     if listed.status == ABSENT and host.presence("/proc/sys/kernel/modprobe") == ABSENT:
-        return OK  # A kernel without CONFIG_MODULES can load nothing, whatever it is asked.
+        return OK  # A kernel without CONFIG_MODULES cannot load anything.
     loaded, _unread = parse_proc_modules(listed.text)
     if "nf_tables" in loaded:
         return OK

@@ -30,7 +30,7 @@ _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 
 def confirmed(host, rules, observations, more):
-    """(observations, more), as of ask(), without those that nft refutes; what nobody can confirm goes into
+    """(observations, more), as of ask(), without those that nft refutes; what cannot be confirmed goes into
     `rules.unread`.
 
     Of a chain with so many that not all were kept, those that were kept speak for the others.

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of a node, or of dumps that lie on it, read once and without a trace. PRIVATE to the collection.
+"""The rules of a node, or of dumps that lie on it, read once and without side effects. PRIVATE to the collection.
 
-The order is what keeps a look free of side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first;
-the save of the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend
-only where a legacy table exists, and never with -t, which would create the table. Neither takes the xtables lock; -L
-and -S would.
+The order of the commands avoids side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first; the
+save of the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend only
+where a legacy table exists, and never with -t, which would create the table. Neither takes the xtables lock; -L and -S
+would.
 """
 
 import contextlib
@@ -33,12 +33,12 @@ _DENIED = re.compile(r"Permission denied|Operation not permitted|you must be roo
 
 class Rules:
     """What was read. `source`: live, files or None (nothing runs here); `collected` {source: status}; `rule_sets`
-    [RuleSet]; `unread` [{source, table (None = all of it), evidence}]: what holds rules that nobody here can tell;
+    [RuleSet]; `unread` [{source, table (None = all of it), evidence}]: sources of rules that cannot be read here;
     `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not asked;
-    `nftables`: KubeTables of kube-proxy's nftables mode once they were read (_nftables), else None; `native` {(family,
-    name): [text]} of listed native nft tables (_nft_native); `listings` [source] without a table of iptables or
-    kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source: argv} that
-    gave rules."""
+    `nftables`: KubeTables of kube-proxy's nftables mode once they were read (nftables.py), else None; `native`
+    {(family, name): [text]} of listed native nft tables (nft_native.py); `listings` [source] without a table of
+    iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
+    argv} that gave rules."""
 
     def __init__(self, source):
         self.source = source
@@ -56,7 +56,7 @@ class Rules:
         self.helpers_peak_bytes = 0
 
     def miss(self, source, status, evidence, table=None):
-        """There are rules, or could be, that were not read."""
+        """Record rules that exist, or may exist, and were not read."""
         if table is None:
             self.collected[source] = status
         self.unread.append({"source": source, "table": table, "evidence": evidence})
@@ -95,7 +95,7 @@ def _lacking(table, passed_over):
 
 @contextlib.contextmanager
 def many_objects():
-    """While rules are read, no garbage comes up; looking for it would take a fifth of the time."""
+    """Reading rules makes no garbage; the collector would take a fifth of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -132,7 +132,7 @@ def compile_rest():
 
 
 def rules_of(host, node):
-    """`Rules` of a live node; whoever asks second gets what was read for the first."""
+    """`Rules` of a live node; a second caller gets those read for the first."""
     if "rules" not in host.kept:
         with many_objects():
             host.kept["rules"] = read_live(host, node)
@@ -272,7 +272,7 @@ def _problem(done, sets, command):
     return None
 
 
-# What an nft program says of the rules of the other backend, on a node without one of its own (iptables nft-shared.c).
+# Message of an nft program about the other backend, on a node without a program for that (iptables nft-shared.c).
 _OTHER_BACKEND = "tables present"
 
 
@@ -332,7 +332,7 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
-    # Nothing of this is needed on a node.
+    # Not needed on a node.
     from .dump_forms import is_plain, read_other_forms
     sets = dump.rule_sets()
     rules.collected[source] = status

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The evidence of node_iptables_chains out of rules that were read. PRIVATE to the collection."""
+"""The evidence node_iptables_chains from the rules that were read. PRIVATE to the collection."""
 
 from ..._rules.observation import NAME_LIMIT, cut
 from ..kube.kube_proxy import collect_kube_proxy
@@ -13,8 +13,8 @@ from .setting import UNTOLD, mode_of, situation_of
 _NOTICES_LIMIT = 20
 # What the first sync of a kube-proxy makes. It makes its own chains one by one, empty, before it writes all rules at
 # once (kubernetes pkg/proxy/iptables/proxier.go, syncProxyRules).
-_OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied_chain")
-# What _chains_answers.answer() says of a kernel without rules.
+_OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied_chain", "unrepaired")
+# What answers.answer() returns for a kernel without rules.
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
     "service_rows": [], "service_rows_left_out": 0,

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rules are judged for: the mode of kube-proxy, the version of Kubernetes, who runs here. PRIVATE to the
-collection."""
+"""What rules are judged by: the mode of kube-proxy, the version of Kubernetes, the programs that run here. PRIVATE to
+the collection."""
 
 import re
 
@@ -20,8 +20,8 @@ from ..processes import find_processes
 _OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-(NODEPORTS|EXTERNAL-SERVICES)$")
 _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER",
             "KUBE-SOURCE-RANGES-FIREWALL")
-# Who listens on every address of a node beside kubelet: (process, port, flag that changes it); k3s and MicroK8s contain
-# the API server.
+# Programs besides kubelet that listen on every address of a node: (process, port, flag that changes it); k3s and
+# MicroK8s contain the API server.
 _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"),
                 ("kubelite", 16443, ""))
 _KUBELET_PORT = 10250
@@ -31,7 +31,7 @@ _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_connt
 UNTOLD = "nothing tells"
 # kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
 _SKEW = 3
-# Nothing is known of what is older, and who writes such a version means another.
+# Older versions are unknown, and a user who gives one probably means another.
 _OLDEST = (1, 10)
 
 
@@ -62,7 +62,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     requested = options["kubernetes_version"]
     if requested is not None and len(_versions.numbers(requested)) < 2:
         raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % requested)
-    # YAML takes 1.30 without quotes for a number, and that is 1.3.
+    # YAML reads 1.30 without quotes as the number 1.3.
     if requested is not None and _versions.numbers(requested) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
                                "the zero at its end is lost" % requested)
@@ -118,7 +118,7 @@ def _version(kube_proxy, kubelet):
     if kubelet and _versions.numbers(kubelet["version"]):
         major, minor = _versions.numbers(kubelet["version"])[:2]
         if kube_proxy and kube_proxy.get("runs_in") == "embedded":
-            return (major, minor), kubelet["version_source"], None  # One program is both.
+            return (major, minor), kubelet["version_source"], None  # The program contains both.
         return (major, minor), kubelet["version_source"], (major, minor - _SKEW)
     return None, UNTOLD, None
 

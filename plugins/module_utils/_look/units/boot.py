@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which units a boot starts, and what starts a unit later. PRIVATE to the collection.
 
-Told from files: what generators write at boot counts where they have run (/run/systemd/generator of a live node).
+Read from files: the output of generators counts where they have run (/run/systemd/generator of a live node).
 """
 
 import collections

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In which order systemd starts units, and whether it can. PRIVATE to the collection.
 
-An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as
-nobody wants that target (man systemd.special).
+An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as no
+unit wants that target (man systemd.special).
 """
 
 from ..._parse.systemd.name import parse_unit_name

@@ -20,7 +20,7 @@ from .unit import Unit
 
 # Names that one question to systemctl may hold.
 _ACTIVE_LIMIT = 500
-# systemd answers at once, but not while a slow machine boots; who gets no answer cannot tell what is live.
+# systemd answers at once, but not while a slow machine boots; without an answer it is not known what is active.
 _ANSWER_SECONDS = 20.0
 # It is there where systemd is the init of the machine (man sd_booted).
 _BOOTED = "/run/systemd/system"
@@ -44,8 +44,7 @@ class Units:
         self._texts = {}
         self._units = {}
         self._added = {}
-        # What a boot starts, what starts a unit later (_unit_boot) and links (_unit_state), worked out when somebody
-        # asks.
+        # Units that a boot starts, activators (boot.py) and links (state.py), computed at the first call.
         self.started = None
         self.activations = None
         self.links = None
@@ -73,7 +72,7 @@ class Units:
         if not size and self._is_null(path):
             return Unit(name, path, masked=True)
         if status == ABSENT:
-            return None  # A link that leads nowhere.
+            return None  # A broken link.
         unit = Unit(name, path)
         unit.aliases = self.paths.aliases(name)
         folders = self.paths.folders_of([name] + unit.aliases, ".d")

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _kept, _policy
 
 EVIDENCE = healthy(_policy.default_policy().module_names)
 
@@ -35,9 +35,14 @@ def run(monkeypatch):
     return call
 
 
+def facts_of(result):
+    """What later tasks know of the host."""
+    return _kept.unpacked(result["ansible_facts"])
+
+
 def test_a_healthy_node(run):
     result = run()
-    facts = result["ansible_facts"]
+    facts = facts_of(result)
     assert result["changed"] is False
     assert facts["node_assess_summary"]["fail"] == 0 and facts["node_assess_summary"]["reached"]
     assert facts["node_host"] == EVIDENCE["node_host"]
@@ -99,7 +104,7 @@ def _starting(why):
 
 
 def _status(result, check):
-    return next(row["status"] for row in result["ansible_facts"]["node_assess_findings"] if row["check"] == check)
+    return next(row["status"] for row in facts_of(result)["node_assess_findings"] if row["check"] == check)
 
 
 def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
@@ -162,7 +167,7 @@ def test_a_node_never_fails_the_task(run, answer, words):
         run.node.side_effect = answer
     else:
         run.node.return_value = answer
-    facts = run()["ansible_facts"]
+    facts = facts_of(run())
     assert facts["node_assess_summary"]["reached"] is False
     assert {row["status"] for row in facts["node_assess_findings"]} == {"unknown"}
     assert facts["node_assess_findings"][0]["reason"].startswith(words)
@@ -171,13 +176,13 @@ def test_a_node_never_fails_the_task(run, answer, words):
 
 def test_a_node_that_hangs_is_left(run):
     run.node.side_effect = lambda **_options: time.sleep(30)
-    facts = run({"timeout": 1})["ansible_facts"]
+    facts = facts_of(run({"timeout": 1}))
     assert facts["node_assess_findings"][0]["reason"] == "the node did not answer within 1 seconds"
 
 
 def test_a_section_that_does_not_fit_is_unknown_with_the_reason(run):
     run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_cni=dict(EVIDENCE["node_cni"], plugins="bridge"))}
-    facts = run()["ansible_facts"]
+    facts = facts_of(run())
     why = "the node's answer does not fit the documentation: node_cni.plugins must be a list"
     assert (facts["node_assess_summary"]["reached"] and "node_cni" not in facts
             and facts["node_host"] == EVIDENCE["node_host"])
@@ -192,7 +197,7 @@ def test_a_huge_text_is_never_copied(run):
                                                    **{huge: huge})}
     tracemalloc.start()
     try:
-        facts = run()["ansible_facts"]
+        facts = facts_of(run())
         run.node.return_value = {"failed": True, "msg": huge}
         run()
         peak = tracemalloc.get_traced_memory()[1]
@@ -208,25 +213,36 @@ def test_what_the_node_sends_besides_evidence_is_dropped(run):
 
 def test_sections_keep_the_other_findings_of_this_run(run):
     first = run()["ansible_facts"]
-    again = run({"sections": ["KPROXY"]}, ansible_facts=first)["ansible_facts"]
-    assert {row["check"]
-            for row in again["node_assess_findings"]} == {row["check"] for row in first["node_assess_findings"]}
+    again = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=first))
+    assert again["node_assess_findings"] and len(again["node_assess_findings"]) == len(
+        _kept.unpacked(first)["node_assess_findings"])
     stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
-    alone = run({"sections": ["KPROXY"]}, ansible_facts=stale)["ansible_facts"]
+    alone = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=stale))
     assert {"KPROXY001", "KPROXY002"} <= {row["check"] for row in alone["node_assess_findings"]}
     assert {row["check"][:6] for row in alone["node_assess_findings"]} == {"KPROXY"}
 
 
 def test_chosen_checks_are_judged_and_what_they_need_is_collected(run):
-    facts = run({"checks": ["XLOCK*"], "skip": ["XLOCK005"]})["ansible_facts"]
+    facts = facts_of(run({"checks": ["XLOCK*"], "skip": ["XLOCK005"]}))
     assert {row["check"] for row in facts["node_assess_findings"]} == {"XLOCK001", "XLOCK002", "XLOCK003", "XLOCK004"}
     assert run.node.call_args[1]["module_args"]["gather_subset"] == ["host", "xtables_lock"]
-    facts = run({"checks": ["*001"], "sections": ["KMOD", "HOOK"]})["ansible_facts"]
+    facts = facts_of(run({"checks": ["*001"], "sections": ["KMOD", "HOOK"]}))
     assert {row["check"] for row in facts["node_assess_findings"]} == {"KMOD001", "HOOK001"}
 
 
 def test_a_role_whose_checks_were_all_left_out_looks_and_has_nothing_to_judge(run):
     first = run({"checks": ["HOOK*"]})["ansible_facts"]
-    again = run({"checks": ["HOOK*"], "sections": ["KMOD"]}, ansible_facts=first)["ansible_facts"]
-    assert again["node_assess_findings"] == first["node_assess_findings"]
+    again = facts_of(run({"checks": ["HOOK*"], "sections": ["KMOD"]}, ansible_facts=first))
+    assert again["node_assess_findings"] == _kept.unpacked(first)["node_assess_findings"] != []
     assert {row["state"] for row in again["node_assess_required_modules"]} == {"loaded"}
+
+
+def test_kube_proxy_is_judged_again_with_its_chains_where_this_run_has_judged_it(run):
+    first = run({"sections": ["CHAIN", "KPROXY"]})["ansible_facts"]
+    run({"sections": ["CHAIN", "BACKEND"]}, ansible_facts=first)
+    assert "kube_proxy" in run.node.call_args[1]["module_args"]["gather_subset"]
+    again = facts_of(run({"sections": ["HOOK", "CHAIN"]}))
+    assert not any(row["check"].startswith("KPROXY") for row in again["node_assess_findings"])
+    without = run({"sections": ["HOOK"]})["ansible_facts"]
+    later = facts_of(run({"sections": ["CHAIN"]}, ansible_facts=without))
+    assert {row["check"].rstrip("0123456789") for row in later["node_assess_findings"]} == {"HOOK", "CHAIN"}

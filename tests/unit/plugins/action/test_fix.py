@@ -220,6 +220,9 @@ LOST = {
             "families": [
                 {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None,
                  "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
+FLUSHED = {"node_iptables_chains": {"observations": [
+    {"kind": "unrepaired", "family": "ipv4", "backend": "nft", "table": "mangle", "chain": "KUBE-PROXY-CANARY",
+     "text": "", "count": 3, "detail": "rules were deleted"}]}}
 
 
 @pytest.mark.parametrize("arguments, due", [({"up_to": "safe"}, []), ({"up_to": "guarded"}, []),
@@ -231,8 +234,24 @@ def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, ar
     assert result["turns"] == due
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("arguments, allowed", [({"up_to": "safe"}, False), ({"up_to": "guarded"}, False),
+                                                ({"up_to": "disruptive"}, True), ({}, True),
+                                                ({"up_to": "disruptive", "subjects": ["flush_hooks"]}, False)])
+def test_kube_proxy_is_restarted_only_where_the_class_and_the_user_allow_it(run, arguments, allowed, named):
+    node = Node(kernel_modules=MODULES, node_facts=look(None, FLUSHED))
+    result = run(node, facts(BROKEN, FLUSHED), arguments=arguments, harden_kube_proxy_restart=named)
+    assert result["turns"] == ["restart_kube_proxy"] * (named and allowed)
+
+
+def test_undone_is_nothing_of_a_restart(run):
+    node = Node()
+    result = run(node, {}, arguments={"state": "absent", "subjects": ["kube_proxy"]}, harden_kube_proxy_restart=True)
+    assert node.calls == [] and result["turns"] == [] and not result.get("failed")
+
+
 def test_sections_that_are_left_out_cost_no_connection_and_a_lost_host_is_not_tried_again(run):
-    for variables, sections in (({"node_assess_skip": ["CTRACK*"]}, ["KMOD", "HOOK", "BACKEND", "CHAIN"]),
+    for variables, sections in (({"node_assess_skip": ["CTRACK*"]}, ["KMOD", "HOOK", "BACKEND", "CHAIN", "KPROXY"]),
                                 ({"node_assess_checks": ["KMOD*"]}, ["KMOD"])):
         node = Node()
         assert run(node, facts(None, None, sections), arguments={"up_to": "safe"},
@@ -262,7 +281,7 @@ def test_undone_in_the_opposite_order_without_a_look_and_past_a_failure(run):
                          [
                              ({"upto": "safe"}, {}, "The option upto is not known; did you mean up_to?"),
                              ({"subjects": ["hooks"]}, {}, "must be one of: kernel_modules, conntrack, flush_hooks, "
-                                                           "iptables_backend; did you mean flush_hooks?"),
+                                                           "iptables_backend, kube_proxy; did you mean flush_hooks?"),
                              ({"up_to": "all"}, {}, "up_to is 'all', but must be one of"),
                              ({}, {"harden_conntrack_max": "many"}, "harden_conntrack_max must be a whole number"),
                          ])

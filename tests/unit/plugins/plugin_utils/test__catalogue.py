@@ -49,6 +49,10 @@ def test_an_entry():
          "needs names node_conntrak, but no module returns a section node_conntrak; did you mean node_conntrack?"),
         ({"needs": ["node_conntrack.tabel"]},
          "needs names node_conntrack.tabel, but RETURN of node_conntrack documents no tabel; did you mean table?"),
+        ({"opt_in": "read_log"}, "opt_in names the policy value read_log, which is not one of true or false; did you "
+         "mean read_logs?"),
+        ({"opt_in": "max_rules"}, "opt_in names the policy value max_rules, which is not one of true or false"),
+        ({"kind": "log_causes", "want": 3, "observed": "{value}"}, "observed has the field {value}"),
         ({"needs": ["requirements.ranges"]},
          "needs names requirements.ranges, but no module returns a section requirements"),
         ({"select": "node_conntrack.sysctls[?late].{subject: key, line: now}", "observed": "{lien}"},

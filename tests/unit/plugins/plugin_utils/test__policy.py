@@ -6,7 +6,7 @@
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data, _schema
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -181,3 +181,7 @@ def test_defaults_of_roles_are_what_their_argument_specs_state(role):
     # ansible-doc shows what argument_specs tell, and null where they do not.
     assert {name: spec["default"] for name, spec in stated.items() if "default" in spec}.items() <= defaults.items()
     _policy.check_role_variables(defaults)
+
+
+def test_every_fact_of_assess_is_known_as_one():
+    assert set(_policy.EXPORTED) == set(_schema.documented("assess")["ansible_facts"].contains)

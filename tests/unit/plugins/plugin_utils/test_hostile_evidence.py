@@ -121,7 +121,9 @@ def told(facts):
         work = subject.work(facts, SETTINGS[subject.name], "disruptive")
         outcomes.recorded(work.findings, _run.findings_of(facts) or [], [])
     migration.missing(facts, "nft", facts.get("node_iptables_backend"))
-    turns.of_kubelet(facts)
+    for turn in turns.RESTARTS:
+        turns.of_restart(facts, turn)
+        turns.is_proved(facts, turn)
     return _verdict.sentences(blocking)
 
 
