@@ -5,22 +5,22 @@
 
 from . import _compile_once
 
-# Whatever a module imports, this file comes first.
+# Every module imports this file first.
 _compile_once.install(__loader__)
 
 
 class BadInput(Exception):
-    """Something the user gave is wrong; the text is one sentence: what, where, what to do."""
+    """The user's input is wrong; the text is one sentence: what, where, what to do."""
 
     def result(self):
-        """What a module that fails returns."""
+        """The result of a module that fails."""
         return {"msg": str(self)}
 
 
 class ChangeFailed(Exception):
-    """A change to the node could not be made or could not be proved; nothing is left half-written.
+    """A change to the node could not be made or not be verified; no file is half-written.
 
-    `files` are paths that are changed all the same, in the order in which they were; `changed` is whether anything is.
+    `files` are paths that were changed all the same, in order; `changed` is whether there are any.
     """
 
     def __init__(self, message, files=(), changed=False):
@@ -29,5 +29,5 @@ class ChangeFailed(Exception):
         self.changed = changed or bool(self.files)
 
     def result(self):
-        """What a module that fails returns."""
+        """The result of a module that fails."""
         return {"msg": str(self), "changed": self.changed, "files": self.files}

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kernels call their netfilter modules: data, no grammar. PRIVATE to the collection.
+"""Names of netfilter modules in kernels: data only. PRIVATE to the collection.
 
 Read from kernel sources and built modules of 5.10, 6.1, 6.12 and 7.2 (net/netfilter, net/ipv4/netfilter,
-net/ipv6/netfilter, net/bridge, net/netfilter/ipvs, net/netfilter/ipset: Kconfig, Makefile, MODULE_ALIAS).
-A version bound stands only where both sides were read; between them nothing is claimed.
+net/ipv6/netfilter, net/bridge, net/netfilter/ipvs, net/netfilter/ipset: Kconfig, Makefile, MODULE_ALIAS). A version
+bound stands only where both sides were read; between them nothing is claimed.
 """
 
 # Kconfig symbols whose name does not follow from the module's: module -> [(symbol, since, before)].
@@ -78,8 +78,8 @@ PROC_PROOFS = {
     "ip6_tables": "/proc/net/ip6_tables_names",
 }
 
-# Module -> modules or beginnings of names that do not load without it (modules.dep of 6.1): where one of these is
-# loaded, the module is there, listed or not.
+# Module -> modules or prefixes of names that cannot be loaded without it (modules.dep of 6.1): where one of these is
+# loaded, the module exists, listed or not.
 PROVEN_BY = {
     "x_tables": ("xt_", "ipt_", "ip6t_", "iptable_", "ip6table_", "ip_tables", "ip6_tables", "nft_compat"),
     "ip_tables": ("iptable_",),
@@ -95,7 +95,7 @@ PROVEN_BY = {
     "nfnetlink_acct": ("xt_nfacct",),
 }
 
-# Old name -> (name today, kernel version by which the old one is gone). nf_conntrack_ipv4/6 are no aliases either:
+# Old name -> (present name, kernel version that no longer has the old one). nf_conntrack_ipv4/6 are not aliases either:
 # modprobe of them fails from 4.19 on (commit a0ae2562c6c4). nf_nat_* were seen gone in 5.10.
 RENAMES = {
     "nf_conntrack_ipv4": ("nf_conntrack", "4.19"),
@@ -117,8 +117,8 @@ MERGED = {
     "nfnetlink": (None, "7.2"),
 }
 
-# Names by which the kernel itself asks for a module (request_module), where they differ from the module's own:
-# the aliases that decide whether it loads by itself.
+# Names by which the kernel itself asks for a module (request_module), where they differ from the module's own name:
+# these aliases decide whether it loads automatically.
 KERNEL_ALIASES = {
     "nf_conntrack": ("nf_conntrack_2", "nf_conntrack_10"),
     "nf_tables": ("nfnetlink_subsys_10",),
@@ -141,8 +141,8 @@ KERNEL_ALIASES = {
 # xt_NAME is asked for as ipt_NAME and ip6t_NAME (net/netfilter/x_tables.c xt_request_find_match).
 XT_ALIAS_PREFIXES = ("ipt_", "ip6t_")
 
-# Packages of which a source says that they carry modules a default installation lacks.
-# os: ids of os-release (ID or ID_LIKE); since/before: VERSION_ID; release: text the kernel release must hold.
+# Packages that are documented to hold modules which a default installation lacks. os: ids of os-release (ID or
+# ID_LIKE); since/before: VERSION_ID; release: text that the kernel release must contain.
 PACKAGES = [
     {
         "os": ("rhel", "centos", "rocky", "almalinux", "ol"), "since": "10", "before": "11", "release": ".el10",
@@ -158,7 +158,7 @@ PACKAGES = [
     },
 ]
 
-# What is looked for when nobody asks for anything in particular.
+# The modules that are looked for by default.
 DEFAULT_MODULES = (
     "br_netfilter", "ip6_tables", "ip6t_REJECT", "ip6table_filter", "ip6table_mangle", "ip6table_nat", "ip_set",
     "ip_set_bitmap_port", "ip_set_hash_ip", "ip_set_hash_ipport", "ip_set_hash_ipportip", "ip_set_hash_ipportnet",

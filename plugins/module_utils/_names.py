@@ -1,37 +1,37 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of kernel modules, and of what a support bundle is laid out with: the one place that knows how they are spelt.
-PRIVATE to the collection."""
+"""Names of kernel modules and of the files of a support bundle: the one place that knows their spelling. PRIVATE to the
+collection."""
 
 import re
 
 from ._errors import BadInput
 
-# A source of evidence that a support bundle does not hold: nothing is known of it.
+# Status of evidence that a support bundle does not hold: nothing is known about it.
 UNCOLLECTED = "uncollected"
-# What the layout of a bundle adds to the tree: outputs of commands, rules in any form, which folders are whole, and
-# what was recognised.
+# Files that the layout of a bundle adds to the tree: outputs of commands, rules in any form, folders collected as a
+# whole, and what was recognised.
 BUNDLE_FOLDER = "/.kubenode-bundle"
 BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
-# What kube-proxy answered at its paths.
+# The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.
 COMPRESSIONS = ("", ".gz", ".xz", ".zst")
 
-# So many modules of one node are looked at in one call: the evidence stays below 64 KB.
+# At most so many modules of a node are looked at in one call: the evidence stays below 64 KB.
 NAMES_LIMIT = 100
 
-# What modprobe, modules-load.d and request_module() names consist of, aliases such as ip_set_hash:ip and
-# net-pf-16-proto-16-family-IPVS included. 64 bytes less the zero: MODULE_NAME_LEN of include/linux/moduleparam.h
-# is shorter, aliases may be longer than names.
+# Characters of names for modprobe, modules-load.d and request_module(), including aliases such as ip_set_hash:ip and
+# net-pf-16-proto-16-family-IPVS. 64 bytes less the NUL: MODULE_NAME_LEN of include/linux/moduleparam.h is shorter,
+# aliases may be longer than names.
 _NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,63}\Z")
 
 
 def is_name(text):
-    """True for a name that may be asked for: no path, no blank, no option."""
+    """True for a valid module name or alias: no path, no blank, no option."""
     return bool(_NAME.match(text)) and ".." not in text
 
 
@@ -51,7 +51,7 @@ def of_file(path):
 
 
 def checked(names):
-    """The names in kmod's spelling, once each, in the order given. Raises BadInput at the first that is none."""
+    """The names in kmod's spelling, once each, in the order given. Raises BadInput at the first invalid one."""
     done = []
     for name in names:
         if not is_name(name):

@@ -8,8 +8,8 @@ import traceback
 from .. import _errors
 
 
-# Ansible sends whatever a file imports anywhere; compiled is what is imported when it runs: here only the modules
-# that are called for.
+# Ansible sends every file that is imported anywhere; Python compiles only what is imported at run time: here only the
+# modules that are called.
 def _kernel_modules():
     from .modules import call
     return call
@@ -38,8 +38,8 @@ SUBJECTS = tuple(_CALLS)
 def result_of(subject, options, check_mode, validated):
     """What the module `subject` returns for unchecked options, as a dict with `failed` where it fails.
 
-    `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Whatever is raised is a
-    result too: the changes of other subjects have been made by then and have to be told.
+    `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Any exception becomes a
+    result too: the changes of other subjects are made by then and must be reported.
     """
     call = _CALLS[subject]()
     params, messages = validated(options, call.OPTIONS, **call.RULES)

@@ -13,9 +13,9 @@ _TIME = re.compile(r'("time": )"[^"\n]*"')
 
 
 class FileChange:
-    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo brings
-    back, where that is not `before`. `unit` is whose drop-in it is, `state` what a file that is made is besides its
-    bytes, where that is recorded."""
+    """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo restores,
+    where that is not `before`. `unit` is the unit whose drop-in it is, `state` the recorded metadata for a file that is
+    created."""
 
     def __init__(self, path, before, after, unit=None, mode=0o644, original=None, state=None):
         self.path = path
@@ -34,7 +34,7 @@ class FileChange:
             host_write.replace(host, self.path, self.after, self.mode, self.state)
 
     def put_back(self, host):
-        """Undo it, however far it came."""
+        """Undo the change, however far it got."""
         now = host_write.read_exactly(host, self.path)
         if now != self.before:
             FileChange(self.path, now, self.before, mode=self.mode, state=self.state).make(host)
@@ -44,12 +44,12 @@ class FileChange:
         return {"before_header": self.path, "after_header": self.path, "before": before, "after": after}
 
     def entry(self, former, state):
-        """What the record holds about it: `state` is what the file is besides its bytes. Of a file that was changed
-        before, what it was before that."""
+        """The entry for the record, with the metadata of the file in `state`. For a file that was changed before, the
+        state before the first change."""
         ours = (former is not None and self.before is not None
                 and host_write.digest(self.before) in former.get("after", ()))
         before = None if self.original is None else dict(state or UNKNOWN_STATE, digest=digest_of(self.original))
-        # Once the file is removed, the record alone knows what it was besides its bytes.
+        # After the removal of the file only the record holds its metadata.
         recorded = former["before"] if former is not None and state is None else None
         same = before is not None and recorded is not None and recorded["digest"] == before["digest"]
         return {
@@ -59,18 +59,18 @@ class FileChange:
 
 
 class RecordChange(FileChange):
-    """The record itself. Its times are not shown: those that check mode announces would be others."""
+    """The record itself. Its times are not shown: check mode would show others than the run."""
 
     def diff(self):
         return FileChange(self.path, _without_times(self.before), _without_times(self.after)).diff()
 
 
-# What records of the first schema do not tell of a file.
+# Keys about a file that records of schema 1 lack.
 UNKNOWN_STATE = {"mode": None, "uid": None, "gid": None, "xattrs": None}
 
 
 def each_of(changes, work):
-    """Do `work(change)` with each of them, whatever becomes of the others; returns [(change, ChangeFailed)]."""
+    """Call `work(change)` for each change, even if others fail; returns [(change, ChangeFailed)]."""
     failed = []
     for change in changes:
         try:

@@ -48,7 +48,7 @@ class Record:
         self.path, self.backups = self.folder + "/record.json", self.folder + "/files"
         self.text = host_write.read_exactly(host, self.path)
         self.held = self._read() if self.text is not None else Contents({}, [], {})
-        # What others changed since besides the bytes, a sentence for each file that is put back.
+        # Changes by others besides the bytes, a sentence for each file that is put back.
         self.notices = []
 
     @property
@@ -74,10 +74,10 @@ class Record:
                 "%s is damaged, so what was changed is not known; move it away to go on without undoing"
                 % self.path) from error
 
-    # What the records of some modules hold besides files.
+    # Keys besides files in the records of some modules.
 
     def read_more(self, _held):
-        """What of a record is the module's own. Raises ValueError, KeyError or TypeError where it is damaged."""
+        """The module's own part of a record. Raises ValueError, KeyError or TypeError where it is damaged."""
         return {}
 
     def upgraded(self, entry):
@@ -88,19 +88,19 @@ class Record:
         return dict(entry, before=None if digest is None else dict(UNKNOWN_STATE, digest=digest))
 
     def is_sound(self, path, entry):
-        """Whether an entry is one that this module makes."""
+        """Whether this module can have written the entry."""
         return (is_path(path) and entry["kind"] == "file" and isinstance(entry["unit"], (str, type(None)))
                 and isinstance(entry["after"], list)
                 and all(isinstance(digest, (str, type(None))) for digest in entry["after"])
                 and (entry["before"] is None or _is_state(entry["before"])))
 
     def undone(self, path, entry):
-        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where somebody changed it
+        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where it was changed
         since."""
         now = host_write.read_exactly(self._host, path, self.limit)
         before = backup_in(entry)
         if digest_of(now) == before:
-            return []  # A run was killed before it got there.
+            return []  # The run was killed before it changed the file.
         if digest_of(now) not in entry["after"]:
             raise _errors.ChangeFailed(
                 "it was %s since%s" % ("removed" if now is None else "changed",
@@ -114,7 +114,7 @@ class Record:
         """Whether `more` is reason enough to keep the record."""
         return bool(more)
 
-    # What is planned.
+    # Planned contents.
 
     def with_changes(self, changes, more=None):
         """Contents once `changes` are made as well."""
@@ -201,7 +201,7 @@ class Record:
         return set([self.folder,
                     self.backups] + list(self.places) + [host_write.folder_of(self._host, path) for path in paths])
 
-    # What is done.
+    # Writing the record.
 
     def write(self, contents):
         """Make the record hold these. Raises ChangeFailed."""
@@ -211,8 +211,15 @@ class Record:
             self.text = change.after
         self.held = contents
 
+    def refuse_stale(self):
+        """Raises ChangeFailed where another run has written the record since it was read: its entries would be lost."""
+        if host_write.read_exactly(self._host, self.path) != self.text:
+            raise _errors.ChangeFailed("%s was written by another run meanwhile. Nothing was changed; run it again"
+                                       % self.path)
+
     def begin(self, changes, contents):
         """Backups, then the record. Raises ChangeFailed, and no other file has changed."""
+        self.refuse_stale()
         former, wanted = self.held, {backup_in(entry) for entry in contents.entries.values()}
         try:
             for change in changes:
@@ -310,12 +317,12 @@ def _is_state(before):
 
 
 def is_path(path):
-    """Whether it is a path that a record may name: absolute, and nowhere up."""
+    """Whether a record may name the path: absolute and without `..`."""
     return path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 
 def _state_notices(path, before, now):
-    """A sentence where mode or owner of a file were changed since: they stay, as whoever did that meant it."""
+    """A sentence where mode or owner of a file were changed since: that change was intended, so it stays."""
     changed = ["%s %s, was %s" % (name, now[name], before[name]) for name in ("mode", "uid", "gid")
                if now is not None and before[name] is not None and now[name] != before[name]]
     return ["%s: changed since and kept: %s" % (path, "; ".join(changed))] if changed else []

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Undoing a record, and what is asked before any change is begun. PRIVATE to the collection."""
+"""Undoing a record, and the checks before any change is begun. PRIVATE to the collection."""
 
 from .. import _errors
 from .._host import write
@@ -25,8 +25,9 @@ def plan_undo(record, wanted=lambda path, entry: True):
 
 
 def put_back(host, record, changes, entries):
-    """Undo `changes`, whatever becomes of each; returns [problem]. What failed goes back into `entries`, which the
-    record keeps, and what did not happen leaves `changes`."""
+    """Undo `changes`, even if some fail; returns [problem]. Failed ones go back into `entries`, which the record keeps,
+    and are removed from `changes`. Raises ChangeFailed where another run wrote the record in the meantime."""
+    record.refuse_stale()
     failed = each_of(list(changes), lambda change: change.make(host))
     for change, error in failed:
         if change.path in record.entries:
@@ -37,8 +38,7 @@ def put_back(host, record, changes, entries):
 
 
 def refuse_unwritable(host, changes):
-    """Nothing is begun that could not be finished: every file is asked after before the first is written. Raises
-    ChangeFailed."""
+    """Check that every file can be written before the first is written. Raises ChangeFailed."""
     problems = [problem for problem in (write.may_write(host, change.path) for change in changes) if problem]
     if problems:
         raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")

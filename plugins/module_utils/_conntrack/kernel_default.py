@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The limit that the kernel gives itself when nf_conntrack is loaded. PRIVATE to the collection.
+"""The default of nf_conntrack_max that the kernel computes when nf_conntrack is loaded. PRIVATE to the collection.
 
 Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start() and nf_ct_alloc_hashtable() of 5.10, 6.1 and
 6.12.
@@ -16,13 +16,13 @@ PER_HASHSIZE = 8
 _BUCKETS_PER_PAGE = 512
 # Limits of nodes with more than 4 GiB, and with more than one.
 _LARGE, _MIDDLE = 262144, 65536
-# The total of memory that is read later is not quite the one the module saw.
+# The total of memory read later differs slightly from the one at load time.
 _TOLERANCE = 1.0 / 32
 
 
 def default_limit(memory_bytes, release, now):
-    """nf_conntrack_max by memory and kernel, `now` where it is as good as one of those that come into question; None
-    where it cannot be told."""
+    """nf_conntrack_max by memory and kernel, `now` where it is close enough to one of the candidates; None where it is
+    not predictable."""
     if not memory_bytes:
         return None
     limits = _limits(memory_bytes, release)
@@ -32,8 +32,7 @@ def default_limit(memory_bytes, release, now):
 
 
 def _limits(memory_bytes, release):
-    """The limits that come into question: more than one near a bound, and where the kernel may be of the old or of the
-    new kind."""
+    """The candidates: more than one near a threshold, and where the kernel may be of the old or of the new kind."""
     small = []
     if not _versions.within(release, before="5.11"):
         small.append(rounded_buckets(max(1024, memory_bytes // 16384 // 8)))
@@ -47,12 +46,12 @@ def _limits(memory_bytes, release):
 
 
 def _difference(limit):
-    """How far the kernel's own limit may be from one that is worked out by memory."""
+    """Allowed difference between the kernel's own limit and the one computed from memory."""
     return 0 if limit in (_LARGE, _MIDDLE) else max(limit * _TOLERANCE, 4 * _BUCKETS_PER_PAGE)
 
 
 def default_buckets(limit, release):
-    """Buckets that go with that limit."""
+    """The buckets that the kernel allocates with that limit."""
     if limit is None:
         return None
     if _versions.within(release, since="6.1"):
@@ -61,5 +60,5 @@ def default_buckets(limit, release):
 
 
 def rounded_buckets(size):
-    """What the kernel makes of a number of buckets."""
+    """The number of buckets that the kernel makes of a requested number."""
     return -(-size // _BUCKETS_PER_PAGE) * _BUCKETS_PER_PAGE

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy writes to the sysctls of connection tracking when it starts, by version. PRIVATE to the collection.
+"""What kube-proxy writes to the conntrack sysctls when it starts, by version. PRIVATE to the collection.
 
 Sources: kubernetes cmd/kube-proxy/app/server_linux.go and conntrack.go up to 1.31, pkg/proxy/conntrack/sysctls.go
 since, PR 103174 (raises only, from 1.23), PR 120448 (writes exactly, from 1.29), PR 137002 (upper bound, from 1.36) and
@@ -28,7 +28,7 @@ NOTHING = Wish(None, LEAVES, False)
 
 
 def versions_of(kube_proxy, kubelet, embedded):
-    """Versions that kube-proxy may have, [] if nobody tells; without its own word those that go with kubelet's."""
+    """Versions that kube-proxy may have, [] if none is known; where its own is unknown, those that fit kubelet's."""
     if _versions.numbers(kube_proxy):
         return [kube_proxy]
     numbers = _versions.numbers(kubelet)
@@ -56,8 +56,7 @@ def limit_wish(versions, cpus, settings, by):
 
 
 def _limit_of(version, scaled, wanted):
-    # What is above the bound by its processors counts as the bound, even where min asks for more; min alone may be
-    # above it.
+    # A value above the per-CPU bound is capped, even where min asks for more; min alone may be above the bound.
     capped = scaled > CAP and _versions.within(version, since=_CAPPED_SINCE)
     rule = RAISES if _versions.within(version, since=_RAISES_AGAIN) else rule_of_numbers(version)
     return Wish(CAP if capped else wanted, rule, bool(capped))
@@ -78,7 +77,7 @@ def number_wish(versions, value, by):
 
 
 def _agreed(wishes, value):
-    """What all versions that come into question do; `value` where no version is known."""
+    """The wish that all possible versions agree on; `value` where no version is known."""
     values = {wish.value for wish in wishes}
     rules = {wish.rule for wish in wishes}
     return Wish(values.pop() if len(values) == 1 else None if values else value,
@@ -86,19 +85,20 @@ def _agreed(wishes, value):
 
 
 def after_its_start(value, wish):
-    """What is left of a value (None: not known) once kube-proxy has started; None where that cannot be told."""
+    """The value of a sysctl (None: not known) after kube-proxy's start; None where that is not predictable."""
     if wish.rule == LEAVES or (value is not None and value == wish.value):
         return value
     if wish.rule == EXACTLY:
         return wish.value
     if value is None or wish.value is None:
         return None
-    # One that is not known does at least raise.
+    # An unknown value is at least raised.
     return max(value, wish.value) if wish.rule == RAISES or value < wish.value else None
 
 
 def advice(wanted, wish, cpus, by):
-    """What has to be set so that the limit is `wanted` after kube-proxy's start; None where it does not undo it."""
+    """What to set in kube-proxy so that the limit is `wanted` after its start; None where kube-proxy does not undo
+    it."""
     if wish.rule == LEAVES or after_its_start(wanted, wish) == wanted:
         return None
     if by == "k3s":

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the table of a node needs, from the evidence and what a policy asks for. PRIVATE to the collection."""
+"""The conntrack table size that a node needs, from the evidence and the policy. PRIVATE to the collection."""
 
 from . import kube_proxy as proxy
 from .keys import MAX, dotted
@@ -10,10 +10,10 @@ from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrac
 
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
     """What conntrack_size() says with the section node_conntrack, and `peak`, `peak_because`, `enough` and `advice`
-    (what of kube-proxy has to be set, or None); None where memory and processors are not known. `enough` is whether the
-    limit of now, or the one that a module brings which is still to be loaded, will do, 0 being none.
+    (what to set in kube-proxy, or None); None where memory and processors are not known. `enough` is whether the
+    present limit is sufficient, or the one that the module will have once it is loaded; 0 means no limit.
 
-    `peak` are connections somebody knows of, `earlier` those an earlier look knew of. Raises BadInput.
+    `peak` is a known number of connections, `earlier` that of an earlier look. Raises BadInput.
     """
     checked(peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
     if not (is_possible("memory_bytes", section["memory_bytes"]) and is_possible("cpus", section["cpus"])):
@@ -29,7 +29,8 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
 
 
 def peak_of(section, known=0, earlier=0):
-    """(the most connections that are known of, what says so); where some found no room the table was full once."""
+    """(the highest known number of connections, its source); where connections were dropped for lack of room, the table
+    was full once."""
     peaks = [(known, "the policy sets it")] if known else []
     peaks += [(earlier, "an earlier report has it")] if earlier else []
     if is_possible("peak", section["count"]):
@@ -44,7 +45,7 @@ def peak_of(section, known=0, earlier=0):
 
 
 def was_full(section):
-    """Whether connections found no room; None where nothing tells."""
+    """Whether connections were dropped because the table was full; None where that is not known."""
     lost = section["lost"]
     if section["kernel_log"]["table_full"] or (lost and (lost["dropped"] or lost["evicted"])):
         return True
@@ -64,7 +65,7 @@ def _advice(section, wanted):
 
 
 def advice_for(section, limit):
-    """What of kube-proxy has to be set so that it leaves this limit, or None."""
+    """What to set in kube-proxy so that it leaves this limit alone, or None."""
     described = section["kube_proxy"]
     if described is None:
         return None

@@ -14,14 +14,14 @@ from .kernel_default import rounded_buckets
 # A line of sysctl.d that sets a key; where: `path:line`.
 Assignment = namedtuple("Assignment", "value where")
 # What a program writes later. apply: previous value (None: unknown) -> written value (None: not predictable); sure:
-# whether the key exists by then for certain, even where its module is loaded late.
+# whether the key certainly exists by then, even where its module is loaded late.
 Write = namedtuple("Write", "key by apply sure")
 # value: int or text, None where it is unknown; by: what sets it, None for the default of the kernel.
 Stage = namedtuple("Stage", "value by")
 
 
 def number(text):
-    """The value of a sysctl as an int where it is one, else the text."""
+    """A sysctl value as an int where it is a number, else as the text."""
     text = text.strip()
     return int(text) if re.match(r"-?[0-9]{1,18}\Z", text) else text[:64]
 
@@ -42,7 +42,7 @@ def at_boot(key, early, assignment, default, writes):
 
 
 def after_kube_proxy(stage, wish, by, fields):
-    """The `Stage` once kube-proxy, or who sets its limits (`by`), has started."""
+    """The `Stage` after kube-proxy, or the program that sets its limits (`by`), has started."""
     value = kube_proxy.after_its_start(stage.value, wish)
     if wish.rule == kube_proxy.LEAVES or (value is not None and value == stage.value and wish.value != value):
         return stage
@@ -57,7 +57,7 @@ def overruled(assignment, key, final):
 
 
 def survives(now, final):
-    """Whether the running value is that of the final stage; None where one of both is unknown."""
+    """Whether the running value equals that of the final stage; None where one of both is unknown."""
     return None if now is None or final.value is None else now == final.value
 
 

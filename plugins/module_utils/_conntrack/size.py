@@ -1,16 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How big the table of connection tracking should be. PRIVATE to the collection.
+"""The size of the conntrack table. PRIVATE to the collection.
 
-The limit is what the busiest moment needs so that the table stays below the share the policy asks for, no less than
-what kube-proxy will write anyway, and else no more than the memory of the node allows. See docs/conntrack.md.
+The limit keeps the table below the policy's share at the peak, is at least what kube-proxy will write anyway, and
+otherwise at most what the memory of the node allows. See docs/conntrack.md.
 """
 
 from .._errors import BadInput
 from . import kube_proxy
 
-# What kube-proxy takes for enough, and from 1.36 on for too much.
+# kube-proxy's default minimum, and from 1.36 on its upper bound.
 FLOOR = kube_proxy.MIN
 FLOOR_PER_CPU = kube_proxy.MAX_PER_CORE
 CEILING = kube_proxy.CAP
@@ -67,7 +67,7 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
 
 
 def checked(**given):
-    """Raise BadInput for the first number that is none or out of range; names are those of conntrack_size()."""
+    """Raises BadInput for the first value that is not a number or out of range; names are those of conntrack_size()."""
     for name, value in sorted(given.items()):
         least, most, what = _LIMITS[name]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

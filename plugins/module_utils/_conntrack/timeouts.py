@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names and bounds of the timeouts of connection tracking, as people write them. PRIVATE to the collection."""
+"""Names and bounds of the conntrack timeouts, as users write them. PRIVATE to the collection."""
 
 import re
 
@@ -9,8 +9,8 @@ from .keys import TIMEOUTS
 
 _PREFIX = "net.netfilter.nf_conntrack_"
 NAMES = tuple(key[len(_PREFIX):] for key in TIMEOUTS)
-# The kernel counts in ticks, of which an int has room for so many seconds (kernel/sysctl.c proc_dointvec_jiffies(),
-# 1000 ticks a second).
+# The kernel counts in jiffies, of which an int holds so many seconds (kernel/sysctl.c proc_dointvec_jiffies(), HZ
+# 1000).
 SECONDS_MOST = ((1 << 31) - 1) // 1000
 
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Directories in which new files wait for their rename, and what killed runs leave of them. PRIVATE to the collection.
+"""Directories in which new files wait for their rename, and what killed runs leave behind in them. PRIVATE to the
+collection.
 
 Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program
 runs or reads what a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with
@@ -16,7 +17,7 @@ import tempfile
 
 from .host import TEMPORARY
 
-# A directory may be taken for a left-over between its creation and its lock.
+# Another run may take a new directory for a left-over before it is locked; then a further one is made.
 _ATTEMPTS = 100
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FOLDER = -1
@@ -24,8 +25,8 @@ _NO_FOLDER = -1
 
 @contextlib.contextmanager
 def apart(folder):
-    """A new directory in `folder`, locked, that only this user may enter; it is removed with what was left in it.
-    Raises OSError."""
+    """A new directory in `folder`, locked, that only this user may enter; it is removed with everything in it. Raises
+    OSError."""
     path, handle = _new_locked(folder)
     try:
         yield path
@@ -53,7 +54,7 @@ def _new_locked(folder):
 
 
 def _lock(handle, how):
-    """Whether the lock is held; some network file systems know no locks of directories."""
+    """Whether the directory could be locked; some network file systems cannot lock directories."""
     try:
         fcntl.flock(handle, how)
     except OSError:
@@ -67,8 +68,8 @@ def _empty(handle):
 
 
 def leftovers(host, folders):
-    """Paths in these directories of the tree that killed runs left behind; what another run works in is not among
-    them."""
+    """Paths below these directories of the tree that killed runs left behind, without those that a run is working
+    in."""
     found = []
     for folder in sorted(set(folders)):
         for name in host.list_dir(folder)[1]:
@@ -79,7 +80,7 @@ def leftovers(host, folders):
 
 
 def remove(host, path):
-    """Remove a left-over, unless another run works there after all. Raises OSError."""
+    """Remove a left-over, unless a run is working in it. Raises OSError."""
     folder, name = os.path.split(path)
     real = os.path.join(host.real_path(folder), name)
     with _entered(real) as handle:
@@ -92,8 +93,8 @@ def remove(host, path):
 
 @contextlib.contextmanager
 def _entered(path):
-    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works there, or it
-    is gone."""
+    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run is working in it, or
+    it is gone."""
     if os.path.islink(path) or os.path.isfile(path):
         yield _NO_FOLDER
         return

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A support bundle that was laid out as the tree of a node. PRIVATE to the collection.
+"""A support bundle, laid out as the tree of a node. PRIVATE to the collection.
 
-What is not in it was not collected, which says nothing of the node: not even that a file is absent. Commands are
-answered by what the bundle holds of them, and nothing is run.
+A file that is missing in the bundle was not collected: the node may have it all the same. Commands are answered with
+the outputs that the bundle holds; nothing is run.
 """
 
 import posixpath
@@ -16,7 +16,7 @@ _ANSWER_LIMIT = 64 * 1024 * 1024
 
 
 class BundleHost(Host):
-    """A `Host` whose `absent` means that the bundle proves it: in a folder that was collected as a whole."""
+    """A `Host` that answers `absent` only where the bundle proves it: in a folder that was collected as a whole."""
 
     def __init__(self, root):
         super().__init__(root, False)
@@ -24,7 +24,7 @@ class BundleHost(Host):
         self._whole = tuple(self.read_text(BUNDLE_WHOLE).text.split())
 
     def note(self, path, why):
-        """As in Notes; what was not collected is no matter of what may be read."""
+        """As in Notes, but what was not collected is not noted: it could be read on the node."""
         return why if why == UNCOLLECTED else super().note(path, why)
 
     def _read_through(self, path, consume, limit):
@@ -41,7 +41,7 @@ class BundleHost(Host):
                                                            for folder in self._whole) else status
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
-        """What the bundle holds of the command; `uncollected` where it holds nothing."""
+        """The output of the command as the bundle holds it; `uncollected` where it holds none."""
         name = " ".join(argv).replace("/", "_")
         status = self.stream_file("%s/%s" % (BUNDLE_COMMANDS, name), consume, min(limit, _ANSWER_LIMIT), packed=False)
         return Completed(status, 0 if status == OK else None)

@@ -1,18 +1,19 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who runs this. PRIVATE to the collection."""
+"""The user who runs this. PRIVATE to the collection."""
 
 import os
 import pwd
 
 _LOGIN = "/proc/self/loginuid"
-# Of a process that nobody's login started, such as one of cron (proc_pid_loginuid(5)).
+# The loginuid of a process that no login started, such as a job of cron (proc_pid_loginuid(5)).
 _UNSET = 0xFFFFFFFF
 
 
 def caller():
-    """Name of the user who logged in, as audit knows it, which sudo does not change; else that of this process."""
+    """Name of the user who logged in (the audit loginuid, which sudo does not change), or else the user of this
+    process."""
     try:
         with open(_LOGIN, encoding="ascii") as file:
             uid = int(file.read())

@@ -4,9 +4,9 @@
 """Reading files of a container from the node. PRIVATE to the collection.
 
 What a container holds is hostile: an absolute link below /proc/PID/root leads to the node's own files, a FUSE mount can
-hang an open() for ever, a FIFO waits for a writer, the pid can belong to somebody else by now. So a child process goes
-component by component from a held descriptor, follows links by itself and inside the container's root only, opens
-regular files only, and is killed after two seconds. Nothing that lies in a container is ever executed.
+hang an open() for ever, a FIFO waits for a writer, the pid can belong to another process by now. So a child process
+opens each component of a path relative to a descriptor it holds, resolves links itself and inside the container's root
+only, opens regular files only, and is killed after two seconds. No file of a container is ever executed.
 """
 
 import errno
@@ -38,8 +38,8 @@ def look_into(pid, start_time, reads, finds):
 
 
 def stat_in(pid, start_time, paths):
-    """What `paths` are in the root of process `pid`, as `look_into` goes there; nothing is opened, but for its place
-    (O_PATH).
+    """File type and identity of `paths` in the root of process `pid`, resolved as `look_into` does; files are opened
+    with O_PATH only.
 
     Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout; kind file, directory,
     other.
@@ -52,11 +52,11 @@ def stat_in(pid, start_time, paths):
 
 
 def read_first(pid, start_time, paths, limit):
-    """Bytes of the first of the absolute `paths` that is there in the root of process `pid`, of at most `limit` bytes.
+    """Bytes of the first of the absolute `paths` that exists in the root of process `pid`, at most `limit` bytes.
 
     Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}`
-    and the bytes; the numbers are 0 and the bytes empty unless the status is ok. Something that is no regular file is
-    not passed over.
+    and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A path that exists and is not a
+    regular file ends the search.
     """
     data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
     head, _line, body = data.partition(b"\n")
@@ -68,7 +68,7 @@ def read_first(pid, start_time, paths, limit):
 
 
 def _from_child(work):
-    """The bytes `work()` returns, computed in a child that is killed after SECONDS; then they may be cut off."""
+    """The bytes that `work()` returns, computed in a child that is killed after SECONDS; they may be cut off then."""
     receiver, sender = os.pipe()
     child = os.fork()
     if child == 0:
@@ -90,7 +90,7 @@ def _from_child(work):
         chunks.append(chunk)
     os.close(receiver)
     os.kill(child, signal.SIGKILL)
-    # A child that hangs in an uninterruptible call is not waited for: the look has to end.
+    # A child that hangs in an uninterruptible system call is not waited for: the look must end.
     os.waitpid(child, 0 if ready else os.WNOHANG)
     return b"".join(chunks)
 
@@ -101,8 +101,8 @@ def _nothing(status, reads, finds):
 
 
 def _enter(pid):
-    """Descriptors of /proc/PID and of the root in it; the first one stays the process's own, whoever has the pid
-    later."""
+    """Descriptors of /proc/PID and of the root in it; the first one stays that of this process, even if the pid is
+    reused."""
     process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
     return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
 
@@ -137,7 +137,7 @@ def _look(pid, start_time, reads, finds):
     texts = {path: list(_read(root, path)) for path in reads}
     programs = {name: _find(root, name) for name in finds}
     if _start_time(process) != start_time:
-        return _nothing(ABSENT, reads, finds)  # Another process by now: what was read is not its own.
+        return _nothing(ABSENT, reads, finds)  # The pid was reused: what was read is not of the process asked for.
     return {"status": OK, "texts": texts, "programs": programs}
 
 
@@ -167,7 +167,7 @@ def _first(root, paths, limit):
                 continue
             return _found(status_of(error), path), b""
         about, data = os.fstat(handle), b""
-        # A sparse file is not read at all; a file that grows meanwhile is read to the limit.
+        # A sparse file is not read at all; a file that grows while it is read is read up to the limit.
         while about.st_size <= limit and len(data) <= limit:
             chunk = os.read(handle, limit + 1 - len(data))
             if not chunk:
@@ -190,7 +190,8 @@ def _start_time(process):
 def _read(root, path):
     try:
         found = _walk(root, path)
-        # What was looked at is opened, not its name again: that could be a FIFO or a link by now.
+        # The file that was checked is opened by its descriptor, not by its name: the name could be a FIFO or a link by
+        # now.
         handle = os.open("/proc/self/fd/%d" % found, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return status_of(error), ""
@@ -215,8 +216,8 @@ def _find(root, name):
 
 
 def _walk(root, path, regular=True):
-    """An O_PATH descriptor of `path` inside `root`, a regular file if need be; links are read and walked here, never by
-    the kernel."""
+    """An O_PATH descriptor of `path` inside `root`, of regular files only if asked for; links are resolved here, never
+    by the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:

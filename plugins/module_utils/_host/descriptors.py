@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What processes have open, by the links of /proc/PID/fd and the text of /proc/PID/fdinfo. PRIVATE to the collection.
+"""Open files of processes: the links of /proc/PID/fd and the text of /proc/PID/fdinfo. PRIVATE to the collection.
 
-Neither touches the file that is open: a stat() of it may hang for ever on a container's FUSE mount.
+Neither touches the file that is open: a stat() of it could hang for ever on a FUSE mount of a container.
 """
 
 import os
@@ -17,9 +17,9 @@ _TEXT_LIMIT = 65536
 
 
 class Descriptors:
-    """A look at descriptors, at most `LIMIT` of them and `SECONDS` long altogether.
+    """Reads descriptors, at most `LIMIT` of them and for at most `SECONDS` in total.
 
-    `status` afterwards: ok, denied (those of some process may not be seen) or timeout (there were more).
+    `status` afterwards: ok, denied (the descriptors of some process are not readable) or timeout (a limit was reached).
     """
 
     def __init__(self, host):
@@ -40,6 +40,6 @@ class Descriptors:
                 if name is None or os.readlink(entry.path).rpartition("/")[2] == name:
                     yield self._host.read_text("%s/fdinfo/%s" % (folder, entry.name), _TEXT_LIMIT).text
         except OSError as error:
-            # A process that ended meanwhile has nothing open.
+            # A process that ended in the meantime has no open files.
             if status_of(error) != ABSENT and self.status == OK:
                 self.status = DENIED

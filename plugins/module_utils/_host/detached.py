@@ -1,15 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process of its own on the node that undoes a change unless somebody says in time that all is well. PRIVATE to the
+"""A detached process on the node that undoes a change unless the change is confirmed in time. PRIVATE to the
 collection.
 
 It needs neither systemd nor the connection that started it: it leaves the session, the terminal and the control group
-of the module (systemd-logind ends what is left of a session where KillUserProcesses is set, and a unit's stop what is
-in its group). It carries what it needs in memory, since the module's own files are gone by then. A reboot ends it.
+of the module (systemd-logind kills the rest of a session where KillUserProcesses is set, and stopping a unit kills its
+group). It holds what it needs in memory, since the module's own files are gone by then. A reboot ends it.
 
-The waiting is a file, I(TOKEN).armed. Who renames it has won: a confirmation to I(TOKEN).confirmed, the process itself
-to I(TOKEN).restoring, which becomes I(TOKEN).restored with an account of what was done.
+The pending undo is a file, `TOKEN.armed`. Whoever renames it first decides: a confirmation renames it to
+`TOKEN.confirmed`, the process itself to `TOKEN.restoring`, which becomes `TOKEN.restored` with a record of what was
+done.
 """
 
 import binascii
@@ -28,9 +29,9 @@ STATES = (ARMED, CONFIRMED, RESTORING, RESTORED)
 TOKEN = re.compile(r"[0-9a-f]{16}\Z")
 _READY_SECONDS = 15.0
 _LOOK_SECONDS = 1.0
-# Last but the connection itself in the OOM killer's list.
+# Killed by the OOM killer after everything but the connection itself.
 _OOM_SCORE = "-900"
-# The root of both hierarchies may hold processes (kernel cgroup-v2.rst), and nobody ends what is in it.
+# The root group of both hierarchies may hold processes (kernel cgroup-v2.rst), and nothing kills what is in it.
 _GROUPS = ("/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/systemd/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs")
 
 
@@ -45,8 +46,8 @@ def path_of(folder, token, state):
 def arm(host, folder, token, record, seconds, restore):
     """Start the process; returns its pid once it waits. `told` is written to its file, with `pid` and `started` added.
 
-    After `seconds` it calls `restore()`, which must import nothing and return what is to be told of it. Raises
-    ChangeFailed.
+    After `seconds` it calls `restore()`, which must not import anything and returns what is written to the record.
+    Raises ChangeFailed.
     """
     ours, theirs = os.pipe()
     first = os.fork()
@@ -67,7 +68,7 @@ def arm(host, folder, token, record, seconds, restore):
 
 
 def _fork_again(host, folder, token, record, seconds, restore, pipe):
-    """The child: it never returns into the module, whose end would be run a second time."""
+    """The child. It never returns into the module, whose end would run a second time."""
     try:
         os.setsid()
         if os.fork() == 0:
@@ -97,7 +98,7 @@ def _wait(host, folder, token, record, seconds, restore, pipe):
 
 
 def _leave(pipe):
-    """Leave everything of the module behind: directory, files, signals, control group."""
+    """Detach from everything the module has: working directory, open files, signal handlers, control group."""
     os.chdir("/")
     os.umask(0o077)
     for name in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
@@ -110,13 +111,13 @@ def _leave(pipe):
             try:
                 os.close(int(name))
             except OSError:
-                pass  # The one the list itself was read through.
+                pass  # The descriptor through which the list itself was read.
     for path, text in (("/proc/self/oom_score_adj", _OOM_SCORE),) + tuple((path, "0") for path in _GROUPS):
         try:
             with open(path, "w") as stream:
                 stream.write(text)
         except OSError:
-            pass  # There is no such hierarchy, or this one is not ours to write: it stays where it is.
+            pass  # The hierarchy does not exist or is not writable: the process stays in its group.
 
 
 def _gone(path):
@@ -131,8 +132,8 @@ def _gone(path):
 
 
 def claim(folder, token, state):
-    """Whether this one is the first to decide. Where nothing can be renamed (a disk gone read-only) nobody can confirm
-    either."""
+    """Whether this process is the first to decide. Where the rename fails (a disk gone read-only), a confirmation fails
+    too."""
     try:
         os.rename(path_of(folder, token, ARMED), path_of(folder, token, state))
     except FileNotFoundError:
@@ -151,7 +152,7 @@ def _restore(host, folder, token, record, restore):
 
 
 def record_outcome(host, folder, token, record):
-    """Write down what was put back; the rules are there even where this cannot be written."""
+    """Write down what was put back; a failure to write is ignored, since the rules are restored already."""
     try:
         write.replace(host, path_of(folder, token, RESTORING), _text(record), 0o600)
         os.rename(path_of(folder, token, RESTORING), path_of(folder, token, RESTORED))
@@ -160,8 +161,8 @@ def record_outcome(host, folder, token, record):
 
 
 def start_time_of(pid):
-    """When a process started, in ticks since the boot (man 5 proc); None where there is none. It tells a process from a
-    later one of its pid."""
+    """When a process started, in ticks since boot (man 5 proc); None where it does not exist. Tells apart processes
+    that had the same pid."""
     try:
         with open("/proc/%d/stat" % pid, "rb") as stream:
             return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The only code of the collection that touches a machine. PRIVATE to the collection.
 
-Everything else is given a `Host` and asks it. A host is a directory tree (``/`` of a live node, an unpacked
-image, a support bundle, a test fixture) and, for ``/`` only, the right to run commands. Links are followed
-inside the tree, so an absolute link in an image never leads to the builder's own files.
+All other code gets a `Host` and reads through it. A host is a directory tree (``/`` of a live node, an unpacked image,
+a support bundle, a test fixture) and, for ``/`` only, the right to run commands. Links are followed inside the tree, so
+an absolute link in an image never leads to the builder's own files.
 """
 
 import errno
@@ -28,19 +28,19 @@ OUTPUT_LIMIT = 1024 * 1024
 BLOCK = 1 << 20
 _GZIP = b"\x1f\x8b"
 LINKS_LIMIT = 40
-# Begins the names of directories in which new files wait for their rename; configuration is not read through one.
+# Prefix of the directories in which new files wait for their rename; configuration in them is never read.
 TEMPORARY = ".kubenode-"
-# Deeper paths are nobody's configuration; their folders are not remembered.
+# No configuration lies deeper; the folders of deeper paths are not cached.
 DEPTH_LIMIT = 40
 
-# Tools of the node are looked up here and nowhere else: the caller's PATH may be anything.
+# Programs of the node are looked up here and nowhere else: the caller's PATH may hold anything.
 BINARY_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin")
 
 _ABSENT_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESRCH)
 
 
 class Text:
-    """What reading a file gave: `status` (ok, absent, denied, unparsed) and `text`, empty unless ok."""
+    """The result of reading a file: `status` (ok, absent, denied, unparsed) and `text`, empty unless ok."""
 
     def __init__(self, status, text=""):
         self.status = status
@@ -52,8 +52,8 @@ class Text:
 
 
 class Completed:
-    """What running a command gave: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = flooded),
-    `rc`, `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is the most memory it held."""
+    """The result of a command: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = too much output),
+    `rc`, `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is its peak memory."""
 
     def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
         self.status = status
@@ -68,12 +68,12 @@ class Completed:
         return self.status == OK and self.rc == 0
 
 
-# A path with a zero byte, or with letters that the node's locale cannot write, raises ValueError: no such file is.
+# A path with a NUL byte, or with characters that the locale cannot encode, raises ValueError: no such file exists.
 _PATH_ERRORS = (OSError, ValueError)
 
 
 def status_of(error):
-    """The status word for what _PATH_ERRORS caught: absent, denied, or unparsed for all else (I/O errors)."""
+    """The status word for one of _PATH_ERRORS: absent, denied, or unparsed for everything else (I/O errors)."""
     if isinstance(error, ValueError) or error.errno in _ABSENT_ERRORS:
         return ABSENT
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -88,9 +88,9 @@ class Host(host_notes.Notes):
         super(Host, self).__init__()
         self.root = os.path.normpath(root)
         self.commands = commands and self.root == "/"
-        # Directories that were walked already: {path: real path}. Looks ask about hundreds of files in a few.
+        # Directories that were resolved already: {path: real path}. Looks read hundreds of files in a few directories.
         self._folders = {}
-        # What one collector has read and others need as well: {name: anything}. A look reads the rules once.
+        # Results that several collectors share: {name: anything}. A look reads the rules once.
         self.kept = {}
 
     def real_path(self, path):
@@ -108,13 +108,13 @@ class Host(host_notes.Notes):
         return self._walked(self._folders[folder], name)
 
     def _walked(self, done, path):
-        """`path` from the real directory `done` on."""
+        """`path` resolved from the real directory `done` on."""
         ahead = [part for part in path.split("/") if part not in ("", ".")]
         links = 0
         while ahead:
             part = ahead.pop(0)
             if part == "..":
-                # The parent of the root is the root, as chroot(2) has it.
+                # The parent of the root is the root, as in chroot(2).
                 done = done if done == self.root else os.path.dirname(done)
                 continue
             step = os.path.join(done, part)
@@ -141,16 +141,16 @@ class Host(host_notes.Notes):
         return real if self.root == "/" else (real[len(self.root):] or "/")
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
-        """(status, bytes) of a regular file of at most `limit` bytes. Never waits: FIFOs and devices are `unparsed`.
+        """(status, bytes) of a regular file of at most `limit` bytes. Never blocks: FIFOs and devices are `unparsed`.
 
-        /dev/null is an empty file: what systemd and kmod take for masked leads to it.
+        /dev/null is an empty file: systemd and kmod take files that link to it as masked.
         """
         chunks = []
         status = self.note(path, self._read_through(path, chunks.append, limit))
         return (status, b"".join(chunks)) if status == OK else (status, b"")
 
     def _read_through(self, path, consume, limit):
-        """Status of a regular file whose bytes went to `consume`, at most a block more than `limit`."""
+        """Status of a regular file whose bytes were passed to `consume`, at most one block beyond `limit`."""
         try:
             handle = os.open(self.real_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         except _PATH_ERRORS as error:
@@ -173,17 +173,17 @@ class Host(host_notes.Notes):
         return UNPARSED
 
     def stream_file(self, path, consume, limit, packed=None):
-        """Status of a regular file whose content goes to `consume(bytes)` block by block; `packed=None` unpacks what
-        begins like gzip.
+        """Status of a regular file whose content is passed to `consume(bytes)` block by block; `packed=None` unpacks
+        files with the magic bytes of gzip.
 
-        Where the status is not ok, what was consumed is the sound beginning. `limit` counts for what comes out.
+        Where the status is not ok, the blocks passed so far are the intact beginning. `limit` counts unpacked bytes.
         """
         unpacked = _Unpacked(consume, limit, packed)
         status = self._read_through(path, unpacked.feed, limit)
         return self.note(path, unpacked.status() if status == OK else status)
 
     def read_text(self, path, limit=TEXT_LIMIT):
-        """`Text` of a file; a `.gz` is unpacked (the limit is for what comes out). Bad UTF-8 becomes U+FFFD."""
+        """`Text` of a file; a `.gz` is unpacked (the limit counts unpacked bytes). Bad UTF-8 becomes U+FFFD."""
         if not path.endswith(".gz"):
             status, data = self.read_bytes(path, limit)
             return Text(status, data.decode("utf-8", "replace"))
@@ -199,7 +199,7 @@ class Host(host_notes.Notes):
             return self.note(path, status_of(error)), []
 
     def stat(self, path):
-        """os.stat_result behind all links of the tree, or None where there is nothing to be seen."""
+        """os.stat_result with every link of the tree followed, or None where the file cannot be seen."""
         try:
             return os.stat(self.real_path(path))
         except _PATH_ERRORS as error:
@@ -210,7 +210,7 @@ class Host(host_notes.Notes):
         return self.stat(path) is not None
 
     def presence(self, path):
-        """ok where something is at `path`, absent where nothing is, else why that cannot be told."""
+        """`ok` where `path` exists, `absent` where it does not, else the status of the failed look."""
         with self.noting() as notes:
             found = self.stat(path)
         return OK if found is not None else notes.get(path, ABSENT)
@@ -224,18 +224,19 @@ class Host(host_notes.Notes):
         return found is not None and stat.S_ISREG(found.st_mode)
 
     def read_link(self, path):
-        """Target of the link `path` itself, or None if it is no link."""
+        """Target of the link `path` itself, or None if it is not a link."""
         folder, name = os.path.split(path)
         try:
             return os.readlink(os.path.join(self.real_path(folder), name))
         except _PATH_ERRORS as error:
-            # EINVAL: it is there, and no link (man 2 readlink).
+            # EINVAL: it exists and is not a link (man 2 readlink).
             if getattr(error, "errno", None) != errno.EINVAL:
                 self.note(path, status_of(error))
             return None
 
     def machine(self):
-        """Hardware name of the running kernel (x86_64, aarch64), or None where the tree is not the one that runs."""
+        """Hardware name of the running kernel (x86_64, aarch64), or None where the tree is not that of the running
+        system."""
         return os.uname()[4] if self.root == "/" else None
 
     @staticmethod
@@ -252,25 +253,25 @@ class Host(host_notes.Notes):
         return None
 
     def binary(self, name):
-        """(status, path): as `find_binary`, and absent only where every folder before it could be searched."""
+        """(status, path) as `find_binary` finds it; absent only if every folder before it could be searched."""
         with self.noting() as notes:
             path = self.find_binary(name)
         return (OK if path else next(iter(notes.values()), ABSENT)), path
 
     def run(self, argv, timeout=5.0, limit=OUTPUT_LIMIT):
-        """Run a program of the node and always come back: `Completed` with all of its output. See `stream`."""
+        """Run a program of the node with a timeout: `Completed` with all of its output. See `stream`."""
         chunks = []
         done = self.stream(argv, chunks.append, timeout, limit)
         done.out = b"".join(chunks).decode("utf-8", "replace")
         return done
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
-        """Run a program of the node, give its output to `consume(bytes)` while it runs, and always come back:
-        `Completed` without `out`.
+        """Run a program of the node with a timeout and pass its output to `consume(bytes)` while it runs: `Completed`
+        without `out`.
 
-        It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed
-        with its children after `timeout` seconds or `limit` bytes of output, and is not run at all where commands
-        are not allowed (`denied`). `while_waiting()` is called once if it takes its time before it prints.
+        It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed with
+        its children after `timeout` seconds or `limit` bytes of output, and is not run at all where commands are not
+        allowed (`denied`). `while_waiting()` is called once if the program works for long before it prints.
         """
         if not self.commands:
             return Completed(DENIED)
@@ -289,12 +290,12 @@ class Host(host_notes.Notes):
 
     @staticmethod
     def own_peak_bytes():
-        """The most memory this look itself has held so far."""
+        """The peak memory of this process so far."""
         return host_run.own_peak_bytes()
 
 
 class _Unpacked:
-    """Bytes on their way to `consume`; those of gzip members come out plain, and never more than `limit` of them."""
+    """Bytes on their way to `consume`; gzip members are unpacked, to at most `limit` bytes."""
 
     def __init__(self, consume, limit, packed):
         self._consume = consume
@@ -311,7 +312,7 @@ class _Unpacked:
             chunk = self._next(chunk) if self._packed else self._give(chunk)
 
     def status(self):
-        """ok if all of it came out; a member without its end was cut off."""
+        """ok if everything was unpacked; a member without its end was truncated."""
         return OK if self._sound and self._whole else UNPARSED
 
     def _give(self, plain):
@@ -322,7 +323,7 @@ class _Unpacked:
         return b""
 
     def _next(self, chunk):
-        """Unpack as much of one member as there is, and return what lies behind it."""
+        """Unpack as much of one member as there is, and return the bytes behind it."""
         if self._member is None:
             if not chunk.strip(b"\0"):
                 return b""  # Padding to a tape's block, as gzip itself allows.
@@ -335,7 +336,7 @@ class _Unpacked:
                 self._sound = False
                 return b""
             self._give(plain)
-            # A block that came out full may have left more of it behind although the input is used up.
+            # A full block may leave unpacked bytes behind although the input is used up.
             chunk, full = self._member.unconsumed_tail, len(plain) == BLOCK and not self._member.eof
         if not self._member.eof:
             return chunk
@@ -344,5 +345,5 @@ class _Unpacked:
 
 
 def _is_null(seen):
-    """Whether an os.stat_result is that of /dev/null (kernel Documentation/admin-guide/devices.txt)."""
+    """Whether an os.stat_result is the one of /dev/null (kernel Documentation/admin-guide/devices.txt)."""
     return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == os.makedev(1, 3)

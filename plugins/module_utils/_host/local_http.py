@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking a program of this node over HTTP, and never anybody else. PRIVATE to the collection.
+"""HTTP requests to programs of this node, never to another machine. PRIVATE to the collection.
 
-A rule may send what goes to 127.0.0.1 elsewhere (a hostPort does); so the socket is bound to the interface lo, which no
-packet of it leaves (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the whole question takes;
-HTTP/1.0 needs three lines, and answers to it are neither in chunks nor kept open (RFC 1945). No proxy is used, and a
-redirect is an answer like any other.
+A NAT rule may redirect packets to 127.0.0.1 (a hostPort does); so the socket is bound to the interface lo, which its
+packets do not leave (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the request takes;
+HTTP/1.0 needs three lines, and its responses are neither chunked nor kept open (RFC 1945). No proxy is used, and
+redirects are not followed.
 """
 
 import collections
@@ -17,14 +17,14 @@ import time
 
 from .host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED, status_of
 
-# `status` of asking, `code` of the answer and its `body` as bytes; None and empty unless the status is ok.
+# `status` of the request, `code` and `body` (bytes) of the response; None and empty unless the status is ok.
 Answer = collections.namedtuple("Answer", "status code body")
 
 _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){3}\Z|::1\Z")
 _HEAD = re.compile(br"HTTP/1\.[01] ([0-9]{3})[ \r\n]")
 _LENGTH = re.compile(br"^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$", re.I | re.M)
 _BLOCK = 64 * 1024
-# Without IPv6 (ipv6.disable=1, disable_ipv6 of lo) there is no such socket or no such address.
+# Without IPv6 (ipv6.disable=1, disable_ipv6 of lo) the socket or its address does not exist.
 _NOT_LISTENING = (errno.ECONNREFUSED, errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 
@@ -32,7 +32,7 @@ def fetch_local(address, port, path, seconds, limit, own=()):
     """The `Answer` to `GET path` within `seconds`.
 
     `address` is an IP address of the loopback interface, or one of `own`, on which a process of this node listens; any
-    other is `denied`. An answer of more than `limit` bytes is `unparsed`, as is one that was cut off or is not HTTP.
+    other is `denied`. A response of more than `limit` bytes is `unparsed`, as is one that is truncated or not HTTP.
     """
     if not _LOOPBACK.match(address) and address not in own:
         return Answer(DENIED, None, b"")
@@ -45,7 +45,7 @@ def fetch_local(address, port, path, seconds, limit, own=()):
         if _LOOPBACK.match(address):
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
         else:
-            # From an address of the node to the same one: the kernel delivers that itself (table local).
+            # From an address of the node to itself: the kernel delivers that locally (table local).
             channel.bind((address, 0))
         channel.settimeout(seconds)
         channel.connect((address, port))
@@ -64,7 +64,7 @@ def _status_of(error):
 
 
 def _read(channel, deadline, limit):
-    """All that comes, or a bit more than `limit` bytes; raises socket.timeout."""
+    """The whole response, or slightly more than `limit` bytes of it; raises socket.timeout."""
     chunks, size = [], 0
     while size <= limit:
         left = deadline - time.monotonic()
@@ -91,7 +91,7 @@ def _answer(data, limit):
 
 
 def packed_ipv6(address):
-    """The 16 bytes of an IPv6 address; None for any other text."""
+    """The 16 bytes of an IPv6 address; None for other texts."""
     try:
         return socket.inet_pton(socket.AF_INET6, address)
     except (OSError, ValueError):

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking the kernel over netlink: the counters of connection tracking where it has no file of them, the tables and
-rules of nftables. PRIVATE to the collection.
+"""Reads from the kernel over netlink: conntrack counters where /proc has no file of them, tables and rules of nftables.
+PRIVATE to the collection.
 
-A dump over netlink takes no lock and changes nothing. Asking would load the module that answers, so who asks makes sure
-that it is there (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c
+A dump over netlink takes no lock and changes nothing. A request would load the module that answers it, so callers check
+first that it is loaded (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c
 ctnetlink_ct_stat_cpu_dump(), include/uapi/linux/netfilter/nf_tables.h). nft asks for the elements of every set of a
-table before it lists one chain (0.6 s with 5000 Services); the rules of one chain alone are there within a millisecond.
+table before it lists one chain (0.6 s with 5000 Services); over netlink the rules of one chain take a millisecond.
 """
 
 import socket
@@ -21,14 +21,14 @@ _TABLES, _RULES = (10 << 8) | 1, (10 << 8) | 7  # NFNL_SUBSYS_NFTABLES, NFT_MSG_
 _FAMILIES = {1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
 _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
-# NLM_F_DUMP_INTR: the rules changed meanwhile.
+# NLM_F_DUMP_INTR: the rules changed during the dump.
 _INTERRUPTED = 0x10
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _FAMILY_BYTES = 4
 _SECONDS = 1.0
 _BLOCK = 1 << 16
 _LIMIT = 4 * 1024 * 1024
-# Numbers of attributes and the names that the columns of /proc/net/stat/nf_conntrack have.
+# Attribute numbers and the names that the columns of /proc/net/stat/nf_conntrack have.
 _NAMES = {2: "found", 4: "invalid", 5: "ignore", 8: "insert", 9: "insert_failed", 10: "drop", 11: "early_drop",
           12: "icmp_error", 13: "search_restart", 14: "clashres", 15: "chainlength"}
 
@@ -52,7 +52,7 @@ def nft_tables():
 
 
 def nft_expressions(family, table, chain):
-    """(status, [[(name of an expression, {attribute: bytes})]]), one list for each rule of a chain, in their order."""
+    """(status, [[(name of an expression, {attribute: bytes})]]), one list per rule of a chain, in order."""
     number = next(number for number, name in _FAMILIES.items() if name == family)
     status, answers = _dump(_RULES, number, _string(1, table) + _string(2, chain))
     rules = []
@@ -65,7 +65,7 @@ def nft_expressions(family, table, chain):
 
 
 def _user_data(data):
-    """(type, value) of what nft itself keeps beside a rule (libnftnl udata.h); type 0 is its comment."""
+    """(type, value) of the user data that nft stores with a rule (libnftnl udata.h); type 0 is the comment."""
     data = bytearray(data)
     while len(data) >= 2 and len(data) >= 2 + data[1]:
         yield data[0], bytes(data[2:2 + data[1]])
@@ -82,7 +82,7 @@ def _string(kind, text):
 
 
 def _dump(kind, family=0, body=b""):
-    """(status, [(family, [(attribute, value)])]) of what the kernel answers."""
+    """(status, [(family, [(attribute, value)])]) of the kernel's reply."""
     try:
         channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
     except OSError as error:

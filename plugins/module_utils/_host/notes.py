@@ -1,31 +1,31 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a look could not see, and who it looks as. PRIVATE to the collection."""
+"""What a look could not see, and the user it runs as. PRIVATE to the collection."""
 
 import collections
 import contextlib
 import io
 import os
 
-# What one block of a look could not see; more than that is told by the first ones.
+# At most so many unseen paths are noted in one block of a look; the first ones are enough to explain it.
 NOTES_LIMIT = 1000
 _PASSWD_LIMIT = 4 * 1024 * 1024
-# Statuses of what was seen.
+# Statuses of paths that were seen.
 _SEEN = ("ok", "absent")
 
 
 class Notes:
-    """A Host says `note` of what it could not see, and a collector asks with `noting`."""
+    """A Host calls `note` for what it could not see; a collector collects the notes with `noting`."""
 
     def __init__(self):
         self._notes = []
 
     @contextlib.contextmanager
     def noting(self):
-        """`{path: why}` of all that could not be seen while the block lasted, however it was asked for: a status
-        (denied, unparsed) or half a sentence. What is not there was seen; what lies below a folder that may not be
-        entered was not."""
+        """`{path: why}` of everything that could not be seen inside the block, by whichever method: `why` is a status
+        (denied, unparsed) or half a sentence. A path that does not exist counts as seen; a path below a folder that may
+        not be entered does not."""
         notes = collections.OrderedDict()
         self._notes.append(notes)
         try:
@@ -34,7 +34,7 @@ class Notes:
             self._notes.pop()
 
     def note(self, path, why):
-        """Tell the blocks that `path` could not be seen, unless `why` is the status of something that was; returns
+        """Record in the open blocks that `path` could not be seen, unless the status `why` means that it was; returns
         `why`."""
         if why not in _SEEN:
             for notes in self._notes:
@@ -44,7 +44,7 @@ class Notes:
 
 
 def user_name():
-    """Name of the user this look runs as, by /etc/passwd alone: a directory of users may be on another machine."""
+    """Name of the user this look runs as, from /etc/passwd alone: LDAP and the like may be on another machine."""
     uid = str(os.geteuid())
     try:
         with io.open("/etc/passwd", encoding="utf-8", errors="replace") as stream:

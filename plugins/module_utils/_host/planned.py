@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tree as it will be once a plan is carried out, to be looked at before anything is written. PRIVATE to the
-collection."""
+"""A tree as it will be once a plan is applied, for checks before anything is written. PRIVATE to the collection."""
 
 import os
 import posixpath
@@ -12,14 +11,14 @@ from .host import ABSENT, OK, TEXT_LIMIT, Host
 
 
 class PlannedHost(Host):
-    """The tree of `host` with `texts` {path: text, or None for a file that goes} in it."""
+    """The tree of `host` with the planned `texts` in it: {path: text, or None for a file that is removed}."""
 
     def __init__(self, host, texts):
         super().__init__(host.root, host.commands)
         self._texts = texts
 
     def _planned(self, path):
-        """(whether the plan speaks of it, its text): by its own name, or by that which its links lead to."""
+        """(whether the plan holds the file, its planned text), by its own path or by the path its links lead to."""
         if path not in self._texts:
             path = self.tree_path(path)
         return path in self._texts, self._texts.get(path)

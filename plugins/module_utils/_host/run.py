@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program of the node that is watched while it runs, and always comes back. PRIVATE to the collection."""
+"""Runs a program of the node, watches it and always returns. PRIVATE to the collection."""
 
 import fcntl
 import os
@@ -15,20 +15,20 @@ import time
 SLOW = "slow"
 FLOOD = "flood"
 
-# What an unprivileged pipe may hold (fs.pipe-max-size, man 7 pipe): the writer gets on while its output is read into a
-# parser.
+# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): the program goes on writing while a
+# parser works.
 PIPE_SIZE = 1 << 20
-# Read and given away at once: what is read in larger pieces has left the processor's cache again (a tenth of the time
-# of 12 MB).
+# Read and passed on in pieces of this size: larger ones do not stay in the processor's cache (a tenth of the time for
+# 12 MB).
 PIECE_SIZE = 1 << 17
-# Kept of what a program says on its error output.
+# At most so much of stderr is kept.
 MESSAGES_LIMIT = 64 * 1024
-# A killed program that hangs in the kernel is left behind after this time.
+# A killed program that hangs in the kernel is abandoned after this time.
 LAST_SECONDS = 2.0
-# Who has worked for this time and printed nothing has much to do first, such as reading 100,000 rules.
+# A program that has used this much processor time and printed nothing has much to read first, such as 100,000 rules.
 PROMPT_SECONDS = 0.02
 
-_F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl knows the name only from Python 3.10 on.
+_F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl has the name only since Python 3.10.
 
 
 class Ending:
@@ -44,10 +44,10 @@ class Ending:
 
 
 def start(program, arguments, path):
-    """A process without input that writes into pipes, with a session of its own (so that it can be killed whole).
-    Raises OSError."""
-    # AnsibleModule.run_command() knows neither a timeout nor a limit of output. Without a preexec_fn Python need not
-    # copy itself for the child (vfork since 3.10), which takes 0.5 ms instead of 3.
+    """Start a process without input that writes into pipes, in a session of its own so that its children are killed
+    with it. Raises OSError."""
+    # AnsibleModule.run_command() has neither a timeout nor a limit of output. Without a preexec_fn Python need not copy
+    # its own memory for the child (vfork since 3.10), which takes 0.5 ms instead of 3.
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function
         [program] + list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         close_fds=True, start_new_session=True, env={"PATH": path, "LC_ALL": "C"})
@@ -55,23 +55,23 @@ def start(program, arguments, path):
     try:
         fcntl.fcntl(process.stdout.fileno(), _F_SETPIPE_SZ, PIPE_SIZE)
     except OSError:
-        pass  # The user's pipes hold too much already: it stays at its default.
+        pass  # The user's pipes hold too much already: the pipe keeps its default size.
     return process
 
 
 def _step_back(pid):
-    """The node's work goes first, in time and in memory."""
+    """Lower the priority of this process, for processor and memory: the node's own work goes first."""
     try:
         os.setpriority(os.PRIO_PROCESS, pid, 19)
         with open("/proc/%d/oom_score_adj" % pid, "w") as score:
             score.write("1000")
     except OSError:
-        pass  # It has ended, or a locked-down node refuses both; the look is still bounded in time and output.
+        pass  # It has ended, or a hardened node refuses both; time and output of the look are limited all the same.
 
 
 def attend(process, consume, deadline, limit, while_waiting=None):
-    """`Ending` of a process; `consume(bytes)` gets its output while it runs. What consume raises ends the process
-    too."""
+    """`Ending` of a process; its output is passed to `consume(bytes)` while it runs. An exception from `consume` kills
+    the process too."""
     ending = Ending()
     try:
         if while_waiting and _is_at_work(process, deadline):
@@ -88,8 +88,8 @@ def attend(process, consume, deadline, limit, while_waiting=None):
 
 
 def _is_at_work(process, deadline):
-    """Whether the process has much to do before it prints. Having waited long says nothing: on a busy node it comes
-    last."""
+    """Whether the process works for long before it prints. Elapsed time does not show that: on a busy node the look
+    runs last."""
     while not select.select([process.stdout, process.stderr], [], [],
                             PROMPT_SECONDS)[0] and time.monotonic() < deadline:
         if _worked_seconds(process.pid) >= PROMPT_SECONDS:
@@ -98,7 +98,7 @@ def _is_at_work(process, deadline):
 
 
 def _worked_seconds(pid):
-    """The time a process has spent on a processor."""
+    """Processor time of a process, in seconds."""
     try:
         # clock_getcpuclockid() as glibc makes it, with the CPUCLOCK_SCHED of linux/posix-timers.h: exact, unlike the
         # ticks of /proc/PID/stat.
@@ -130,13 +130,13 @@ def _kill(process, ending):
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except OSError:
-        pass  # It ended between the look and the kill.
+        pass  # It ended just before the kill.
     _ended(process, ending, time.monotonic() + LAST_SECONDS)
 
 
 def _ended(process, ending, deadline):
-    """Whether the process ends before that time. Who has closed its output is gone within a moment, so the looks begin
-    close together."""
+    """Whether the process ends before that time. A process that closed its output usually ends at once, so the first
+    checks follow each other closely."""
     pause = 0.0001
     while not _reaped(process, ending):
         if time.monotonic() > deadline:
@@ -147,8 +147,8 @@ def _ended(process, ending, deadline):
 
 
 def _reaped(process, ending):
-    """Whether the process has ended; wait4 tells what waitpid does not, its peak of memory (it counts this program's
-    size at the start)."""
+    """Whether the process has ended; wait4 also returns its peak memory (it includes the size of this process at the
+    start)."""
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if pid == 0:
         return False
@@ -159,5 +159,5 @@ def _reaped(process, ending):
 
 
 def own_peak_bytes():
-    """The most memory this very program has held so far."""
+    """The peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that a program of the node is to judge before they are written where they belong. PRIVATE to the collection.
+"""Temporary copies of files that a program of the node checks before the real ones are written. PRIVATE to the
+collection.
 
-They lie in a directory of their own that only this user may enter and that is gone afterwards.
+They lie in a directory of their own that only this user may enter and that is removed afterwards.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from .. import _errors
 
 @contextlib.contextmanager
 def scratch(texts):
-    """Path of a directory that holds `{relative path: text}` as long as it is needed. Raises ChangeFailed."""
+    """Path of a directory that holds `{relative path: text}` while the block runs. Raises ChangeFailed."""
     folder = None
     try:
         try:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many small files of a machine, read once and fast. PRIVATE to the collection.
 
-Only regular files are opened, a program or another binary is put away after its first block, and a folder that is
-mounted from elsewhere (a network, a FUSE daemon, the kernel) is not entered: a look must not hang on it.
+Only regular files are opened, binaries are skipped after their first block, and mounts of other file systems (network,
+FUSE, the kernel's own) are not entered: a look must not hang on them.
 """
 
 import collections
@@ -15,39 +15,39 @@ import time
 
 from . import host as _host
 
-# Scripts and configuration are smaller; nothing that is larger is read to its end.
+# Scripts and configuration are smaller; larger files are not read to their end.
 FILE_LIMIT = 1024 * 1024
 FILES_LIMIT = 100000
 BYTES_LIMIT = 512 * 1024 * 1024
 SECONDS = 20.0
-# The first block tells text from a program, and holds most scripts as a whole.
+# The first block shows whether a file is text, and holds most scripts completely.
 _FIRST, _BLOCK = 4 * 1024, 64 * 1024
 _SCRIPT = b"#!"
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-# Of disks that are the node's own; whatever is mounted with another type is passed over.
+# Types of file systems on the node's own disks; mounts of any other type are skipped.
 _OWN_TYPES = frozenset(("bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay",
                         "ramfs", "reiserfs", "rootfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs"))
 
 _OWN = "ext4"
-# Blanks and the like in a mount point (man 5 proc).
+# Escapes of blanks and the like in a mount point (man 5 proc).
 _OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
 
-# Why a file is not known (Host.note).
+# Reasons why a file was not read (Host.note).
 LARGE = "is larger than %d KiB, the limit of this look" % (FILE_LIMIT // 1024)
 HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
 LATE = "was not read: there were too many files before it"
 AWAY = "is on a file system of another machine or of a daemon"
 
-# `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether it has some, so that
-# who runs it may see other commands in it than are read here.
+# `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether NUL bytes were
+# removed, so that a shell may see other commands than this collection.
 Found = collections.namedtuple("Found", "path data mode nul")
 
 
 class Walk:
-    """Reads files, and keeps count: `files` and `bytes` read. What could not be read is noted (Host.note).
+    """Reads files, and keeps count: `files` and `bytes` read. Files that could not be read are noted (Host.note).
 
-    A text that is too large is missed where it begins with `#!` or its path is `worth(path)`. A script with NUL bytes
-    is no program: dash and bash run it. `done` is False once a limit ended it.
+    A text that is too large is noted where it begins with `#!` or `worth(path)` is true. A script with NUL bytes does
+    not count as a binary: dash and bash run it. `done` is False once a limit ended it.
     """
 
     def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS,
@@ -61,8 +61,8 @@ class Walk:
         self._mounted = None
 
     def below(self, folder, wanted, depth=0):
-        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it whose bytes are
-        `wanted(bytes)`, in their order."""
+        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it for which `wanted(bytes)`
+        is true, in order."""
         try:
             real = self._host.real_path(folder)
             if self._host.root == "/":
@@ -78,7 +78,7 @@ class Walk:
         return (_host.OK if self.done else _host.TIMEOUT), found
 
     def read(self, path, wanted=None, packed=False):
-        """(status, Found or None) of one file behind all links of the tree; None where it is no text (`packed`: nor
+        """(status, Found or None) of one file, links of the tree followed; None where it is not text (`packed`: or
         gzip), or not `wanted`."""
         try:
             real = self._host.real_path(path)
@@ -93,7 +93,8 @@ class Walk:
         return _host.OK, self.whole(found) if wanted is not None else found
 
     def whole(self, found):
-        """`found`, which is of interest, or None and a note where there may be more in it than is read."""
+        """`found`, or None and a note where it holds NUL bytes: a shell may see other commands in it than this
+        collection."""
         if found.nul:
             self._host.note(found.path, HOLDS_NUL)
         return None if found.nul else found
@@ -127,14 +128,13 @@ class Walk:
                 self._host.note(path, _host.status_of(error))
 
     def _take_link(self, path, wanted, found):
-        """A link to a file is read as that file; one to a folder is nobody's way to more scripts, and may lead in
-        circles."""
+        """A link to a file is read like that file; a link to a folder is not followed, it may lead in circles."""
         status, linked = self.read(path, wanted)
         if status == _host.OK and linked is not None:
             found.append(linked)
 
     def _text(self, real, path, flag, mode, packed=False):
-        """`Found` of a regular file, None for what is no text or too large. Raises OSError."""
+        """`Found` of a regular file, None for one that is not text or too large. Raises OSError."""
         handle = os.open(real, _FLAGS | flag)
         try:
             data = os.read(handle, _FIRST)
@@ -169,16 +169,16 @@ class Walk:
         return None
 
     def _is_entered(self, entry):
-        # What a killed run of this collection left is no script of the node.
+        # Left-overs of killed runs of this collection are not scripts of the node.
         ours = entry.name.startswith(_host.TEMPORARY)
         return not ours and entry.is_dir(follow_symlinks=False) and not self._is_foreign(entry.path)
 
     def _is_foreign(self, real):
-        """Whether a file system that is not of the node's own disks is mounted at `real`."""
+        """Whether a file system other than the node's own disks is mounted at `real`."""
         return self._mounts().get(real, _OWN) not in _OWN_TYPES
 
     def _leads_away(self, real):
-        """Whether `real` is on such a file system, and the tree that is looked at is not."""
+        """Whether `real` is on such a file system although the tree itself is not."""
         point = self._point_of(real)
         return self._is_foreign(point) and point != self._point_of(self._host.root)
 
@@ -194,7 +194,7 @@ class Walk:
 
 
 def _mounts():
-    """{mount point of this machine: type}; nothing where it does not tell."""
+    """{mount point of this machine: type}; empty where /proc does not show it."""
     try:
         with open("/proc/self/mountinfo", "rb") as stream:
             lines = stream.read(_host.TEXT_LIMIT).splitlines()
@@ -205,7 +205,7 @@ def _mounts():
         left, _dash, right = line.partition(b" - ")
         fields = left.split(b" ")
         if len(fields) > 4:
-            # Of two at one point the later one is what is seen.
+            # Of two mounts at one point the later one is visible.
             mounts[os.fsdecode(_OCTAL.sub(_character, fields[4]))] = right.partition(b" ")[0].decode("ascii", "replace")
     return mounts
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Changing files of a machine: the only code that writes. PRIVATE to the collection.
 
-A file is replaced as a whole by a rename, so that a reader and a crash see the old or the new one; mode, owner, ACL
-and security label go over to the new file.
+A file is replaced as a whole by a rename, so that readers see the old or the new one, even after a crash; the new file
+gets mode, owner, ACL and security label of the old one.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ HARD_LINK = "%s cannot be changed: it has another name (a hard link), which woul
 
 
 def digest(text):
-    """SHA-256 of a text, as it will stand in the file."""
+    """SHA-256 of a text as it is written to the file."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -42,8 +42,8 @@ def read_exactly(host, path, limit=TEXT_LIMIT):
 
 
 def state_of(host, path):
-    """What a file is besides its bytes: `{"mode": "0644", "uid", "gid", "xattrs": {name: hex}}`, None where it is not.
-    Raises ChangeFailed."""
+    """Metadata of a file: `{"mode": "0644", "uid", "gid", "xattrs": {name: hex}}`, None where it does not exist. Raises
+    ChangeFailed."""
     with _failing(path, "looked at"):
         real = host.real_path(path)
         try:
@@ -74,7 +74,7 @@ def replace(host, path, text, mode=0o644, state=None):
 
 
 def make_link(host, path, target):
-    """Make the link `path` of the tree, where nothing is. Raises ChangeFailed."""
+    """Make the link `path` of the tree, which must not exist yet. Raises ChangeFailed."""
     with _failing(path, "made") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)
@@ -85,7 +85,8 @@ def make_link(host, path, target):
 
 
 def replace_link(host, path, target):
-    """Make `path` of the tree a link to `target`, whatever link or file is there now. Raises ChangeFailed."""
+    """Make `path` of the tree a link to `target`, in place of the link or file that is there now. Raises
+    ChangeFailed."""
     with _failing(path, "linked") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)
@@ -113,7 +114,7 @@ def remove(host, path):
 
 
 def missing_folders(host, paths):
-    """The directories of the tree that do not exist and that writing `paths` makes, parents first."""
+    """The directories of the tree that writing `paths` has to create, parents first."""
     missing = set()
     for path in paths:
         folder = os.path.dirname(path)
@@ -124,7 +125,8 @@ def missing_folders(host, paths):
 
 
 def remove_empty_folders(host, folders):
-    """Remove those directories that are empty, children first. Raises ChangeFailed where one that is empty stays."""
+    """Remove the empty ones of these directories, children first. Raises ChangeFailed where an empty one cannot be
+    removed."""
     for path in sorted(folders, reverse=True):
         with _failing(path, "removed"):
             try:
@@ -135,19 +137,19 @@ def remove_empty_folders(host, folders):
 
 
 def remove_leftovers(host, folders):
-    """Remove what killed runs left in these directories. Raises ChangeFailed."""
+    """Remove what killed runs left behind in these directories. Raises ChangeFailed."""
     for path in host_apart.leftovers(host, folders):
         with _failing(path, "removed"):
             host_apart.remove(host, path)
 
 
 def folder_of(host, path):
-    """The directory of the tree in which `path` is written: behind a link, that of the file it leads to."""
+    """The directory of the tree in which `path` is written: for a link, the directory of the file it leads to."""
     return os.path.dirname(host.tree_path(path) or path)
 
 
 def may_write(host, path):
-    """Why `path` could not be written, as a sentence, or None. Changes nothing: check mode asks this too."""
+    """Why `path` could not be written, as a sentence, or None. Changes nothing: check mode calls this too."""
     folder = os.path.dirname(path)
     while not host.exists(folder) and folder != "/":
         folder = os.path.dirname(folder)
@@ -169,8 +171,8 @@ def may_set(host, path):
     """Why the value `path` below /proc/sys could not be set, as a sentence, or None. Changes nothing."""
     if host.exists(path) and os.access(host.real_path(path), os.W_OK):
         return None
-    # The kernel asks the mode of root as well (fs/proc/proc_sysctl.c test_perm()): 0444 is what other network
-    # namespaces have.
+    # The kernel checks the mode for root as well (fs/proc/proc_sysctl.c test_perm()): 0444 are values that other
+    # network namespaces may not set.
     if not host.is_root():
         return "%s cannot be set by this user; become root" % path
     return "%s cannot be set: %s" % (path, "it is read-only here, as in containers and other network namespaces"
@@ -178,11 +180,11 @@ def may_set(host, path):
 
 
 def set_value(host, path, value):
-    """Set the value `path` below /proc/sys. Raises ChangeFailed where the kernel does not take it."""
+    """Set the value `path` below /proc/sys. Raises ChangeFailed where the kernel refuses it."""
     try:
         handle = os.open(host.real_path(path), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
-            # The kernel takes a value in one piece (fs/proc/proc_sysctl.c proc_sys_call_handler()).
+            # The kernel takes a value in a single write (fs/proc/proc_sysctl.c proc_sys_call_handler()).
             os.write(handle, ("%d\n" % value).encode("ascii"))
         finally:
             os.close(handle)
@@ -192,7 +194,7 @@ def set_value(host, path, value):
 
 @contextlib.contextmanager
 def _failing(path, what):
-    """Turns an OSError into a ChangeFailed. What is appended to the list it gives has changed by then: only its
+    """Turns an OSError into a ChangeFailed. Paths that the block appends to the list are changed already: only their
     durability is in doubt."""
     done = []
     try:
@@ -216,7 +218,7 @@ def _make_folders(folder):
 
 
 def _write(path, data, old, mode, state):
-    """Write the whole new file; only then it gets the mode of the old one, which may be executable or set-uid."""
+    """Write the whole new file first; then it gets the mode of the old one, which may be executable or set-uid."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         left = memoryview(data)
@@ -242,7 +244,7 @@ def _take_over(old, new, mode, state):
 
 def _give(new, mode, state):
     if state is not None:
-        # A change of the owner takes set-uid away (chown(2)), so the mode comes behind it.
+        # chown(2) clears set-uid, so the mode is set after the owner.
         os.fchown(new, state["uid"], state["gid"])
         mode = int(state["mode"], 8)
     os.fchmod(new, mode)
@@ -261,7 +263,7 @@ def _xattrs_of(path):
 
 
 def _names_of(real):
-    """How many names a file has; 0 where there is none."""
+    """How many hard links a file has; 0 where it does not exist."""
     try:
         return os.stat(real).st_nlink
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which programs of a node write rules: kube-proxy, kubelet, and what brings networks and firewalls. PRIVATE to the
+"""The programs of a node that write rules: kube-proxy, kubelet, network plugins and firewalls. PRIVATE to the
 collection."""
 
 import re
@@ -13,7 +13,7 @@ AGENTS = (
     "weaver",
 )
 VARIABLE = "XTABLES_LOCKFILE="
-# comm is that of the link it was started by, cut to 15 characters, or of the program that all of them are
+# comm is the name of the link the program was started by, cut to 15 characters, or that of the multi-call binary
 # (xtables-nft-multi).
 _COMM = re.compile(r"(ip6?tables|xtables-)")
 
@@ -32,8 +32,8 @@ def in_namespace_of_the_node(host, process):
 
 
 def of_this_network(host, processes):
-    """Those of the processes that are this node's: kind, k3d and docker in docker run whole nodes in networks of their
-    own. Where it cannot be told of any of them that it is, those that may be."""
+    """The processes that belong to this node: kind, k3d and docker in docker run whole nodes in networks of their own.
+    If none certainly belongs to it, those that may."""
     known = [(process, in_namespace_of_the_node(host, process)) for process in processes]
     return [process for process, here in known if here] or [process for process, here in known if here is None]
 

@@ -15,7 +15,7 @@ ALL_LIMIT = 63 * 1024
 MODULES_LIMIT = 56 * 1024
 OTHERS_LIMIT = 16 * 1024
 # Sections that see to their size themselves.
-_FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack")
+_FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack", "node_logs")
 CONNTRACK_LIMIT = 10 * 1024
 HOOKS_LIMIT = 12 * 1024
 HOOKS_ALONE_LIMIT = 40 * 1024

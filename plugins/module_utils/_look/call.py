@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the looking modules share: one call, one error. PRIVATE to the collection."""
+"""Shared by the modules that look: one call, one way to report errors. PRIVATE to the collection."""
 
 from .. import _errors
 from .bounds import fitted

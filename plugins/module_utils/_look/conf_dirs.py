@@ -36,7 +36,7 @@ def effective_files(host, name, endings=(".conf",)):
 
 
 def is_masked(host, path):
-    """Whether the links from `path` end at /dev/null, which an image tree need not have."""
+    """Whether `path` links to /dev/null in the end; an image tree need not contain that device."""
     for _step in range(LINKS_LIMIT):
         target = host.read_link(path)
         if target is None:

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which container and pod a process belongs to, with their names. PRIVATE to the collection.
+"""The container and pod of a process, with their names. PRIVATE to the collection.
 
-The names are in those of kubelet's log files; no runtime and no API is asked.
+The names come from the names of kubelet's log files; neither the runtime nor the API is queried.
 """
 
 from .._parse.kube.pod_log_names import parse_container_link, parse_pod_folder
@@ -11,7 +11,7 @@ from .._parse.proc.cgroup_pod import parse_cgroup
 
 POD_LOGS = "/var/log/pods"
 CONTAINER_LOGS = "/var/log/containers"
-# As many digits of a container's ID as crictl and docker show and take.
+# crictl and docker print and accept so many digits of a container's ID.
 ID_DIGITS = 13
 
 
@@ -45,8 +45,7 @@ class Containers:
 
 
 def who(name, container):
-    """The process `name` for readers: with its pod, its container, or alone where it is a process of the node
-    itself."""
+    """The process for readers: its `name` with the pod or container, or alone where it runs on the node itself."""
     if container is None:
         return name
     if container["pod"]:

@@ -28,6 +28,11 @@ def _collect_conntrack(look):
                              lambda: look.section("kubelet")["version"], modules)
 
 
+def _collect_logs(look):
+    from .logs.recent import collect_node_logs
+    return collect_node_logs(look.host, look.node)
+
+
 # Section -> what collects it from an open tree (_Look).
 COLLECTORS = {
     "host": lambda look: collect_host(look.host, look.node),
@@ -42,8 +47,11 @@ COLLECTORS = {
     "kubelet": lambda look: collect_kubelet(look.host, look.node),
     "kube_proxy": lambda look: collect_kube_proxy(look.host, look.node),
     "cni": lambda look: collect_cni(look.host, look.node),
+    "logs": _collect_logs,
 }
 SECTIONS = tuple(sorted(COLLECTORS))
+# journalctl alone costs as much as half a look at a healthy node, so logs are read only where somebody asks for them.
+UNASKED = tuple(section for section in SECTIONS if section != "logs")
 
 
 class _Look:
@@ -65,7 +73,8 @@ class _Look:
 
 
 def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
-    """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() told. Raises BadInput."""
+    """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() returned. Raises
+    BadInput."""
     if "conntrack" in sections and node["place"] == "live":
         # What the other sections take is the time in which the counters may grow.
         from .conntrack.now import first_counters

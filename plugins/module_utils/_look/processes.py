@@ -43,7 +43,7 @@ class Process:
         return found is not None and found.st_uid == 0
 
     def option(self, *names):
-        """What `option_of` tells of its arguments."""
+        """The `option_of` of its arguments."""
         return option_of(self.arguments, *names)
 
 
@@ -94,8 +94,7 @@ def pids(host):
 
 
 def named_processes(host):
-    """(status, [(pid, comm)]) as they were when first asked for: the sections of one look speak of the same
-    processes."""
+    """(status, [(pid, comm)]) as at the first call: all sections of one look see the same processes."""
     if "processes" not in host.kept:
         status, listed = pids(host)
         with host.noting() as notes:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Opening a tree: what every look begins with. PRIVATE to the collection."""
+"""Opening a tree, the first step of every look. PRIVATE to the collection."""
 
 from .. import _errors
 from .._host.host import Host
@@ -33,8 +33,8 @@ def open_to_look(params):
 
 
 def open_tree(root="/", place=None):
-    """(Host, what _identity.identify() tells) of a tree; commands are allowed in a live place only. Raises BadInput for
-    what the caller got wrong."""
+    """(Host, what identity.identify() returns) of a tree; commands are allowed in a live place only. Raises BadInput
+    for wrong options."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)
     host = Host(root)

@@ -17,7 +17,7 @@ _PRIORITY = re.compile(r"(?:@[^@]*@)?(-?\d{1,9})\Z")
 
 
 def parse_alternatives(text):
-    """`{"mode": auto | manual, "link": path, "slaves": {name: link}}`, or None for what is no such file."""
+    """`{"mode": auto | manual, "link": path, "slaves": {name: link}}`, or None for any other file."""
     head, empty, _choices = text.partition("\n\n")
     lines = head.split("\n")
     names, links = lines[2::2], lines[3::2]

@@ -5,7 +5,7 @@
 
 import re
 
-_PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]+)[ \t]*=[ \t]*[\"']?([^\"'#\n]*)", re.M)
+_PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*[\"']?([^\"'#\n]*)", re.M)
 
 
 def parse_assignments(text):

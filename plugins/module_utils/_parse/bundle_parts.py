@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a node a support bundle, or a tree that holds a part of a node, should hold to be judged. PRIVATE to the
-collection."""
+"""What a support bundle, or a tree with parts of a node, must hold to be judged. PRIVATE to the collection."""
 
 from .. import _names
 
-# What is judged: (what it is called and what tells it, paths of which one must be there).
+# What is judged: (its name and the files it is read from, paths of which one must exist).
 PARTS = (
     ("rules (iptables-save, ip6tables-save, nft list ruleset)", (_names.BUNDLE_RULES,)),
     ("loaded modules (lsmod)", ("/proc/modules",)),
@@ -24,16 +23,16 @@ PARTS = (
     ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
     ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
 )
-# Where programs of a system lie: a tree without any of these was copied together from files of a node, and what it
+# Where the programs of a system are: a tree without any of these holds single files copied from a node, and what it
 # lacks was not collected.
 _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
 
 def lacking(there):
-    """What of PARTS is not there; `there` tells it of a path."""
+    """The PARTS that are missing; `there(path)` tells whether a path exists."""
     return [what for what, paths in PARTS if not any(there(path) for path in paths)]
 
 
 def is_part_of_a_node(there):
-    """Whether a tree holds files of a node, and no system that could boot or run."""
+    """Whether a tree holds files of a node but not a system that could boot or run."""
     return not any(there(path) for path in _PROGRAMS)

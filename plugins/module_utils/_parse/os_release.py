@@ -10,7 +10,7 @@ import shlex
 
 
 def parse_os_release(text):
-    """{KEY: value}; lines that are no assignment are passed over, as the format asks of readers."""
+    """{KEY: value}; lines that are not assignments are skipped, as the format requires."""
     values = {}
     for line in text.splitlines():
         key, equals, value = line.strip().partition("=")
@@ -19,6 +19,6 @@ def parse_os_release(text):
         try:
             words = shlex.split(value, posix=True)
         except ValueError:
-            continue  # An open quote: the value cannot be known.
+            continue  # An open quote: the value is unknown.
         values[key] = words[0] if words else ""
     return values

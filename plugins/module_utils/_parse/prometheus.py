@@ -56,7 +56,7 @@ class Histogram:
     def __init__(self, buckets, count=None):
         self.bounds = sorted(bound for bound in buckets if not math.isinf(bound))
         self._counts = [buckets[bound] for bound in self.bounds]
-        # A reader of a text that was cut may miss the last bucket; the count of all is the same number.
+        # A truncated text may lack the last bucket; the count of all observations is the same number.
         self.count = buckets.get(math.inf, count)
         steps = self._counts + [self.count] if self.count is not None else []
         if not steps or min(steps) < 0 or steps != sorted(steps) or math.isinf(steps[-1]):

@@ -8,12 +8,12 @@ import posixpath
 from .._errors import BadInput
 
 LIMIT = 50
-# A search of these would never end, or find what the kernel makes up.
+# A search of these would never end, or find only what the kernel generates.
 _NEVER = ("/", "/proc", "/sys", "/dev")
 
 
 def checked_directories(directories, name="directories"):
-    """The directories as they were given. Raises BadInput for what cannot be searched; `name` is the option's."""
+    """The given directories. Raises BadInput for one that cannot be searched; `name` is the name of the option."""
     for folder in directories:
         if not folder.startswith("/") or "/" + posixpath.normpath(folder).lstrip("/") in _NEVER:
             raise BadInput("%s: %r cannot be searched; name a directory with scripts by its whole path, such as "

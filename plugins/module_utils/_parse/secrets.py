@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A line of a file without its secrets. PRIVATE to the collection.
+"""Masks the secrets in a line of a file. PRIVATE to the collection.
 
 Masked are values behind a name like token, password or key, credentials of a URL or of curl, and passwords given to
 mysql and sshpass. Everything else is shown: rules, sysctls, numbers, paths, and commands.
@@ -11,7 +11,7 @@ import re
 
 MASK = "***"
 LIMIT = 1000
-# What the name of a secret has in it.
+# Words in the name of a secret.
 NAMES = (r"token|passw(?:or)?d|passphrase|(?<![a-z])pass(?![a-z])|(?<![a-z])pwd(?![a-z])|secret|credential|"
          r"authorization|bearer|cookie|api[-_]?key|"
          r"(?<![a-z])key(?![a-z])")
@@ -25,7 +25,7 @@ _EQUALS = re.compile(r"\\?[\"']?\s*=\s*")
 _COLON = re.compile(r"\\?[\"']?:(?:\s+|(?=[\"']))")
 _BLANK = re.compile(r"\s+")
 _VALUE = re.compile(r"\\?\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+")
-# Behind the colon of a header all belongs to the value, to the end of the quotes it stands in.
+# After the colon of a header everything up to the end of its quotes is the value.
 _HEADER = re.compile(r"\\?\"[^\"]*\"?|'[^']*'?|[^\"']+")
 _USER = re.compile(r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?\s*[\"']?[^\s:\"'=]+:")
 _SHORT = re.compile(r"\s-p\s*")

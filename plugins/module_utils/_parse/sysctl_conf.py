@@ -28,7 +28,7 @@ _SWAPPED = {ord("."): "/", ord("/"): "."}
 
 
 def parse_sysctl_conf(text):
-    """[Setting] in the order of the file; a line that is none is passed over, as systemd-sysctl does with a warning."""
+    """[Setting] in the order of the file; an invalid line is skipped, as systemd-sysctl does with a warning."""
     settings = []
     for number, line in enumerate(_LINE_END.split(text), 1):
         line = line.strip(_BLANKS)
@@ -40,7 +40,7 @@ def parse_sysctl_conf(text):
 
 
 def path_of(key):
-    """The key as a path: the first separator in it tells with which of both it is written."""
+    """The key as a path: its first separator decides which of the two notations it uses."""
     first = _SEPARATOR.search(key)
     if first and first.group() == ".":
         key = key.translate(_SWAPPED)
@@ -52,7 +52,7 @@ def is_pattern(key):
 
 
 def fits(pattern, key):
-    """Whether a pattern stands for a key: part by part, because glob(3) lets no * stand for a slash."""
+    """Whether a pattern matches a key: part by part, because in glob(3) * does not match a slash."""
     patterns, parts = pattern.replace("[^", "[!").split("/"), key.split("/")
     return len(patterns) == len(parts) and all(fnmatch.fnmatchcase(part, wanted)
                                                for part, wanted in zip(parts, patterns))

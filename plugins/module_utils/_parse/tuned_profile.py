@@ -17,7 +17,7 @@ from collections import namedtuple
 
 from .sysctl_conf import path_of
 
-# include: names; replaces: whether what an included profile sets counts no more; settings: [(key, value, line)].
+# include: names; replaces: whether settings of included profiles are dropped; settings: [(key, value, line)].
 Profile = namedtuple("Profile", "include replaces settings")
 
 _SECTION = re.compile(r"\[([^\]]+)\]")
@@ -48,8 +48,8 @@ def parse_tuned_profile(text):
 
 
 def assigned(value, before):
-    """The value that is left of `before` (an int, or None if it is not known) where a profile assigns `value`; None if
-    that cannot be told."""
+    """The value after a profile assigns `value` to a key with the value `before` (an int, or None if unknown); None if
+    that is not predictable."""
     value = value.strip("\"'")
     if "${" in value:
         return None

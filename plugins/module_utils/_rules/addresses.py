@@ -20,7 +20,7 @@ def number_of(address):
 
 @functools.lru_cache(maxsize=1024)
 def range_of(network):
-    """(first, last) number of what `-s` or `-d` names as saved; None for what is none, and for a mask with holes."""
+    """(first, last) number of the value of `-s` or `-d`; None for an invalid address, and for a mask with holes."""
     address, slash, length = network.partition("/")
     number, bits = number_of(address), 128 if ":" in address else 32
     if number is None or (slash and (not _LENGTH.match(length) or int(length) > bits)):

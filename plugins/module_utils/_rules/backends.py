@@ -1,19 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend of iptables holds what: whose chains are where, and whether two backends get in each other's way.
-PRIVATE to the collection.
+"""What each iptables backend holds, and whether rules of the two backends conflict. PRIVATE to the collection.
 
-The kernel puts every packet through the rules of both backends, and a DROP in either is final. So what somebody left in
-the other one still works, and nobody who lists one backend sees it.
+The kernel passes every packet through the rules of both backends, and a DROP in either is final. So rules left in the
+other backend still act, and a listing of one backend does not show them.
 """
 
 from .others.owners import KUBERNETES, owner_of
 
 BACKENDS = ("nft", "legacy")
 FAMILIES = ("ipv4", "ipv6")
-# What makes a backend more than empty tables. The marks are chains without rules, which others take for the backend of
-# the node.
+# What makes a backend more than empty tables: rules, or the marks, chains without rules by which other programs detect
+# the backend of the node.
 _CONTENT = ("rules", "drops", "hint", "kubelet_canary", "proxy_canary")
 
 
@@ -54,7 +53,8 @@ def _set_of(rules):
     for name, table in tables:
         for chain, count in table.rule_counts().items():
             row["rules"] += count
-            # Most chains of a big node are one of kube-proxy's for each endpoint; owners are asked about the others.
+            # On a big node most chains are kube-proxy's own, one for each endpoint; `owner_of` is called for the others
+            # only.
             if chain.startswith("KUBE-SEP-") or (chain.startswith("KUBE-") and owner_of(chain, name) in KUBERNETES):
                 row["kube_rules"] += count
         for chain in table.chains.values():
@@ -74,7 +74,7 @@ def _set_of(rules):
 
 
 def _doubt(row):
-    """Not all of it was read: what was not seen may be there."""
+    """Part of it was not read: what was not seen may exist."""
     row["readable"] = False
     for mark in ("hint", "kubelet_canary", "proxy_canary"):
         row[mark] = row[mark] or None
@@ -85,13 +85,13 @@ def _marks_of_kubelet(row):
 
 
 def _marks_of_kube_proxy(row):
-    """Its rules are reached there. Its canary alone is what stays behind in the backend it has left; ipvs mode has
-    none."""
+    """Rules of kube-proxy in that backend are reached. Its canary alone stays behind in a backend that it has left;
+    ipvs mode has none."""
     return row["proxy_jumps"] or (row["proxy_canary"] and bool(row["kube_rules"]))
 
 
 def _used(sets, family, marks):
-    """nft, legacy, both, none, or None where it cannot be told."""
+    """nft, legacy, both, none, or None where that is not known."""
     rows = [row for row in sets if row["family"] == family]
     found = [row["backend"] for row in rows if marks(row)]
     if len(found) > 1:
@@ -122,7 +122,7 @@ def judge_mixing(sets, kubelet, proxy, doubts):
 
 
 def _amount(sets, backend):
-    """A policy of DROP is a verdict without a rule."""
+    """A DROP policy is a verdict without a rule."""
     return "%d rules of the %s backend (%d of them of Kubernetes, %d DROP verdicts)" % (
         _total(sets, backend, "rules"), backend, _total(sets, backend, "kube_rules"), _total(sets, backend, "drops"))
 
@@ -132,7 +132,7 @@ def _total(sets, backend, key):
 
 
 def _conflict(sets, kubelet, proxy):
-    """What is certain to go wrong, in one sentence, or None."""
+    """A certain conflict, in one sentence, or None."""
     for family in FAMILIES:
         nft, legacy = [next((row for row in sets if (row["backend"], row["family"]) == (backend, family)), None)
                        for backend in BACKENDS]

@@ -34,7 +34,7 @@ def ask_duplicates(rule_set, setting):
 
 
 def _of_marks(words):
-    """True for a rule that looks at the mark of a packet or sets it."""
+    """True for a rule that matches or sets the mark of a packet."""
     return words.target in _MARKING or any(match in ("mark", "connmark") for match, _options in words.matches)
 
 
@@ -77,7 +77,7 @@ def _repeated_jumps(rule_set, name, table, noted):
         once, again, more = set(), {}, 0
         for rule in _distinct_jumps(table, chain, noted):
             key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
-            # Of what is there once only that is kept: a firewall may have a hundred thousand such jumps.
+            # Of jumps that occur once only the first are kept: a firewall may have a hundred thousand of them.
             if fingerprint(key) not in once:
                 once.add(fingerprint(key))
             elif repeats_with_reason(rule.words()):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules behind which nothing of their chain is reached. PRIVATE to the collection."""
+"""Rules that end their chain: no rule behind them is reached. PRIVATE to the collection."""
 
 from .others.owners import CNI, KUBERNETES, owner_of
 from .targets import REFUSALS, TERMINAL
@@ -13,13 +13,14 @@ def ends_chain(rule):
 
 
 def takes_all(table, rule):
-    """True for a rule of a built-in chain that no packet gets past: it ends the chain, or leads all to a chain of
-    somebody else's that lets none come back. Those that refuse in such a chain are told by themselves."""
+    """True for a rule of a built-in chain that no packet gets past: it ends the chain, or jumps without a match to
+    another program's chain from which no packet returns. Rules in such a chain that refuse packets are reported on
+    their own."""
     return ends_chain(rule) or (_is_plain_jump(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
 
 
 def _is_plain_jump(table, rule, seen):
-    """True for a rule that leads all packets to a chain of somebody else's."""
+    """True for a rule that sends all packets to another program's chain."""
     return (not rule.has_match and rule.target in table.chains and rule.target not in seen
             and owner_of(rule.target, table.name) not in KUBERNETES + CNI)
 
@@ -27,7 +28,7 @@ def _is_plain_jump(table, rule, seen):
 def _keeps_all(table, chain, seen):
     for rule in table.chains[chain].rules:
         if rule.target == "RETURN" or (rule.goto and rule.has_match):
-            return False  # Who goes elsewhere comes back to where this chain was called.
+            return False  # After a goto the packet returns to the caller of this chain.
         if not rule.has_match and rule.target in TERMINAL:
             return rule.target not in REFUSALS
         if _is_plain_jump(table, rule, seen) and _keeps_all(table, rule.target, seen + (rule.target,)):

@@ -57,7 +57,7 @@ def _circles(edges):
 
 
 def _component(chain, waiting, inside):
-    """Takes the chains behind this one from those that wait."""
+    """The component of this chain, taken from the stack of chains that wait for theirs."""
     chains = set()
     while chain not in chains:
         chains.add(waiting.pop())
@@ -76,7 +76,7 @@ def _edges(table):
 
 
 def _leads_up(chain, target, edges):
-    """True for a jump that can close a circle with service rules in short form, all of which lead down."""
+    """True for a jump that can close a loop with folded service rules, which only lead downwards."""
     mine, other = _level(chain), _level(target)
     return mine is not None and (target in edges if other is None else other <= mine)
 

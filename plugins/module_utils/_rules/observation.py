@@ -1,26 +1,26 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One observation: always the same keys, and nothing of unlimited size. PRIVATE to the collection."""
+"""One observation: a dict with fixed keys and bounded size. PRIVATE to the collection."""
 
 from .kube_proxy.anchor_table import breakage
 
 TEXT_LIMIT = 200
 # Longer than any chain name of a kernel (28 characters): only a dump can hold one that has to be cut.
 NAME_LIMIT = 64
-# Of each kind so many observations are kept; fifty at most are ever shown (max_offenders).
+# At most so many observations of each kind are kept; a report shows fifty at most (max_offenders).
 ROWS_LIMIT = 1000
-# Of the others so many places are told apart; of further ones only what sort of chain it is, by the nine characters of
-# `KUBE-SEP-`.
+# Of the others so many places are kept apart; further ones are counted by the first nine characters of the chain's
+# name, as in `KUBE-SEP-`.
 PLACES_LIMIT = 10000
 _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
-# From what breaks most to what only tidies up; the order in which observations are told.
+# Order of the observations, from the one that breaks most to the one that only tidies up.
 KINDS = (
     "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch",
     "anchor_shadowed", "untracked", "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump",
     "hostport_capture", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint", "wrong_probability",
-    "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "other_mode", "other_cni",
+    "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "unrepaired", "other_mode", "other_cni",
     "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain", "unjudged_table",
 )
 
@@ -31,8 +31,8 @@ def cut(text, limit=TEXT_LIMIT):
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; `text` is a rule as saved, `detail` a short clause of ours, None where it is to be
-    counted only."""
+    """The dict of one observation; `text` is a rule as saved, `detail` a short clause, None where it is only
+    counted."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table,
         "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail,
@@ -76,7 +76,7 @@ def place_of(row):
 
 
 def merged(observations):
-    """Observations, not too many of them, as Tally gives them."""
+    """The observations, limited as Tally limits them."""
     return Tally(observations).rows()
 
 

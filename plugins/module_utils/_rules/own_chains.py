@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains that kube-proxy and kubelet make, by their exact names. PRIVATE to the collection.
 
-Whose a chain is decides here what is deleted, so a prefix is not enough: kube-router's names begin with KUBE- too, and
-container runtimes make KUBE-HOSTPORTS as kubelet once did. Names and tables: kubernetes pkg/proxy/iptables/proxier.go,
-pkg/proxy/ipvs/proxier.go and pkg/kubelet/kubelet_network_linux.go, 1.20 to 1.30. The hash of a name is 16 characters of
-base32 (portProtoHash()).
+Here the owner of a chain decides whether it is deleted, so a prefix is not enough: kube-router's names begin with KUBE-
+too, and container runtimes make KUBE-HOSTPORTS as kubelet once did. Names and tables: kubernetes
+pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go and pkg/kubelet/kubelet_network_linux.go, 1.20 to 1.30. The
+hash of a name is 16 characters of base32 (portProtoHash()).
 """
 
 import re
@@ -21,8 +21,7 @@ _OWN = {
     "mangle": "KUBE-(?:IPTABLES-HINT|PROXY-CANARY|KUBELET-CANARY)",
 }
 _PATTERNS = {table: re.compile(pattern + r"\Z") for table, pattern in _OWN.items()}
-# Chains by which somebody who lives shows where it lives; they hold no rules and stay behind in a backend that was
-# left.
+# Chains that show which backend their writer uses; they hold no rules and stay behind in a backend that was left.
 MARKS = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY", "KUBE-PROXY-CANARY")
 
 

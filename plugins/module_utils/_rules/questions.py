@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All questions at once. PRIVATE to the collection."""
+"""Runs all questions about rule sets. PRIVATE to the collection."""
 
 from .duplicates import ask_duplicates
 from .kube_proxy.anchors import ask_anchors, ask_hint, ask_presence
@@ -28,9 +28,9 @@ from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
            ask_hostports, ask_masquerade, ask_foreign)
-# What must be there is asked where kube-proxy works, not of what is left of it in the other backend.
+# Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
-# What a flush of nat leads to by itself.
+# Consequences of a flush of nat.
 _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
 # What leaves endpoints without a rule that leads to them.
 _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "half_repaired")

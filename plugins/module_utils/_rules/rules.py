@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small questions asked of one rule. PRIVATE to the collection."""
+"""Helpers for questions about one rule. PRIVATE to the collection."""
 
 import re
 
@@ -14,7 +14,7 @@ def match_options(rule, match):
 
 
 def uses(rule, match):
-    """True if the rule uses that match, be it without an option."""
+    """True if the rule uses that match, even without an option."""
     return any(name == match for name, _options in rule.matches)
 
 
@@ -29,8 +29,7 @@ def states(rule):
 
 
 def is_limit(rule):
-    """True if the rule is for what is beyond a number of connections or a rate, and so for none of the first
-    packets."""
+    """True if the rule applies only beyond a number of connections or a rate, and so to none of the first packets."""
     over = ("--connlimit-above", "--hashlimit-above")
     under = ("--connlimit-upto", "--hashlimit-upto")
     return any(option in (under if negated else over) and values[:1] != ["0"]

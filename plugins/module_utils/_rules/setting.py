@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of the node beside its rules. PRIVATE to the collection."""
+"""What is known of the node besides its rules. PRIVATE to the collection."""
 
 import collections
 
@@ -17,7 +17,7 @@ Setting.__new__.__defaults__ = (None, None, None, None)
 
 
 def proxy_since(setting, version):
-    """The same of kube-proxy: True only if it is for sure, None where an older kube-proxy may run beside a newer
+    """The same for kube-proxy: True only if it is certain, None where an older kube-proxy may run beside a newer
     kubelet."""
     if setting.oldest is None or tuple(setting.kubernetes) < version:
         return since(setting, version)

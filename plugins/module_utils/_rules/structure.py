@@ -46,11 +46,11 @@ def _dangling(rule_set, name, table):
                 continue
             if target in folded:
                 reported.add(target)
-            # Who has arguments is an extension that this list does not know; a jump has none.
+            # A target with arguments is an extension that this list does not know; a jump has none.
             if not rule.has_arguments:
                 yield observe("dangling_jump", rule_set, name, chain, rule.text, 1,
                               "the table has no chain %s" % target[:64])
-    # All rules that lead there are service rules in short form.
+    # All rules that lead there are folded service rules.
     folded -= reported
     counts = table.references(folded) if folded else {}
     for target in sorted(folded):
@@ -76,7 +76,7 @@ def _orphans(rule_set, name, table, setting):
     targets = table.targets(endpoints=not large)
     if large and name == "nat" and setting.mode in (None, "iptables"):
         yield from _unsettled(rule_set, table, targets)
-    # Of the 50,000 chains of a large cluster only this one could be told.
+    # At most this one of the 50,000 chains of a large cluster is reported.
     chains = ["KUBE-MARK-DROP"] if large else table.chains
     for chain in sorted([chain for chain in chains if chain in table.chains and chain not in targets]):
         if chain in BUILT_IN or owner_of(chain, name) not in KUBERNETES:
@@ -93,6 +93,6 @@ def _orphans(rule_set, name, table, setting):
         return
     local = [chain for chain in targets if chain[:9] in _LOCAL]
     if unreached or local or table.services.affinity:
-        # Compiled where somebody asks for it only.
+        # Compiled only when it is needed.
         from .services.shares import ask_shares
         yield from ask_shares(rule_set, table, unreached, local)

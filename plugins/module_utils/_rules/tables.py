@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which tables of a dump may be judged, and whether what is not printed is not there. PRIVATE to the collection."""
+"""The tables of a dump that may be judged, and whether what is missing in the dump is missing on the node. PRIVATE to
+the collection."""
 
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 
@@ -9,13 +10,13 @@ NAMES = ("filter", "mangle", "nat", "raw", "security")
 
 # Notices of a reading that lost lines or its end: a whole table may have been among them.
 LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
-# iptables-save declares every chain: where one is not, somebody took lines out, and chains without rules went without a
-# trace.
+# iptables-save declares every chain: where a declaration is missing, lines were removed, and chains without rules left
+# no trace.
 _TAKEN_OUT = "undeclared_chain"
 
 
 def readable(rule_set):
-    """The tables that were read, be it in part, in the order of their names: `[(name, table)]`."""
+    """The tables that were read, even in part, sorted by name: `[(name, table)]`."""
     return [(name, rule_set.tables[name]) for name in NAMES if table_of(rule_set, name) is not None]
 
 

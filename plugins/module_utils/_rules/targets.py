@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What targets do, and which are no chains. PRIVATE to the collection."""
+"""What targets do, and which of them are not chains. PRIVATE to the collection."""
 
 VERDICTS = frozenset(("ACCEPT", "DROP", "REJECT", "RETURN"))
 REFUSALS = frozenset(("DROP", "REJECT"))

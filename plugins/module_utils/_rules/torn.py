@@ -18,7 +18,7 @@ _OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SEP-", "KUBE-EXT-"))
 
 
 def torn_signs(rule_set):
-    """What a change in the middle of the reading may have done, as a frozenset of tuples; empty for most rule sets."""
+    """Traces that a change during the reading may have left, as a frozenset of tuples; empty for most rule sets."""
     found = [("incompatible", name) for name in rule_set.unreadable]
     found += [("incompatible", "")] if rule_set.notices.get("foreign_base_chain") else []
     held = dict(readable(rule_set))

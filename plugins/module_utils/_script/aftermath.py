@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is left of the rules after a script flushed them and did more, as findings say it. PRIVATE to the collection.
+"""Which rules are lost after a script flushes them and runs its other commands, as texts for findings. PRIVATE to the
+collection.
 
-Each text has a blank in front and is empty where there is nothing to say; it fits into a text of the evidence.
+Each text begins with a blank, or is empty where it does not apply, and is short enough for the evidence.
 """
 
 from .effect import EVERY
@@ -16,11 +17,12 @@ _CHAINS = {
                  ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
     KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT")),
 }
-# Written when a pod is set up (CNI plugin portmap), by the agent of the network plugin, or by whoever added them.
+# Written when a pod is set up (CNI plugin portmap), by the agent of the network plugin, or by the program that added
+# them.
 _OTHERS = (("nat", "host ports of pods (CNI-HOSTPORT-*)"), ("nat", "masquerade rules of the network plugin"),
            ("filter", "policy rules of the network plugin"))
 _OWN = "rules of others"
-# man iptables: -A and -I add a rule whether it is there or not.
+# man iptables: -A and -I add a rule even if it exists already.
 _IDEMPOTENT = (
     " It adds rules after its flush, and without the flush each run adds them once more: first make it idempotent with "
     "a chain of its own (iptables -N SITE || iptables -F SITE) and one jump to it (iptables -C INPUT -j SITE || "
@@ -30,13 +32,13 @@ _TEARDOWN = (" It is a script of the distribution that takes Kubernetes off the 
 
 
 def saved(place):
-    """`place`: where the rules that are left are saved to, or None."""
+    """`place`: the file that the remaining rules are saved to, or None."""
     return (" The rule set without these rules is saved afterwards (%s): a boot does not bring rules of others back."
             % place if place else "")
 
 
 def rebuilt(tables, restarted):
-    """Who rebuilds what of these tables, after these programs of Kubernetes are restarted."""
+    """Which program rebuilds which of these tables after these programs of Kubernetes are restarted."""
     if not restarted:
         return ""
     chains = [(program, _chains(program, tables)) for program in restarted]
@@ -45,7 +47,7 @@ def rebuilt(tables, restarted):
 
 
 def lost(tables, restarted):
-    """What of these tables stays lost in spite of that."""
+    """Which of these tables stay lost in spite of that."""
     if not restarted:
         return ""
     chains = [(program, _chains(program, tables)) for program in (KUBE_PROXY, KUBELET) if program not in restarted]
@@ -54,7 +56,7 @@ def lost(tables, restarted):
 
 
 def advice(appends, is_teardown):
-    """What has to be known before a command goes."""
+    """What has to be known before a command is removed."""
     return _TEARDOWN if is_teardown else _IDEMPOTENT if appends else ""
 
 

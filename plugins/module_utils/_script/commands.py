@@ -14,7 +14,7 @@ from .values import MARK, MARKS, NOTHING_KNOWN
 from .wrappers import CONTAINERS, unwrapped
 
 WRAPPERS_LIMIT = 12     # one in the other
-# They start nothing that could matter here, or start it elsewhere; scripts are full of them.
+# Commands that start nothing of interest here, or run elsewhere; scripts are full of them.
 _QUIET = frozenset(
     "basename command cat chmod chown cp curl cut date dirname docker echo egrep expr false fgrep getent grep head "
     "hostname id install ip jq kill kubectl ln logger ls lsmod lxc mkdir mktemp mount mv nerdctl nsenter ping podman "
@@ -22,12 +22,12 @@ _QUIET = frozenset(
     "umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill killall cd [ [[ : alias bg bind "
     "complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type ulimit "
     "umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
-# What a script was started with may name one of its functions.
+# The arguments of a script may name one of its functions.
 _FROM_ARGUMENTS = re.compile("\0[0-9@*]+(:[^\0]*)?\0")
 
 
 def run_command(walker, node, words):
-    """Follow one command; tells what ends with it, as Walker's methods do."""
+    """Follow one command; returns what it ends, as Walker's methods do."""
     for _number in range(WRAPPERS_LIMIT):
         if not words:
             return None
@@ -42,7 +42,8 @@ def run_command(walker, node, words):
             _run_program(walker, node, path, name, arguments)
             break
         if name == "chroot" or name in CONTAINERS:
-            # Rules belong to the kernel; programs and units are others there (systemctl does nothing in a chroot).
+            # Rules belong to the kernel; programs and units belong to the other root (systemctl does nothing in a
+            # chroot).
             walker.elsewhere += 1
             walker.command(node, behind)
             walker.elsewhere -= 1
@@ -169,7 +170,7 @@ def _trap(walker, node, arguments):
 
 
 def _source(walker, node, arguments):
-    # What it sets is not known.
+    # Its effect is not known.
     walker.values.constants.clear()
     if not arguments:
         return

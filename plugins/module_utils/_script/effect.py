@@ -19,7 +19,7 @@ where it saves the rules that are left, or None; `restarted` are programs of Kub
 rules.
 
 Run: what a script starts, to be looked at too, and its `span`. `how`: run, source, directory (run-parts), unit
-(`arguments` is the verb). `after` is what the script does when that is done, for told() of sequence.py.
+(`arguments` is the verb). `after` is what the script does after that, as after() of sequence.py returns it.
 
 Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read;
 `cut` says in a few words where a limit ended the reading, None where none did; `statements` is how many were followed;

@@ -17,7 +17,7 @@ from .values import MARK
 FOUND_LIMIT = 2000
 COMMAND_LIMIT = 1000
 _TOO_MANY = "was not followed further than %d commands of interest" % FOUND_LIMIT
-# What takes rules away; a policy, sets and modules are not in a saved rule set.
+# What removes rules; a policy, sets and modules are not in a saved rule set.
 _TAKES_RULES = frozenset(("flush", "delete", "restore", "ruleset", "table", "apply", "service"))
 # What a program takes away that stands in another file is not known here.
 _FAMILIES = (IPV4, IPV6)
@@ -36,7 +36,7 @@ class Findings:
         self._source, self._offset, self._place = None, 0, None
 
     def end(self, why):
-        """A limit ends the reading of something."""
+        """A limit ends the reading."""
         self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
@@ -53,7 +53,7 @@ class Findings:
         return kept
 
     def place(self):
-        """Where is read now, for leave() to go on there."""
+        """The present place in the text, which leave() restores."""
         return self._source, self._offset, self._place
 
     def leave(self, kept):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script of nft takes away from others. PRIVATE to the collection.
+"""What an nft script removes from tables of other programs. PRIVATE to the collection.
 
 Sample:
     flush ruleset
@@ -10,7 +10,7 @@ Sample:
     delete table ip $t; flush chain ip filter FORWARD
     include "/etc/nftables.d/*.nft"
 Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; what stands in braces is
-added, never taken away. Whoever names no family means ip.
+added, never taken away. Without a family ip is meant.
 """
 
 import bisect

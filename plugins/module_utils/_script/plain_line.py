@@ -19,7 +19,7 @@ def read_plain_line(text):
     """The Reading of such a line, None for any other text."""
     found = _LINE.match(text)
     file, statement = found.groups() if found else (None, None)
-    # Options change what is done, and behind them may stand anything.
+    # Options change the action, and anything may follow them.
     if not found or statement and " -" in statement:
         return None
     from .nft_script import ALL_FAMILIES, taken_away

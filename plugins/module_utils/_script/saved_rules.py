@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a saved rule set holds, and what loading it destroys. PRIVATE to the collection.
+"""Contents of a saved rule set, and what loading it destroys. PRIVATE to the collection.
 
 A snapshot of a node's rules freezes chains of Kubernetes and of the network plugin: replayed at boot it brings back
 Services and pods that are long gone. It is read here and never given to a tool of the node (iptables-legacy-restore
@@ -15,7 +15,7 @@ from .._rules.others.owners import CNI, KUBERNETES, OTHER, count_owners, owner_o
 from .._rules.tables import NAMES
 
 IPTABLES, NFT = "iptables", "nft"
-# Bigger files are told as such and not read.
+# Larger files are reported without being read.
 SIZE_LIMIT = 16 * 1024 * 1024
 _TABLE = re.compile(r"(?m)^[ \t]*\*(%s)[ \t]*\r?$" % "|".join(NAMES))
 # iptables-restore takes every command of iptables (iptables/iptables-restore.c): people write -F in a file that is

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script does to the rules of its node. PRIVATE to the collection."""
+"""The effects of a script on the rules of its node. PRIVATE to the collection."""
 
 import re
 

@@ -31,7 +31,7 @@ START, STOP, RELOAD = "start", "stop", "reload"
 LOAD = "load"
 # Programs that run for as long as their unit does: what they do at its stop and reload stands in no other line of it.
 DAEMONS = ("/firewalld",)
-# Scripts whose own text says it better; what is known of them counts where they cannot be read.
+# Scripts that are read where possible; the known acts count where they cannot be read.
 READ_FIRST = (".init",)
 # What they restore, behind variables of their settings.
 DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables",

@@ -12,7 +12,7 @@ _MODPROBE = re.compile(r"/(?:etc|run|usr/local/lib|usr/lib|lib)/modprobe\.d/[^/]
 _SYSCTL = re.compile(r"/(?:(?:etc|run|usr/local/lib|usr/lib|lib)/sysctl\.d/[^/]+\.conf|etc/sysctl\.conf)\Z")
 # Instead of loading the module nothing is run.
 _NOTHING = re.compile(r"(?:(?:/usr)?/s?bin/(?:true|false)|true|false|:|exit\b.*)\s*\Z")
-# Without these no packet of a pod leaves its node, or bridged ones pass by the rules.
+# Without these a pod's packets do not leave its node, or bridged packets bypass the rules.
 _NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables",
            "net/bridge/bridge-nf-call-ip6tables")
 

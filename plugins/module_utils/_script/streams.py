@@ -60,7 +60,8 @@ class Streams:
         return self.files[path] if path in self.files else of_file(path)
 
     def write(self, node, path, text, appends=False):
-        """The script writes a file: of no concern, unless it reads or runs that later, or cron does."""
+        """Called when the script writes a file; the text is kept in case the script, or cron, reads or runs it
+        later."""
         if path.startswith(("/etc/cron", "/var/spool/cron")):
             run_crontab(self, node, text, path)
         if (RULES in text or FEWER_RULES in text) and not path.startswith("/dev/"):

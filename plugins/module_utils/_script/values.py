@@ -4,7 +4,7 @@
 """Values that words of a script stand for, as far as the text tells. PRIVATE to the collection.
 
 What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds:
-`\\0IPTABLES\\0` is a variable nobody has set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a
+`\\0IPTABLES\\0` is a variable that is not set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a
 file holds. A variable may have several values.
 """
 

@@ -33,7 +33,7 @@ _GLOBS = frozenset("*?[")
 
 
 class Walker(Streams):
-    """The methods that walk tell what ends there: None, or one of ENDS."""
+    """The methods that walk return what ends there: None, or one of ENDS."""
 
     def __init__(self, text, arguments, called, limit):
         budget = 4 * len(text) + 1024 * 1024
@@ -329,8 +329,8 @@ class Walker(Streams):
         return next((self.findings.offset_of(word) for word in node.words if word.text is text), None)
 
     def effect(self, node, sort, piped=False, confidence=CERTAIN, **fields):
-        """Tell an effect; `piped`: what comes through the pipeline is what makes it one, so the whole pipeline would
-        have to go."""
+        """Record an effect; `piped`: it results from the input of the pipeline, so the whole pipeline would have to be
+        removed."""
         piped = piped or self.piped
         if self.values.guessed and confidence == CERTAIN:
             confidence = LIKELY

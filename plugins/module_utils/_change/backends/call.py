@@ -12,7 +12,7 @@ OPTIONS = dict(
     backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
     live={"type": "bool", "default": False},
 )
-# What options need each other, as AnsibleModule takes it.
+# Required combinations of options, as AnsibleModule takes them.
 RULES = {}
 
 

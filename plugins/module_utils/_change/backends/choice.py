@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend a node is meant to have. PRIVATE to the collection."""
+"""The backend that a node should use. PRIVATE to the collection."""
 
 BACKENDS = ("nft", "legacy")
 AUTO = "auto"

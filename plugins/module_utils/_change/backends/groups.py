@@ -20,8 +20,8 @@ class GroupChange:
     """One group: `before` and `after` are its states, `{"mode": auto, manual or None, "links": {path: target or
     None}}`.
 
-    `mode_first` is false for what goes back. So a killed run never leaves the former mode with the new links, which
-    only somebody else chooses.
+    `mode_first` is false for an undo. So a killed run never leaves the former mode with the new links: a group in that
+    state was switched by another user.
     """
 
     def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
@@ -36,7 +36,7 @@ class GroupChange:
         self._switch(host, self.after, self.mode_first)
 
     def undo(self, host):
-        """Put it back, however far it came."""
+        """Put the group back, however far the change got."""
         if self.state_now(host) != self.before:
             self._switch(host, self.before, not self.mode_first)
 
@@ -89,13 +89,13 @@ class GroupChange:
         return {"mode": mode, "links": {path: host.read_link(path) for path in self.before["links"]}}
 
     def paths(self):
-        """What is written, on this node or by the tool."""
+        """The paths that this module or the tool writes."""
         links = [path for path in sorted(self.after["links"])
                  if self.before["links"].get(path) != self.after["links"][path]]
         return ([self.state_file] if self.before["mode"] != self.after["mode"] else []) + links
 
     def differing(self, host):
-        """What is not as it was before."""
+        """Links that are not as they were before."""
         now = self.state_now(host)
         links = [path for path in sorted(now["links"]) if now["links"][path] != self.before["links"][path]]
         return ([self.state_file] if now["mode"] != self.before["mode"] else []) + links
@@ -106,7 +106,7 @@ class GroupChange:
                 "after": _shown(self.name, self.after)}
 
     def entry(self, former):
-        """What the record says of it; of a group that was switched before, what it was before that."""
+        """The entry for the record; for a group that was switched before, the state before the first switch."""
         return {"mechanism": self.mechanism, "state_file": self.state_file,
                 "before": former["before"] if former else self.before, "after": self.after}
 
@@ -120,8 +120,8 @@ def _shown(name, state):
 def undoing(host, name, entry):
     """(GroupChange or None, problem or None) that puts a group back as the record has it.
 
-    A killed run may have left some of its links as they were before and some as they were to be; anything else is
-    somebody's choice.
+    A killed run may have left some of its links as they were before and some as they were to be; any other state was
+    chosen by a user.
     """
     change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"],
                          mode_first=False)
@@ -156,6 +156,6 @@ def switch_all(host, changes):
 
 
 def unwritable(host, changes):
-    """[why a change could not be made], asked before the first is."""
+    """[reason why a change could not be made], checked before the first change."""
     return [problem for problem in (write.may_write(host, path) for change in changes for path in change.paths())
             if problem]

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What aligning the backends of iptables changes on a node: the plan and its execution. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. A refusal is no failure: nothing was
-changed, and the sentence says what would have to be done first.
+A plan is made by looking only, so check mode shows exactly what a run does. A refusal is not a failure: nothing was
+changed, and the message says what has to be done first.
 """
 
 from ... import _errors
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan_present(plan, params):
-    """Plan to switch every group to the backend that is asked for."""
+    """Plan to switch every group to the requested backend."""
     if not plan.found:
         raise Refused("this system has no iptables program that could be switched")
     evidence = collect_iptables_backend(plan.host, plan.node, plan.rules)
@@ -94,7 +94,7 @@ def plan_absent(plan, params):
     plan.undo = True
     _tell_groups(plan, [])
     if plan.record.waits and not plan.record.entries and plan.record.pending["backend"] is None:
-        # An undo on a live node, which waits for the reboot.
+        # An undo on a live node that waits for the reboot.
         plan.result.update(reboot_needed=True, saved=list(plan.record.pending["saved"]))
         return
     problems = []
@@ -119,8 +119,8 @@ def plan_absent(plan, params):
 
 
 def _see_to_live_rules(plan, params, leaving, backend):
-    """Rules of Kubernetes in what is left stay live until the boot: refuse, or save everything and tell that a reboot
-    is needed."""
+    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save all rules and report that a
+    reboot is needed."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
         raise Refused("whether rules of Kubernetes would be left behind is not known: %s" % unread[0])
@@ -146,7 +146,7 @@ def _see_to_live_rules(plan, params, leaving, backend):
 
 
 class _Able:
-    """Whether this system has a backend: its programs, and its kernel, which is asked at most once for each."""
+    """Whether this system has a backend: its programs and its kernel, which is checked at most once for each."""
 
     def __init__(self, plan):
         self._plan = plan
@@ -164,7 +164,7 @@ class _Able:
 
 
 def _users(plan, evidence):
-    """Who uses which backend; in an image nobody does."""
+    """Which program uses which backend; in an image none runs."""
     if plan.rules.source is None:
         return []
     return [(who, family, evidence[key][family])
@@ -218,6 +218,7 @@ def _backend_after(group, change):
 def carry_out(plan):
     """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where
     what stays is recorded."""
+    plan.record.refuse_stale()
     former, contents = plan.record.held, plan.contents()
     try:
         backends_record.save(plan.host, plan.saves)
@@ -236,8 +237,7 @@ def carry_out(plan):
 
 
 def _refuse_unwritable(plan):
-    """Nothing is begun that could not be finished: everything is asked after before the first is written; check mode
-    asks too."""
+    """Check that every file can be written before the first is written; check mode does this too."""
     problems = unwritable(plan.host, plan.changes)
     problem = write.may_write(plan.host, backends_record.RECORD) if plan.changed() else None
     problems += [problem] if problem else []

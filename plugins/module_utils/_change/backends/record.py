@@ -20,7 +20,7 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_id_of(host):
-    """Which boot of the machine this is."""
+    """The boot ID of the machine."""
     return host.read_text(_BOOT).text.strip()
 
 
@@ -40,7 +40,7 @@ class Record(record.Record):
 
     @property
     def waits(self):
-        """Whether this very boot still runs with the rules of the backend that was left."""
+        """Whether the rules of the old backend are still active because the machine has not rebooted since."""
         return bool(self.pending and self.boot_id and self.pending["boot_id"] == self.boot_id)
 
     def upgraded(self, entry):
@@ -84,7 +84,7 @@ class Record(record.Record):
         links = [path for entry in self.entries.values()
                  for path in list(entry["after"]["links"]) + [entry["state_file"]] if path]
         links += [path for change in changes for path in change.paths()]
-        # A link itself is replaced, not what it leads to.
+        # The link itself is replaced, not its target.
         return set([FOLDER, SAVED, ROLLBACK] + self._boots() + [path.rpartition("/")[0] for path in links])
 
 
@@ -95,13 +95,13 @@ def saves_of(rules, boot_id):
 
 
 def save(host, saves):
-    """Write the rules down. Only what gave rules before is asked, so no table is made by it."""
+    """Save the rules. Only backends that held rules are read, so this creates no table."""
     for path, argv in sorted(saves.items()):
         write.replace(host, path, read_save(host, argv), 0o600)
 
 
 def read_save(host, argv):
-    """What iptables-save prints, every byte kept. Raises ChangeFailed."""
+    """The output of iptables-save, byte for byte. Raises ChangeFailed."""
     chunks = []
     done = host.stream(argv, chunks.append, SAVE_SECONDS, SAVE_LIMIT)
     if not done.ok:

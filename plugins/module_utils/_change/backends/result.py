@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the module iptables_backend tells beside what it changes. PRIVATE to the collection."""
+"""What the module iptables_backend returns besides its changes. PRIVATE to the collection."""
 
 from .choice import BACKENDS
 
 
 def empty_result():
-    """What the module returns of itself where there is nothing to say."""
+    """The result of the module where nothing was found."""
     return {
         "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
         "reboot_needed": False, "saved": [], "conflicts": []}
@@ -34,8 +34,7 @@ def left_in(rules, backends):
 
 
 def conflicts_of(evidence, backend):
-    """Builds in containers that do not go with the backend: of the other one for good, or older so that matches are
-    lost."""
+    """Builds in containers that conflict with the backend: fixed to the other one, or so old that matches are lost."""
     rows = []
     for row in evidence["containers"]:
         because = row["because"] if row["strips"] else ""

@@ -21,7 +21,7 @@ OPTIONS = dict(
     comment_out_conflicts={"type": "bool", "default": False},
     file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
 )
-# What options need each other, as AnsibleModule takes it.
+# Required combinations of options, as AnsibleModule takes them.
 RULES = {}
 
 

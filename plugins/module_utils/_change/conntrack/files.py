@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that make sysctls hold at boot, and files of others that would undo them. PRIVATE to the collection."""
+"""The files that set sysctls at boot, and files of others that would override them. PRIVATE to the collection."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _MODULE_OF = {key.key: key.module for key in KEYS}
 
 
 class Files:
-    """Paths of our own files, each of which sorts behind those of others."""
+    """Paths of our own files, each of which sorts after those of others."""
 
     def __init__(self, name):
         self.sysctl = "%s/%s" % (SYSCTL_DIRECTORY, name)
@@ -72,8 +72,8 @@ def own_texts(files, values, modules, builtin, with_option):
 
 
 def line_of(by):
-    """(path, line) of what has the last word on a key before kube-proxy starts, or None where that is no line of a file
-    that may yield."""
+    """(path, line) of the line that decides a key before kube-proxy starts, or None where it is not in a file that may
+    be changed."""
     found = _LINE_OF_FILE.match(by or "")
     if not found:
         return None
@@ -82,7 +82,7 @@ def line_of(by):
 
 
 def yielding(host, path, line, texts):
-    """(path of the file to write, its text) with that line made a comment; `texts` are files as planned so far.
+    """(path of the file to write, its text) with that line commented out; `texts` are files as planned so far.
 
     A file below /etc is edited. One of a package in sysctl.d is hidden by an edited copy of its name, as sysctl.d(5)
     has it. Raises ChangeFailed.
@@ -94,8 +94,8 @@ def yielding(host, path, line, texts):
             raise _errors.ChangeFailed("%s leads out of /etc, so it is left to its owner" % path)
         target = "%s/%s" % (SYSCTL_DIRECTORY, os.path.basename(path))
     text = texts[target] if target in texts else write.read_exactly(host, real)
-    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted as it does only
-    # without them.
+    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted like systemd's only in
+    # files without them.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
         raise _errors.ChangeFailed("%s has line ends of another kind, so its line %d is left to its owner"
                                    % (path, line))

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The values of now: which of them are set, and that they were. PRIVATE to the collection."""
+"""The running values: which of them are set, and the proof that they were. PRIVATE to the collection."""
 
 from ... import _errors
 from ..._conntrack.kernel_default import PER_HASHSIZE, rounded_buckets
@@ -41,8 +41,8 @@ class Live:
 
 
 def plan_live(host, node, wanted, rows, limit, options):
-    """The Live of `wanted` {key: value}; `rows` {key: row} are told what is aimed at, or why nothing is. `limit` is
-    that of now."""
+    """The Live of `wanted` {key: value}; `rows` {key: row} get the target value, or the reason why there is none.
+    `limit` is the present one."""
     live, lacking = Live(), set()
     for key in in_order(wanted):
         row = rows[key]
@@ -84,7 +84,7 @@ def _plan_loads(host, node, live, lacking, rows, options):
         failed = {row["name"]: row["msg"] or "it is not loaded" for row in live.loads.rows if not row["loaded"]}
     for key in [key for key in live.values if live.values[key][0] is None and _MODULE_OF[key] in failed]:
         del live.values[key]
-        # To hold at boot is what was asked then; that needs no module now.
+        # A change for the next boot only was requested; that needs no module now.
         rows[key].update(failed=options["load"] or not options["persist"],
                          msg="%s is not in the kernel (%s)%s" % (
                              _MODULE_OF[key], failed[_MODULE_OF[key]],
@@ -92,7 +92,7 @@ def _plan_loads(host, node, live, lacking, rows, options):
 
 
 def set_live(host, live, rows):
-    """Load, set, and look again at each; `rows` are told what failed."""
+    """Load, set, and read each value again; failures go into `rows`."""
     lacking = {}
     if live.loads:
         modules_plan.load(host, live.loads)
@@ -114,10 +114,10 @@ def set_live(host, live, rows):
 
 
 def lost_so_far(host):
-    """What the record keeps of losses up to a raise: they are no reason to raise again. None where the counters do not
-    tell."""
+    """The losses before a raise, for the record: they are no reason to raise again. None where there are no
+    counters."""
     _status, counters = read_counters(host)
-    # Of an earlier record nothing is subtracted here: this one replaces it.
+    # The losses of an earlier record are not subtracted: this record replaces it.
     gone = lost(host, counters, since_boot=True)
     uptime = host.read_text("/proc/uptime").text.split(".")[0]
     boot_id = host.read_text("/proc/sys/kernel/random/boot_id").text.strip()

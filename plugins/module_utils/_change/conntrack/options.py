@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of connection tracking, checked and brought to one form. PRIVATE to the collection."""
+"""The options of the module conntrack, checked and converted to one form. PRIVATE to the collection."""
 
 import re
 
@@ -11,7 +11,7 @@ from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, MA
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES, LEAST, MOST
 from ..._conntrack.timeouts import NAMES, SECONDS_MOST, sysctl_of, timeout_name
 
-# Sysctls that may be asked to be 1.
+# Sysctls that may be set to 1.
 SWITCHES = tuple(sorted(dotted(key)
                         for key in (BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, "net/netfilter/nf_conntrack_tcp_be_liberal")))
 # A table that takes more of the memory than this when it is full leaves nothing to run pods with.
@@ -47,8 +47,8 @@ def _between(name, value, least, most, what):
 
 
 def check_memory(values, section):
-    """Refuse what would take half of the memory and more; asked of numbers the user gave, not of those that are there.
-    Raises BadInput."""
+    """Refuse numbers of the user (not present ones) with which the table would take half of the memory or more. Raises
+    BadInput."""
     memory = section["memory_bytes"]
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
         most = memory * MEMORY_PERCENT_MOST // 100 // size if memory else None

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What sizing connection tracking changes on a node: the plan and its execution. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is asked
-after before the first is written, and where a file cannot be written those before it are put back.
+A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is
+checked before the first is written, and where a file cannot be written those before it are put back.
 """
 
 from collections import OrderedDict
@@ -23,7 +23,7 @@ from .live import Live, lost_so_far, plan_live, set_live
 from .prediction import Persisting, Prediction, file_texts
 from .record import BEGUN, DONE, Record, more_of
 
-# What of a row is returned.
+# The keys of a row that are returned.
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
 
@@ -38,7 +38,7 @@ class Plan:
         self.lost, self.advice, self.undo = self.record.lost, None, False
 
     def contents(self, state):
-        """What the record holds at the end, but for what only the run itself can count."""
+        """What the record holds at the end, except for what is only known after the run."""
         more = more_of(self.live_before, self.lost, state)
         return self.record.with_entries(self.entries,
                                         more) if self.undo else self.record.with_changes(self.changes, more)
@@ -98,7 +98,7 @@ def _keep_default_route(host, section, wanted, refused):
 
 
 def plan_absent(host, node, options):
-    """Plan to put all files back, and the values of now where `options["lower"]` asks for that."""
+    """Plan to put back all files, and the running values where `options["lower"]` allows that."""
     plan = Plan(host)
     plan.undo = True
     plan.changes, plan.entries, plan.problems = plan_undo(plan.record)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of sysctls with files as planned: asked of the collector, on the tree as it will be. PRIVATE to the
+"""The predicted values of sysctls with the planned files: the collector run on the tree as it will be. PRIVATE to the
 collection."""
 
 from collections import OrderedDict
@@ -43,7 +43,7 @@ class Persisting:
     """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and the section `after`
     they are written.
 
-    `rows` {key: row} are told what holds, and what has the last word where they do not.
+    `rows` {key: row} get whether the value holds, and what overrides it where it does not.
     """
 
     def __init__(self, host, prediction, wanted, rows, options):
@@ -79,8 +79,8 @@ class Persisting:
         return (self._row(key)["assigned_by"] or "").startswith(self._files.sysctl + ":")
 
     def _holds(self, key):
-        """Whether a boot brings what is wanted; None where that cannot be told. More of a limit and of buckets is never
-        too much."""
+        """Whether a boot sets the wanted value; None where that is not known. A higher limit or number of buckets is
+        fine."""
         value, wanted = self._row(key)["at_boot"], self._wanted[key]
         if not isinstance(value, int):
             return None if value is None else False

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of what was changed for connection tracking: files, and values of the running kernel. PRIVATE to the
-collection.
+"""The record of changes to conntrack: files, and values of the running kernel. PRIVATE to the collection.
 
-It is written as begun before the first file and as done behind the last value, so that a run that was killed is known
-by its record.
+It is written as begun before the first file and as done after the last value, so that it shows whether a run was
+killed.
 """
 
 import json
@@ -19,7 +18,7 @@ BEGUN, DONE = "begun", "done"
 
 
 class RecordChange(files.RecordChange):
-    """The record itself. Its counters of losses go on counting, so they are not shown."""
+    """The record itself. Its counters of losses keep changing, so they are not shown."""
 
     def diff(self):
         return files.RecordChange(self.path, _without_counters(self.before), _without_counters(self.after)).diff()

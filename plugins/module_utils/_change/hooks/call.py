@@ -16,7 +16,7 @@ OPTIONS = dict(
     clean_saved={"type": "bool", "default": True},
     directories={"type": "list", "elements": "path", "default": list(flush_hooks.DIRECTORIES)},
 )
-# What options need each other, as AnsibleModule takes it.
+# Required combinations of options, as AnsibleModule takes them.
 RULES = {}
 
 

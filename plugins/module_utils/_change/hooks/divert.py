@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts of packages, put aside by the package manager's own means. PRIVATE to the collection.
+"""Scripts of packages, diverted with dpkg-divert. PRIVATE to the collection.
 
-dpkg keeps what it installs in another place from then on and leaves the edited copy alone (man dpkg-divert). That place
-is no directory whose scripts somebody runs. rpm has nothing of the kind.
+From then on dpkg installs its version of the file in another place and leaves the edited copy alone (man dpkg-divert).
+No program runs the scripts in that place. rpm has no such feature.
 """
 
 from ... import _errors
@@ -25,7 +25,7 @@ class Diversion(FileChange):
 
     def make(self, host):
         aside = aside_of(self.path)
-        # The packaged file stays in its place until the edited one takes it, so it is never missing.
+        # The packaged file stays in its place until the edited one replaces it, so it is never missing.
         if host.stat(aside) is None:
             write.replace(host, aside, self.before, host.stat(self.path).st_mode & 0o777)
         _divert(host, ["--divert", aside, "--add", self.name])
@@ -36,7 +36,7 @@ class Diversion(FileChange):
 
 
 class Return(FileChange):
-    """The packaged file, or what an upgrade made of it meanwhile, is put back."""
+    """Put back the packaged file, or the version that an upgrade has installed since."""
 
     name = None
 
@@ -84,7 +84,7 @@ def undone(host, record, path, entry, now):
 
 
 def aside_of(path):
-    """Where dpkg keeps a diverted file."""
+    """Where dpkg keeps the diverted file."""
     return "%s/%s" % (ASIDE, path.strip("/").replace("_", "__").replace("/", "_"))
 
 

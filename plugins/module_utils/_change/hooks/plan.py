@@ -36,7 +36,7 @@ _LEFT = {
 # Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent,
 # FLUSH_ON_STOP).
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
-# Of _script/edit/script_edit.py and _change/hooks/divert.py.
+# Actions of _script/edit/script_edit.py and _change/hooks/divert.py.
 _REMOVES = ("removed", "diverted")
 DUPLICATES = ("it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent "
               "(iptables -C before -A or -I)")
@@ -59,7 +59,7 @@ class Plan:
         return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
 
     def all_changes(self):
-        """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
+        """In the order in which they are made: the record before the changes; for an undo, after them."""
         record = self.record.file_change(self.contents())
         record = [record] if record else []
         return self.changes + record if self.undo else record + self.changes
@@ -253,8 +253,8 @@ def _fail(plan, rows, message, done):
 
 
 def _leave_unwritable(host, plan):
-    """Every file is asked after before the first is written. One that cannot be changed does not stop the others;
-    without a record nothing is."""
+    """Check every file before the first is written. One that cannot be changed does not stop the others; without a
+    record nothing is changed."""
     record = write.may_write(host, RECORD) if plan.changes else None
     if record:
         raise _errors.ChangeFailed(record + ". Nothing was changed")
@@ -266,8 +266,7 @@ def _leave_unwritable(host, plan):
 
 
 def _fail_change(plan, change, problem, made=False):
-    """Tell of a change that is not made, or of which it is not certain that it lasts; of an undo its entry stays in the
-    record."""
+    """Report a change that is not made, or may not last; for an undo its entry stays in the record."""
     plan.problems.append(problem)
     if plan.undo:
         plan.entries[change.path] = plan.record.entries[change.path]
@@ -277,8 +276,10 @@ def _fail_change(plan, change, problem, made=False):
 
 
 def carry_out(host, plan, reload):
-    """Make the changes. One that fails is told and does not stop the others: each is a danger of its own."""
-    if not plan.undo:
+    """Make the changes. One that fails is reported and does not stop the others, because each hook alone can flush."""
+    if plan.undo:
+        plan.record.refuse_stale()
+    else:
         plan.record.begin(plan.changes, plan.contents())
     for change, error in each_of(list(plan.changes), lambda change: change.make(host)):
         if not error.changed:
@@ -293,8 +294,7 @@ def carry_out(host, plan, reload):
 
 
 def _must_reload(host, plan):
-    """Whether systemd has to read its units again: they change now, or an earlier run was killed before it could say
-    so."""
+    """Whether systemd has to reload its units: they change now, or an earlier run was killed before the reload."""
     if not host.commands or not host.is_dir("/run/systemd/system"):
         return False
     if any(change.path.startswith(_UNIT_FOLDER) for change in plan.changes):

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking commands out of scripts, and out of the files of other formats that hold commands. PRIVATE to the collection.
+"""Removes commands from scripts, and from files of other formats that hold commands. PRIVATE to the collection.
 
-What comes out is proved before it is written: read again it holds the same commands but those, and its own shell still
-parses it.
+The new text is proved before it is written: parsed again it holds the same commands except the removed ones, and its
+own shell still accepts it.
 """
 
 from ... import _errors
@@ -14,7 +14,7 @@ from ..._script.edit.removal import NOTHING
 from ..._script.edit.script_edit import Kept, applied, edits_of, loss, shell_of, whole
 
 SHELL_SECONDS = 10.0
-# Started without a shell, so a program has to stand where the command stood.
+# Started without a shell, so a program has to take the place of the command.
 _NO_SHELL = ("udev", "cloud_init", "package_hook")
 _PROGRAM = "/bin/true"
 

@@ -43,8 +43,8 @@ class UnitFix:
         self.stays = set()
 
     def say(self, action, message="", rows=None):
-        """Tell of rows, all where none are given. Of several commands that lead to a row the one that stays is what
-        counts."""
+        """Set the outcome of rows, of all where none are given. Where several commands lead to a row, the one that
+        stays decides."""
         for row in self.rows if rows is None else rows:
             if action != DROP_IN or id(row) not in self.stays:
                 self.done[id(row)] = (action, message)

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether systemd takes drop-ins, asked before they are written. PRIVATE to the collection.
+"""Whether systemd accepts drop-ins, checked before they are written. PRIVATE to the collection.
 
 systemd-analyze verify loads all units from files, with ours before all others, and works out the jobs of a boot. A
 cycle of the order makes systemd drop a unit from the boot (systemd src/core/transaction.c
-transaction_verify_order_one()), kubelet maybe.
+transaction_verify_order_one()), possibly kubelet.
 """
 
 import re
@@ -30,7 +30,7 @@ def complaints(host, units, texts, unit_path=""):
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
         found = _complaints(host, texts, wanted, unit_path)
         if found is not None:
-            # Who has a cycle already does not get it from here.
+            # A cycle that exists already is not caused by the drop-in.
             before = _complaints(host, {}, wanted, unit_path) if found else []
             return [line for line in found if line not in (before or [])][:_LINES_LIMIT]
     cycle = cycle_with(units, texts)

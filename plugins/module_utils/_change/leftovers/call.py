@@ -15,7 +15,7 @@ OPTIONS = dict(
     proxy_mode={"type": "str", "choices": ["iptables", "ipvs"]},
     kubernetes_version={"type": "str"},
 )
-# What options need each other, as AnsibleModule takes it.
+# Required combinations of options, as AnsibleModule takes them.
 RULES = {}
 
 

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking what kube-proxy and kubelet left in the backend that is not in use out of it, without a reboot. PRIVATE to the
+"""Removes the chains that kube-proxy and kubelet left in the unused backend, without a reboot. PRIVATE to the
 collection.
 
-Looking comes first and may refuse at every step. Then a process of its own is armed that puts everything back, and only
-then the tables are cleaned, one at a time, each in one transaction.
+The look comes first and may refuse at every step. Then a process that restores everything is armed, and only then the
+tables are cleaned, one at a time, each in one transaction.
 """
 
 import time

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking the chains of kube-proxy and kubelet out of one table, and putting them back. PRIVATE to the collection.
+"""Removes the chains of kube-proxy and kubelet from one table, and restores them. PRIVATE to the collection.
 
 Both are one transaction of iptables-restore --noflush, which touches the chains it names and nothing else. Built-in
-chains are never declared, so their policies and counters stay. A rule is deleted by what it says and never by its
-number: who inserted another one in the meantime loses nothing. In such a transaction kube-proxy itself removes its
-stale chains (kubernetes pkg/proxy/iptables/proxier.go).
+chains are never declared, so their policies and counters stay. A rule is deleted by its text and never by its number,
+so rules that were inserted in the meantime stay. kube-proxy itself removes its stale chains in such a transaction
+(kubernetes pkg/proxy/iptables/proxier.go).
 """
 
 import re
@@ -50,7 +50,8 @@ class Removal:
         return bool(self.chains)
 
     def text(self):
-        """What iptables-restore --noflush is given: the jumps go first, then the chains are emptied, then they go."""
+        """Input for iptables-restore --noflush: first the jumps are deleted, then the chains emptied, then the chains
+        deleted."""
         lines = ["*" + self.table]
         lines += ["-D" + text[2:] for _chain, _number, text, _packets, _size in self.jumps]
         lines += [":%s - [0:0]" % chain for chain in self.chains]
@@ -81,15 +82,15 @@ class Removal:
         return "\n".join(["*" + self.table] + lines + ["COMMIT", ""]) if lines else None
 
     def lines(self):
-        """The rules that go, as iptables-save prints them."""
+        """The removed rules, as iptables-save prints them."""
         return [text for _chain, _number, text, _packets, _size in self.jumps] + [
             line for chain in self.chains
             for line in [":%s -" % chain] + [text for text, _packets, _size in self.rules[chain]]]
 
 
 def _is_anchor(words):
-    """A jump without a match, or one to new connections: nobody but kube-proxy and kubelet writes these. Others narrow
-    them further."""
+    """A jump without a match, or one to new connections: only kube-proxy and kubelet write these. Jumps of others have
+    further matches."""
     if words.options or words.goto or words.arguments:
         return False
     return all(len(options) == 1 and (name, options[0][0]) in _NEW_ONLY and options[0][1] == ["NEW"]

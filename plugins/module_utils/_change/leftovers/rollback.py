@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cleaning tables under a rollback that waits on the node, and confirming it. PRIVATE to the collection.
 
-What puts rules back is run by a process that outlives the module, so everything it needs is imported here and kept in
+The rules are restored by a process that outlives the module, so everything it needs is imported here and kept in
 memory.
 """
 
@@ -17,7 +17,7 @@ from ..record import STATE, settled_names
 from .raw_dump import DumpError, read_dump
 from .result import empty_result
 
-# The legacy backend shares a lock with everybody who writes rules; kube-proxy gives it back within seconds.
+# The legacy backend shares a lock with all programs that write rules; kube-proxy releases it within seconds.
 LOCK_SECONDS = 10
 # A transaction over 100,000 rules takes three seconds on a slow machine.
 RESTORE_SECONDS = 60.0
@@ -36,11 +36,11 @@ class Cleaning:
         self.text = text
 
     def clean(self, host):
-        """None, or why it failed; then nothing of this table was changed."""
+        """None, or why it failed; then this table is unchanged."""
         return self._feed(host, self.removal.text(), [])
 
     def left(self, host):
-        """Looks again; None where all of it is gone."""
+        """Reads the table again; None where all of it is gone."""
         try:
             raw = self._now(host)
         except _errors.ChangeFailed as error:
@@ -49,7 +49,7 @@ class Cleaning:
         return "%s is still there" % left[0] if left else None
 
     def put_back(self, host):
-        """None, or why it failed. What is there already stays as it is, so it may be done again."""
+        """None, or why it failed. Existing chains stay as they are, so it may be repeated."""
         try:
             text = self.removal.back(self._now(host))
         except _errors.ChangeFailed as error:
@@ -89,7 +89,7 @@ class Rollback:
             raise _errors.ChangeFailed(problem + ". Nothing was changed")
 
     def arm(self):
-        """Dumps first, for whoever has to do it by hand; then the process. Raises ChangeFailed, and nothing has
+        """Write the dumps first, for a manual restore; then start the process. Raises ChangeFailed, and nothing has
         changed."""
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
@@ -147,7 +147,7 @@ def _row(each, problem):
 
 
 def still_armed(host, boot_id):
-    """Token of a process that waits in this moment, or None; what an earlier boot left waits no more."""
+    """Token of a process that waits now, or None; a process of an earlier boot is gone."""
     for name in host.list_dir(ROLLBACK)[1]:
         token, _dot, state = name.partition(".")
         if state not in (detached.ARMED, detached.RESTORING):
@@ -160,7 +160,7 @@ def still_armed(host, boot_id):
 
 
 def _forget(host):
-    """Remove what is left of earlier ones; none of them waits any more."""
+    """Remove the files of earlier rollbacks, none of which waits any more."""
     write.remove_leftovers(host, [ROLLBACK])
     for name in settled_names(host, ROLLBACK):
         write.remove(host, "%s/%s" % (ROLLBACK, name))
@@ -176,8 +176,8 @@ def _read(host, token, state):
 
 
 def confirm(host, token, check_mode):
-    """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has run
-    already."""
+    """Cancel a rollback by its token; returns the result of the module. Raises ChangeFailed where it has already
+    run."""
     if not detached.TOKEN.match(token):
         raise _errors.BadInput("%r is not a rollback token; give rollback.token of the run that removed chains" % token)
     state = _state_of(host, token)

@@ -16,7 +16,7 @@ OPTIONS = dict(
     unblock={"type": "bool", "default": False},
     file={"type": "str", "default": "kubenode-netfilter.conf"},
 )
-# What options need each other, as AnsibleModule takes it.
+# Required combinations of options, as AnsibleModule takes them.
 RULES = {"required_if": [("state", "present", ["name"])]}
 
 

@@ -29,16 +29,16 @@ MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
 # modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
 MODPROBE_SECONDS = 60.0
-# Behind a line that is lifted another may come to count, as of several install lines; no file has that many.
+# After a line is commented out another may take effect, as with several install lines; no file has that many.
 _ROUNDS_LIMIT = 64
 
 
-# What of a row is returned; the rest is for the plan itself.
+# The keys of a row that are returned; the others are for the plan itself.
 SHOWN = ("name", "module", "before", "after", "loaded", "persisted", "blocked", "failed", "msg")
 
 
 class Record(change_record.Record):
-    """What was changed in files that are not ours, and directories that were made."""
+    """The record of changes to files of others, such as a list that existed before, and of created directories."""
 
     folder = change_record.STATE + "/kernel_modules"
     places = (LOAD_DIRECTORY,)
@@ -53,7 +53,7 @@ class Plan:
         self.record = Record(host)
         self.entries = dict(self.record.entries)
         self.undo = False
-        self.lifts = []
+        self.recorded = []
         self.files = []
         self.to_load = []
         self.rows = []
@@ -64,10 +64,10 @@ class Plan:
         if self.undo:
             return self.record.with_entries(self.entries)
         paths = [change.path for change in self.files if change.after is not None]
-        return self.record.with_folders(self.record.with_changes(self.lifts), paths)
+        return self.record.with_folders(self.record.with_changes(self.recorded), paths)
 
     def all_changes(self):
-        """In the order in which they are made: the record before what it speaks of; when that is undone, behind it."""
+        """In the order in which they are made: the record before the changes; for an undo, after them."""
         record = [change for change in [self.record.file_change(self.contents())] if change]
         return self.files + record if self.undo else record + self.files
 
@@ -84,11 +84,12 @@ def plan_present(host, node, names, options):
     may_load = options["load"] and node["place"] == "live" and host.root == "/"
     for row in rows:
         _judge_load(row, plan, may_load)
-    plan.files = list(plan.lifts)
+    plan.files = list(plan.recorded)
     if options["persist"]:
         persisted = _persisted_names(plan.look, rows)
         path = LOAD_DIRECTORY + "/" + options["file"]
         _plan_file(host, plan, path, "".join([HEADER] + [name + "\n" for name in persisted]) if persisted else None)
+        plan.recorded += [change for change in plan.files if change.path == path and _is_to_record(plan, change)]
         for row in rows:
             row["persisted"] = row["persist_as"] in persisted
     plan.rows = rows
@@ -104,7 +105,9 @@ def plan_absent(host, options):
     plan = Plan(host)
     plan.undo = True
     files, plan.entries, plan.problems = plan_undo(plan.record)
-    _plan_file(host, plan, LOAD_DIRECTORY + "/" + options["file"], None)
+    path = LOAD_DIRECTORY + "/" + options["file"]
+    if path not in plan.record.entries:
+        _plan_file(host, plan, path, None)
     plan.files += files
     refuse_unwritable(host, plan.all_changes())
     return plan
@@ -127,13 +130,13 @@ def _put_back(host, plan):
     failed = put_back(host, plan.record, plan.files, plan.entries)
     plan.problems += failed
     contents = plan.contents()
-    # Our list is in no entry, and the directory it is still in may be ours.
+    # Our list has no entry, and its directory may have been created by us.
     plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents,
                                         plan.files)
 
 
 def load(host, plan):
-    """Load; every load is proved by looking again, never by modprobe's exit status."""
+    """Load the modules; every load is proved by looking again, never by modprobe's exit status."""
     if not plan.to_load:
         return
     done = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
@@ -186,7 +189,8 @@ def _judge_load(row, plan, may_load):
 
 
 def _persisted_names(look, rows):
-    """Names for the list: all but those that every installed kernel has built in; a kernel more may boot one day."""
+    """Names for the list: all except those that every installed kernel has built in; a kernel without the module may
+    boot one day."""
     names = []
     for row in rows:
         states = [modules_state.resolve(kernel, row["name"], look.running if kernel.running else None,
@@ -200,6 +204,12 @@ def _plan_file(host, plan, path, after):
     before = write.read_exactly(host, path)
     if before != after:
         plan.files.append(FileChange(path, before, after))
+
+
+def _is_to_record(plan, change):
+    """Whether the list replaces content of another program, now or before our first run."""
+    foreign = change.before is not None and not change.before.startswith(HEADER)
+    return foreign or change.path in plan.record.entries
 
 
 def _lift(host, node, plan, names):
@@ -222,10 +232,11 @@ def _lift(host, node, plan, names):
         before = write.read_exactly(host, path)
         former = plan.record.entries.get(path)
         changed_since = (former is not None and before is not None
-                         and write.digest(before) not in former["after"] + [former["before"]])
+                         and write.digest(before) not in former["after"] + [change_record.backup_in(former)])
         # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted
         # then in force.
-        plan.lifts.append(FileChange(path, before, after, original=_MARKED.sub("", before) if changed_since else None))
+        original = _MARKED.sub("", before) if changed_since else None
+        plan.recorded.append(FileChange(path, before, after, original=original))
     return look
 
 
@@ -233,8 +244,7 @@ def _liftable(look, names):
     """{(file, line)} of lines that block one of the modules and may be made comments."""
     blocks = [block for name in names for block in look.module(name)["blocks"]
               if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
-    # Behind a link lies a file of somebody else, and to undo would mean to bring back the link: left to the
-    # administrator.
+    # A link leads to a file of another owner, and an undo would have to restore the link: left to the administrator.
     return {(block["file"], block["line"]) for block in blocks if look.host.read_link(block["file"]) is None}
 
 

@@ -22,7 +22,7 @@ def not_carried(host, node, rules, backend, options):
 
     Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has
     chains of, and every mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use
-    kubelet's marks are all there is. What cannot be told counts as missing.
+    kubelet's marks are all there is. What is not known counts as missing.
     """
     kube_proxy, kubelet = collect_kube_proxy(host, node), collect_kubelet(host, node)
     situation = situation_of(host, rules, options, kube_proxy, kubelet)

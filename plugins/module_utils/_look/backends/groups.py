@@ -48,7 +48,7 @@ class Group:
         return {"mode": self.mode, "links": dict(self.links)}
 
     def wanted(self, backend):
-        """The state with another backend. What was chosen by hand survives the packages' next upgrade."""
+        """The state with another backend. Mode manual survives the next upgrade of the packages."""
         return {"mode": self.mode and "manual", "links": dict(self.choices[backend])}
 
 

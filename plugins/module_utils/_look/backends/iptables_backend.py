@@ -4,8 +4,8 @@
 """The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE
 to the collection.
 
-Of the programs it is told from where their links lead and what their files hold; where that names no version
-`iptables-save --version` is run. `iptables --version` tells the same and is no harmless look: with the nft backend it
+The backend of a program follows from the target of its link and the bytes of its file; where these hold no version,
+`iptables-save --version` is run. `iptables --version` prints the same and has a side effect: with the nft backend it
 loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset
 --version` and `ipvsadm --version` load their modules.
 """
@@ -28,7 +28,7 @@ FAMILIES = {
 }
 BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
 PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
-# One of both exists: of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
+# Where one of both exists: that of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
 ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
 _LINKS = "/etc/alternatives"
 _VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
@@ -39,7 +39,7 @@ def collect_iptables_backend(host, node, read=None):
     """The evidence dict. `backend`: nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper:
     undecided).
 
-    `read` are the `Rules` that _rule_sets read, None where nobody did.
+    `read` are the `Rules` of rules/rule_sets.py, None where they were not read.
     """
     groups, alternatives = _groups(host)
     files = {}
@@ -80,7 +80,7 @@ def _containers(host, backend, version):
 
 
 def _groups(host):
-    """({program: what `alternative` says but for its link}, status) of what update-alternatives knows."""
+    """({program: the row `alternative` without its link}, status), from the state of update-alternatives."""
     groups, statuses = {}, []
     for folder in ALTERNATIVES:
         for name in ("iptables", "ip6tables", "arptables", "ebtables"):
@@ -137,7 +137,7 @@ def _version(host, found):
     if first is None:
         return None, ABSENT
     if first["version"]:
-        return first["version"], OK  # Its own bytes told already.
+        return first["version"], OK  # Its own bytes held the version already.
     answer = host.run([first["path"], "--version"])
     match = _VERSION.search(answer.out)
     return (match.group(1), OK) if answer.ok and match else (None, answer.status if answer.status != OK else UNPARSED)

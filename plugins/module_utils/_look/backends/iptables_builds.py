@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""iptables builds inside the containers of those who write rules of the node. PRIVATE to the collection.
+"""iptables builds in the containers of programs that write rules of the node. PRIVATE to the collection.
 
-Their files are read and never run: a build tells its backend and version in its own bytes. What a file of a container
-is asked for, and how long, see `_host_container`.
+Their files are read and never run: a build tells its backend and version in its own bytes. Limits of reading from
+containers: _host/container.py.
 """
 
 import time
@@ -51,7 +51,7 @@ def collect_builds(host):
         if process.is_the_same(host):
             rows.append(row)
     rows = _distinct(rows)
-    # Builds that repeat others may be left out, but of a container that was not looked into nobody knows.
+    # Builds that repeat others may be left out; those of a container that was not read are not known to repeat any.
     return TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
 
 
@@ -76,7 +76,7 @@ def build_of_process(process, container):
 
 
 def _distinct(rows):
-    """The rows with each file once, builds that differ first: nobody needs ten times the same."""
+    """The rows with each file once, builds that differ first: ten copies of one build say no more than one."""
     files, kinds, first, rest = set(), set(), [], []
     for identity, row in rows:
         if identity in files:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend an iptables program of the node is, by the file behind its links. PRIVATE to the collection.
+"""The backend of an iptables program of the node, by the file its links lead to. PRIVATE to the collection.
 
 Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) relinks when it is run, so none
 is run.
@@ -27,5 +27,5 @@ def build_of(host, target):
     if status != OK:
         return named or "unknown", None
     backend, version = parse_iptables_program(data)
-    # A program of its own that does not tell is from before the backends were parted (iptables 1.8).
+    # An iptables program without a backend in its bytes is older than 1.8, which introduced the two backends.
     return named or backend or ("legacy" if data.startswith(b"\x7fELF") else "unknown"), version

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_conntrack: how full the table is, what was lost, and what becomes of each setting. PRIVATE to the
-collection."""
+"""The section node_conntrack: how full the conntrack table is, lost connections, and the predicted value of each
+sysctl. PRIVATE to the collection."""
 
 import re
 
@@ -26,7 +26,7 @@ UNREAD_LIMIT = 20
 HASHSIZE = "/sys/module/nf_conntrack/parameters/hashsize"
 _NETLINK = "nf_conntrack_netlink"
 _OPTION = re.compile(r"\bhashsize=(\d{1,9})\b")
-# What the section asks for besides, when it is told to.
+# Parts that the section holds only on request.
 NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
 
 
@@ -109,7 +109,7 @@ def _fill_requested(host, live, section, options, rows, bundle):
 
 
 def _of_kube_proxy(section, kubelet_version, cpus):
-    """The fields of `Setting` that speak of kube-proxy, and `described`, what the evidence says of them."""
+    """The fields of `Setting` about kube-proxy, and `described`, their form in the evidence."""
     if not section["running"]:
         unknown = section["running"] is None
         wish = proxy.Wish(None, proxy.UNKNOWN, False) if unknown else proxy.NOTHING
@@ -127,7 +127,7 @@ def _of_kube_proxy(section, kubelet_version, cpus):
 
 
 def _hashsize(host, live, rows, collected):
-    """The size of now, and what modprobe.d or the kernel's command line says of it for the next load; an option in
+    """The present size, and what modprobe.d or the kernel's command line says of it for the next load; an option in
     modprobe.d means nothing to code that is built in."""
     now = number(host.read_text(HASHSIZE).text) if live else None
     option, where, collected["module_options"] = None, None, ABSENT

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every sysctl of connections and bridges: now, at boot, and after kube-proxy has started. PRIVATE to the
-collection."""
+"""Every conntrack and bridge sysctl: now, at boot, and after kube-proxy has started. PRIVATE to the collection."""
 
 from ..._conntrack import predict, kube_proxy as proxy
 from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
@@ -19,7 +18,7 @@ _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
 class Setting:
-    """What the fates of the keys rest on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`,
+    """What the predicted values depend on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`,
     `memory_bytes`, `release`, `hashsize` and, of kube-proxy, `limit` (a Wish), `numbers` ({field: Wish}), `by` and
     `forwards` (whether it turns on forwarding)."""
 

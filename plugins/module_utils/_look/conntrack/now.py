@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The figures of the table as it is. PRIVATE to the collection."""
+"""The present numbers of the conntrack table. PRIVATE to the collection."""
 
 import json
 import re
@@ -59,15 +59,15 @@ def read_counters(host):
 
 
 def first_counters(host):
-    """(time, {counter: sum}) of the first time this look asked; what comes later is compared with it."""
+    """(time, {counter: sum}) of the first reading of this look; later readings are compared with it."""
     if "conntrack counters" not in host.kept:
         host.kept["conntrack counters"] = time.monotonic(), read_counters(host)[1]
     return host.kept["conntrack counters"]
 
 
 def growth(host):
-    """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel does not tell. A sum since
-    the boot says nothing of today, and a processor that was taken out takes its counters along."""
+    """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel has no counters. A sum since
+    boot says nothing about today, and the counters of a CPU that went offline disappear."""
     started, before = first_counters(host)
     after = read_counters(host)[1]
     if any(name not in counters for counters in (before, after) for name in LOSSES):
@@ -91,7 +91,7 @@ def lost(host, counters, since_boot=False):
 
 
 def _recorded(host):
-    """What the record says of this boot, or None."""
+    """What the record holds about this boot, or None."""
     text = host.read_text(RECORD, _RECORD_LIMIT)
     try:
         before = json.loads(text.text)["lost"] if text.ok else None

@@ -20,8 +20,7 @@ from ..conf_dirs import effective_files, is_masked
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
-# A node has some fifty files with some kilobytes. What lies behind these limits may have the last word, and is not
-# read.
+# A node has some fifty files of a few kilobytes. A line behind these limits may have the last word; it is not read.
 FILES_LIMIT = 10000
 CHARACTERS_LIMIT = 4 * 1024 * 1024
 _LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)
@@ -34,8 +33,8 @@ def values_of(host, path):
 
 
 class SysctlBoot:
-    """`status` as of effective_files, or of a file that could not be read; `masked`: whether nobody reads them at
-    boot."""
+    """`status` as of effective_files, or of a file that could not be read; `masked`: whether the service that reads
+    them at boot is masked."""
 
     def __init__(self, host, loader):
         self.status, paths = effective_files(host, "sysctl.d")
@@ -49,7 +48,7 @@ class SysctlBoot:
                 break
             text = host.read_text(path)
             if text.status in (ABSENT, UNCOLLECTED):
-                continue  # A link that leads nowhere says nothing, and hides what it hides.
+                continue  # A broken link sets nothing, but hides files of its name in lower directories.
             left -= len(text.text)
             if not text.ok:
                 self.status = text.status
@@ -67,7 +66,7 @@ class SysctlBoot:
         """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; to set nothing is to set none."""
         held = self._held.get(key)
         if held is None:
-            # To write nothing changes no number: what an earlier pattern set stays.
+            # An empty value changes no number: the value of an earlier pattern stays.
             fitting = [each for pattern, each in self._held.items()
                        if each.value and is_pattern(pattern) and fits(pattern, key)]
             held = fitting[-1] if fitting else None

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tuned sets at its start. PRIVATE to the collection.
+"""The sysctls that tuned sets at its start. PRIVATE to the collection.
 
 Its profile with those it includes, and then, unless reapply_sysctl is off, what /run/sysctl.d, /etc/sysctl.d and
 /etc/sysctl.conf say once more, but nothing of the directories below /usr (tuned/plugins/plugin_sysctl.py,

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hooks of one file in one row, as findings speak of them: a script that flushes has thirty commands. PRIVATE to
-the collection."""
+"""Hooks grouped by file, as findings name them: a script that flushes may have thirty commands. PRIVATE to the
+collection."""
 
 from ..._script import aftermath
 from ..._script.sequence import PROGRAMS
@@ -23,7 +23,7 @@ def by_file(rows, units):
     groups, order = {}, []
     for row in rows:
         early = _before_kubelet(row, units) if BOOT in row["triggers"] else None
-        # What a boot does before kubelet starts harms nobody, and whether a unit does is said of that unit.
+        # A flush at boot before kubelet starts does no harm; a flush by a unit is reported for that unit.
         harmless = {BOOT} if early or units.known(row["unit"] or "") else set()
         automatic = bool(set(ITSELF).intersection(row["triggers"]) - harmless)
         key = (row["path"], row["unit"], row["live"], automatic, BY_HAND in row["triggers"],

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_flush_hooks: what on this node flushes the firewall, and when. PRIVATE to the collection.
 
-What reads scripts is imported once a file holds a word of the firewall: a module's sources are compiled on each run.
+The parsers of scripts are imported only when a file holds a word of the firewall, because Python sources are compiled
+on each run.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ DEPTH = 6
 # Words of the parsers -> triggers.
 _WHEN = {"boot": BOOT, FIRST_BOOT: BOOT, "timer": TIMER, "event": EVENT, "package_upgrade": PACKAGE_UPGRADE,
          "start": START, "stop": STOP}
-# What init scripts are told.
+# Arguments of init scripts.
 _ARGUMENTS = {"boot": "start"}
 # A file that nobody may execute and that does not say who reads it is a script by one of these endings.
 _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
@@ -50,7 +51,7 @@ def collect_flush_hooks(host, node, directories=DIRECTORIES):
 
 
 class _Look:
-    """One search of a tree. What _hook_live asks for: `host`, `node`, `units`, `is_debian()`."""
+    """One search of a tree. Used by live.py: `host`, `node`, `units`, `is_debian()`."""
 
     def __init__(self, host, node, directories):
         self.host = host
@@ -90,7 +91,8 @@ class _Look:
     def search(self):
         with self._reading("systemd"):
             done = self._trace_units(())
-        # Who starts a unit that flushes, or a program without saying where it is, holds no word of the firewall.
+        # A unit that starts another one that flushes, or a program by its bare name, holds no word of the firewall
+        # itself.
         self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
         with self._reading("directories"):
             by_hand = self._in_directories()
@@ -276,7 +278,7 @@ class _Look:
 
 
 def _is_script(found):
-    """Whether somebody may start a file: a manual that shows commands is none."""
+    """Whether the file may be started: a manual that shows commands is not a script."""
     if found.data.startswith(b"#!"):
         return True
     name = found.path.lower()

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the node runs what stands in a file: (True, False or None, why). PRIVATE to the collection.
+"""Whether the node runs the commands in a file: (True, False or None, why). PRIVATE to the collection.
 
-Who reads a place passes over some files of it without a word: cron over names with a dot, everybody over scripts that
-are not executable. None is said where nobody can tell.
+The readers of a directory silently skip some files: cron skips names with a dot, all skip scripts that are not
+executable. None means that it is not known.
 """
 
 import re
@@ -96,7 +96,7 @@ def _cloud(look):
 
 
 def _first_boot(look):
-    """What runs once in the life of an instance: a node that is up has it behind it, an image has it before it."""
+    """Commands that run once per instance: on a running node they have run, in an image they have not."""
     if look.node["place"] != LIVE:
         return True, "cloud-init runs it at the first boot of a node made from this image"
     status, names = look.host.list_dir(_SEMAPHORES)

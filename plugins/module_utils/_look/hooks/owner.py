@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose file it is, the administrator's or a package's, without asking a package manager. PRIVATE to the collection.
+"""The owner of a file, the administrator or a package, without running a package manager. PRIVATE to the collection.
 
-The place tells it for most; below /etc the lists of dpkg do. The databases of rpm are not read: there nobody can tell.
+Most paths decide it; below /etc the lists of dpkg do. The databases of rpm are not read: there the owner is unknown.
 """
 
 from ..._host.host import OK
@@ -22,7 +22,7 @@ _LISTS_LIMIT = 4 * 1024 * 1024
 
 
 class Owners:
-    """Asks about hits only, so the lists are read when the first file below /etc is asked about."""
+    """The lists are read when the first file below /etc is looked up: only files with hooks are."""
 
     def __init__(self, host):
         self._host = host

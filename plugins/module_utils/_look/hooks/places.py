@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where commands stand that a node runs by itself, besides units of systemd. PRIVATE to the collection.
+"""Places besides systemd units whose commands a node runs by itself. PRIVATE to the collection.
 
-One row a place: which files, how commands are told from them, when they run, and who says whether they do (a function
-of _hook_live).
+One row per place: its files, how commands are parsed, when they run, and which function of live.py decides whether they
+run.
 """
 
 import collections

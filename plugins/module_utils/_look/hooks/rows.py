@@ -33,7 +33,7 @@ Origin = collections.namedtuple("Origin", "kind triggers live because unit throu
 Origin.__new__.__defaults__ = (None, ())
 # It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
-# Not about rules, and so in rows of their own.
+# Not about rules, so these have rows of their own.
 SETTINGS = "settings"
 
 
@@ -106,8 +106,8 @@ class Rows:
         return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS}
 
     def all(self):
-        """The rows: what runs comes first, then what nobody can tell of; what runs by itself before what is asked
-        for."""
+        """The rows in order: those that run, then those of which that is not known; those that run by themselves before
+        those on request."""
         return sorted(self._rows.values(), key=lambda row: (
             -_LIVE_RANK[row["live"]], not set(ITSELF).intersection(row["triggers"]), BY_HAND in row["triggers"],
             CONFIDENCES.index(row["confidence"]), row["path"], row["line"], row["command"]))
@@ -123,7 +123,7 @@ def _saved_to(effect):
 
 
 def _fix(kind, owner, path, origin):
-    """How the danger can be removed with the smallest change, or None where it is not for a program to decide."""
+    """The smallest change that removes the danger, or None where a program should not decide it."""
     if origin.purpose:
         return None
     if kind == "service_config" or path.startswith(_NOT_EDITED):

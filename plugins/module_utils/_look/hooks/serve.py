@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a command does that tells a service to start, stop or reload: what its unit does on the way. PRIVATE to the
+"""What a command does that makes a service start, stop or reload: the effects of its unit's commands. PRIVATE to the
 collection."""
 
 from ..._script.effect import CONFIDENCES, EVERY
@@ -36,7 +36,7 @@ def serve(calls, units, rows, read):
 def _serve(units, rows, read, origin, path, line, effect):
     unit = units.name_of(effect.unit)
     if unit in _FLUSHING and not units.known(unit) and not rows.of_unit(unit, (START, STOP)):
-        # A firewall that is not there: who installs it brings this command to life.
+        # The firewall is not installed; installing it makes this command effective.
         rows.take(origin._replace(live=False, because="there is no %s here" % unit), path, line,
                   effect._replace(tables=EVERY, confidence="possible"), service=unit)
         return
@@ -54,7 +54,7 @@ def _serve(units, rows, read, origin, path, line, effect):
 
 
 def _done_by(units, rows, read, origin, unit, verb):
-    """What a unit does when it is told `verb`, as rows."""
+    """The effects of the unit for `verb`, as rows."""
     acts = acts_of_verb(unit, verb, read) if units.known(unit) else None
     if acts is not None:
         return [act.effect._asdict() for act in acts if act.effect.tables]

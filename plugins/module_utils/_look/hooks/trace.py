@@ -13,7 +13,7 @@ from ..._script.script import STATEMENTS_LIMIT, read_script
 from .rows import LIBRARY, TEARDOWN
 from .scripts import OTHER, folders_in
 
-# A script that starts a script that starts a script: nobody goes deeper, and a crowd of them ends the look.
+# Limits for scripts that start scripts: the depth, and the number of scripts in one look.
 DEPTH_LIMIT = 8
 READINGS_LIMIT = 3000
 INCLUDES_LIMIT = 50
@@ -73,8 +73,8 @@ class Tracer:
                 self._follow(origin, path, line, run, names, beside)
 
     def _after(self, run, reading, folders):
-        """What a script does when it is done with what it runs; of a library that it reads in, with the functions that
-        stand there."""
+        """What a script does after the program it runs; for a library that it sources, together with the functions in
+        it."""
         if run.how != "source":
             return run.after
         program = self._scripts.find(run.path_or_name, folders)
@@ -248,7 +248,7 @@ class Tracer:
                 self.program(origin, path, line, program, run.arguments, names if run.how == "source" else None)
 
     def finish(self):
-        """Rows for services that are told to start, stop or reload, once all units are known."""
+        """Rows for commands that start, stop or reload services, once all units are known."""
         from .serve import serve
         serve(self._services, self._units, self._rows, self.read)
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the look for hooks asks of systemd's units: when one starts, and whether it ever does. PRIVATE to the
+"""Questions of the look for hooks about systemd's units: when a unit starts, and whether it ever does. PRIVATE to the
 collection."""
 
 import posixpath
@@ -14,7 +14,7 @@ from ..units.units import Units
 # Units that are, or contain, a kubelet.
 KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
             "k0scontroller.service", "k0sworker.service", "snap.microk8s.daemon-kubelite.service")
-# Who starts what stands in the other places.
+# Units that run the commands of other places.
 DAEMONS = ("cron.service", "crond.service", "cronie.service", "dcron.service", "NetworkManager.service",
            "networkd-dispatcher.service")
 _RUNS = ("active", "activating", "reloading", "deactivating")

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_ipvs: what IPVS of the running kernel holds, and whether it is what kube-proxy needs. PRIVATE to the
-collection.
+"""The section node_ipvs: the virtual servers of the running kernel, and whether they are what kube-proxy needs. PRIVATE
+to the collection.
 
-Files below /proc/net tell nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set
+Files below /proc/net hold nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set
 is there already, since it loads that. `ip addr show` asks over rtnetlink and loads nothing. Most nodes have nothing of
 IPVS, so its parsers are imported where there is something to parse.
 """

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the agents of a node share one xtables lock. PRIVATE to the collection.
 
-An agent in a container has a lock of its own unless the node's file is mounted into it: nothing tells it, and no rule
-is safe from the other's (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this reason).
+An agent in a container has a lock of its own unless the node's file is mounted into it: nothing reports that, and the
+two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this
+reason).
 """
 
 from ..._host import container as host_container

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who holds the xtables lock, who waits for it, and for how long. PRIVATE to the collection.
+"""The holder of the xtables lock, the processes that wait for it, and for how long. PRIVATE to the collection.
 
 /proc/locks names the process that took the lock. That one may be gone while a child still has the descriptor open, so
 what is open is looked at before a process is called the holder.
@@ -17,7 +17,7 @@ from ..._parse.shell.command_line import masked_command
 from ..containers import who
 from ..processes import Process, name_of, pids
 
-# A lock changes hands in milliseconds: what does not fit together is looked at again.
+# The lock changes hands in milliseconds: readings that do not fit together are repeated.
 _TRIES = 3
 _WAITERS_LIMIT = 5
 _FIELDS = ("comm", "command", "container", "started_seconds_ago", "who")

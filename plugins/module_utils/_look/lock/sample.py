@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sample of the xtables lock: how much of a while somebody holds it, and the longest hold. PRIVATE to the
+"""A sample of the xtables lock: the share of a period in which it is held, and the longest hold. PRIVATE to the
 collection."""
 
 import time

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_xtables_lock: who holds the lock, who waits, and whether all agents share it. PRIVATE to the
-collection.
+"""The section node_xtables_lock: its holder, the processes that wait for it, and whether all agents share it. PRIVATE
+to the collection.
 
-On most nodes nobody holds it at the moment of the look: what describes processes is imported where there are some to
-describe.
+On most nodes the lock is free during the look, so the code that describes processes is imported only when it is needed.
 """
 
 from ..._errors import BadInput
@@ -66,7 +65,7 @@ def _fill(host, section, find_path, window_seconds):
     if locks.holders or locks.waiters:
         locks = _fill_holder(section, host, read_locks)
     if section["matters"] is False and locks.waiters:
-        # Whoever holds the lock keeps the first legacy table from being made, too.
+        # A holder of the lock also blocks the creation of the first legacy table.
         section["matters"], section["matters_because"] = True, "a process waits for the lock: a legacy iptables runs"
     uptime = host.read_text("/proc/uptime").status
     if uptime_seconds(host) is None and (uptime == OK or (uptime == ABSENT and processes)):
@@ -109,7 +108,7 @@ def _fill_holder(section, host, read_locks):
 
 
 def _path_in_force(host, agents):
-    """The path that all agents were told, else the one iptables was built with."""
+    """The path that all agents are configured with, else the one iptables was built with."""
     paths = {own_path(host, agent) for agent in agents}
     path = paths.pop() if len(paths) == 1 else None
     if path is None or not path.startswith("/"):

@@ -36,14 +36,14 @@ WrittenFile = collections.namedtuple("WrittenFile", "line path text exact")
 
 
 def parse_cloud_config(data, marked=False):
-    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: they count only with their mark), as bytes or
-    as text."""
+    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: only if it begins with the `#cloud-config`
+    line), as bytes or as text."""
     found = []
     for part in _all_parts(data, marked):
         if part.sort in _SCRIPTS:
             text = part.text
             if part.sort == "boothook":
-                # The mark stands where a script names its shell.
+                # The `#cloud-config` line stands where a script names its shell.
                 text = text.replace("#cloud-boothook", "#", 1)
             found.append(command(part.line, text, _SCRIPTS[part.sort], part.exact))
         else:
@@ -62,8 +62,8 @@ def written_files(data, marked=False):
 
 
 def unread_config(data, marked=False):
-    """The problem of the first part that may hold commands and cannot be read as a whole, with its line in the file;
-    None where there is none. What can be read of it is read all the same."""
+    """The problem of the first part that may hold commands and cannot be read completely, with its line in the file, or
+    None. Its readable commands are returned by the parsers all the same."""
     for part in _all_parts(data, marked):
         if part.sort == "config" and _COMMANDS.search(part.text):
             problem = next((document.problem for document in parse_yaml(part.text)[:1]), None)
@@ -73,13 +73,14 @@ def unread_config(data, marked=False):
 
 
 def _read(part):
-    """The node of the first document, as far as it can be read; `unread_config` tells whether that is all of it."""
+    """The node of the first document, as far as it can be read; `unread_config` returns whether something is
+    missing."""
     documents = parse_yaml(part.text)
     return documents[0].root if documents else NOTHING
 
 
 def _all_parts(data, marked):
-    """The parts, those of archives in place of these."""
+    """The parts, with each archive replaced by its own parts."""
     found = []
     for part in parse_user_data(data, None if marked else "config"):
         found.extend(_of_archive(part) if part.sort == "archive" else [part])

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of cloud-init's user data. PRIVATE to the collection.
 
-A `Part` has `line`, where its text begins in the file, `sort`, `text` and `exact` as a `Command` has it. The sort is
-told by the first line or by the type of a MIME part: `config`, `archive`, `script` (once in the life of an instance),
-`script_per_boot`, `boothook`; anything else is left out. Format: cloud-init doc/rtd/explanation/format,
-cloudinit/user_data.py, handlers/__init__.py.
+A `Part` has `line`, where its text begins in the file, `sort`, `text` and `exact` (see `Command`). The first line or
+the type of a MIME part decides the sort: `config`, `archive`, `script` (once per instance), `script_per_boot`,
+`boothook`; any other part is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py,
+handlers/__init__.py.
 """
 
 import base64
@@ -29,7 +29,7 @@ TYPES = {
     "text/x-shellscript": "script", "text/x-shellscript-per-boot": "script_per_boot",
     "text/x-shellscript-per-instance": "script", "text/x-shellscript-per-once": "script",
 }
-# The first line decides for these; text/plain is what people write who do not know better.
+# Parts of these types are classified by their first line; many files declare text/plain by mistake.
 _UNTYPED = ("", "text/plain", "text/x-not-multipart", "application/octet-stream", "text/jinja2")
 _TEMPLATE = re.compile(r"##\s*template:\s*jinja", re.IGNORECASE)
 _STATEMENT = re.compile(r"^[ \t]*\{%.*%\}[ \t]*$", re.MULTILINE)
@@ -47,7 +47,7 @@ def decoded(data, limit=LIMIT):
 
 
 def unpacked(data, limit=LIMIT):
-    """The bytes of a gzip file, as far as they are sound and not more than `limit`."""
+    """The bytes of a gzip file, up to the first damage and at most `limit`."""
     try:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, limit)
     except zlib.error:
@@ -55,7 +55,7 @@ def unpacked(data, limit=LIMIT):
 
 
 def from_base64(text, limit=LIMIT):
-    """The bytes that `text` stands for; none where it is no base64."""
+    """The bytes that `text` encodes; empty where it is not base64."""
     compact = "".join(text[:limit * 2].split())
     try:
         return base64.b64decode((compact + "=" * (-len(compact) % 4)).encode("ascii"))[:limit]
@@ -64,8 +64,8 @@ def from_base64(text, limit=LIMIT):
 
 
 def parse_user_data(data, sort=None):
-    """[Part] of user data, as bytes or as text. `sort`: what a text is that does not say it; cloud-init runs nothing of
-    such."""
+    """[Part] of user data, as bytes or as text. `sort`: the sort of a text that has no known first line; cloud-init
+    itself does not run such a text."""
     text, exact = decoded(data)
     if "mime-version:" in text[:4096].lower() or text[:13].lower() == "content-type:":
         return _of_message(text, 1, exact, 0)
@@ -74,7 +74,7 @@ def parse_user_data(data, sort=None):
 
 def _typed(text, line, exact, sort):
     if _TEMPLATE.match(text):
-        # A statement of the template prints nothing; its lines stay, so that the others keep their numbers.
+        # A template statement prints nothing; its line stays, so that the others keep their numbers.
         text = _STATEMENT.sub("", text)
     return [Part(line, sort, text, exact)] if sort else []
 

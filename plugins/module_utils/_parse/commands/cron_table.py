@@ -56,7 +56,7 @@ def _entries(text, form, with_user):
 
 
 def _shell(rest):
-    """The command with what cron gives it as input."""
+    """The command with the input that cron gives it."""
     pieces = re.split(r"(?<!\\)%", rest)
     pieces = [piece.replace("\\%", "%") for piece in pieces]
     if len(pieces) == 1:
@@ -65,7 +65,7 @@ def _shell(rest):
 
 
 def _with_settings(text, settings):
-    """The command after the settings of the table that it speaks of."""
+    """The command with those settings of the table that it uses in front of it."""
     used = [name for name in sorted(settings) if re.search(r"\$\{?%s\b" % re.escape(name), text)]
     return "".join("%s='%s'; " % (name, settings[name].replace("'", "'\\''")) for name in used) + text
 

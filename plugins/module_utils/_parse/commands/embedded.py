@@ -11,7 +11,7 @@ import collections
 import shlex
 
 BOOT = "boot"
-# Once in the life of an instance: cloud-init's runcmd. A node that is up has it behind it.
+# Once per instance: cloud-init's runcmd. On a running node it has run already.
 FIRST_BOOT = "first_boot"
 TIMER = "timer"
 EVENT = "event"
@@ -25,12 +25,12 @@ def command(line, text, when, exact=True):
 
 
 def line_in_file(found, line):
-    """The line of the file that line `line` of the text of the `Command` is."""
+    """The line of the file that corresponds to line `line` of the text of the `Command`."""
     return found.line + line - 1 if found.exact else found.line
 
 
 def shell_words(words):
-    """The shell command that starts these words as they are."""
+    """The shell command that runs these words literally."""
     return " ".join(shlex.quote(word) for word in words)
 
 

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules in whatever form somebody saved them, told apart by what they look like. PRIVATE to the collection.
+"""Rules saved in any form, recognised by their syntax. PRIVATE to the collection.
 
 iptables-save, iptables -S, iptables -L, nft list ruleset and nft -j list ruleset, whole or in pieces, of both families
 and backends one after the other, with shell prompts, remarks and other text between them. Each form has a parser of its
-own that puts it into the words of iptables-save; from there on all go the same way (iptables_save). What is plain
+own that translates it into lines of iptables-save; one reader then reads them all (save.py). Plain output of
 iptables-save does not come here.
 """
 
@@ -19,9 +19,9 @@ from .save import SaveReader
 from .save_header import family_of
 from .save_rule import read_rule
 
-# Larger ones are read as iptables-save or not at all: a rule set of 10,000 Services as iptables-save -c has 20 MB.
+# Larger files are read as iptables-save or not at all: a rule set of 10,000 Services as iptables-save -c has 20 MB.
 TEXT_LIMIT = 64 * 1024 * 1024
-# A command line is no longer.
+# Command lines are not longer.
 _PROMPT_LIMIT = 1000
 _PROMPT = (r"(?:\S*@\S+?[:\s]\S*?[#$%>]|\[\S+@\S+ [^\]]*\][#$]|(?:ba)?sh-[\d.]+[#$]|\S+:\S* "
            r"[#$]|\S+[:/]\S*[#$]|[#$%>+])\s*")
@@ -48,8 +48,8 @@ class Found:
 
 
 class _Part:
-    """Lines of one form; `hints`: (family, backend, table) as a command before them tells, None for what it does not;
-    `chains` of a LIST."""
+    """Lines of one form; `hints`: (family, backend, table) from the command line before them, None for each that it
+    does not show; `chains` of a LIST."""
 
     def __init__(self, form, hints):
         self.form = form
@@ -58,7 +58,7 @@ class _Part:
         self.chains = []
 
     def is_open(self):
-        """True in a table whose line was there and whose COMMIT was not."""
+        """True inside a table: its first line was read and its COMMIT was not."""
         marks = [line for line in self.lines if line.startswith("*") or line == "COMMIT"]
         return bool(marks) and marks[-1] != "COMMIT"
 
@@ -93,7 +93,7 @@ def read_forms(text, source):
 
 
 class _Texts:
-    """Lines of iptables-save of each family and backend; a table that is there twice, in two forms, is taken once."""
+    """Lines of iptables-save per family and backend; a table that occurs in two forms is taken once."""
 
     def __init__(self):
         self._texts = {}
@@ -178,7 +178,7 @@ class _Splitter:
 
 
 def _starts_over(chain, chains):
-    """Built-in chains come first: one behind a user chain is of the next table."""
+    """Built-in chains come first: one that follows a user chain belongs to the next table."""
     return chain in ALL_BUILT_IN and bool(chains) and chains[-1] not in ALL_BUILT_IN
 
 
@@ -193,7 +193,7 @@ def _hints(program, arguments):
 
 
 def _with_tables(lines, embedded):
-    """Lines of iptables-save in which each fragment stands below the table that its chains tell."""
+    """Lines of iptables-save in which each fragment stands below the table that its chains belong to."""
     found, fragment, within = [], [], False
     for line in lines:
         within = within or line.startswith("*")
@@ -206,7 +206,7 @@ def _with_tables(lines, embedded):
 
 
 def _without_built_in(lines):
-    """What a program gave to iptables-restore is committed, and yet no whole table: one declares its built-in
+    """Input for iptables-restore has COMMIT and is still not a whole table: a whole table declares its built-in
     chains."""
     found, declared = [], False
     for line in lines:
@@ -219,8 +219,8 @@ def _without_built_in(lines):
 
 
 def _fragments(lines):
-    """Each line below its table, in the order of the tables' first lines; what tells nothing follows what stands before
-    it, or else behind."""
+    """Each line below its table, tables in the order of their first lines; lines that fit several tables go to the
+    table of the lines before them, or else of those behind."""
     tables, waiting, name, family = {}, [], None, None
     for line in lines:
         words = read_rule(_COUNTERS.sub("", line))
@@ -247,15 +247,15 @@ def _declared(line):
 
 
 def _table_by_chains(lines):
-    """The table of lines of which none tells it by itself: by the built-in chains that are declared, or filter, which
-    iptables takes for itself, where nothing speaks against it."""
+    """The table of lines that fit several tables: the one whose built-in chains are declared, or filter, the default of
+    iptables, where nothing contradicts it."""
     chains = {_declared(line) if line.startswith(":") else _COUNTERS.sub("", line).split(" ")[1] for line in lines}
     table = table_of_chains({_declared(line) for line in lines} & ALL_BUILT_IN)
     return table or ("filter" if chains & BUILT_IN["filter"] and not chains & {"PREROUTING", "POSTROUTING"} else None)
 
 
 def _with_family(tables):
-    """The groups; what stood before the first address is of the family that came first."""
+    """The groups; lines before the first address get the family of the first address."""
     found = {}
     for (name, family), lines in tables.items():
         first = next((other for other_name, other in tables if other_name == name and other), None)

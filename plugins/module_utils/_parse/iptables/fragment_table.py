@@ -1,16 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which table a fragment of rules belongs to, told by its chains and targets. PRIVATE to the collection.
+"""The table that a fragment of rules belongs to, by its chains and targets. PRIVATE to the collection.
 
-Somebody who copies rules leaves out the line of the table. Many chains and targets exist in one table only (man 8
+People who copy rules often leave out the line of the table. Many chains and targets exist in one table only (man 8
 iptables-extensions; kubernetes pkg/proxy/iptables and pkg/proxy/ipvs; calico felix/rules; containernetworking plugins;
 moby).
 """
 
 import re
 
-# What `iptables` declares in each table. mangle and security have no name that no other table has.
+# What `iptables` declares in each table. No name of mangle or security is unique to that table.
 BUILT_IN = {
     "filter": frozenset(("INPUT", "FORWARD", "OUTPUT")),
     "nat": frozenset(("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")),
@@ -35,7 +35,7 @@ _TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat"
 
 
 def table_of_rule(chain, target):
-    """The table of a rule, or None where the rule does not tell."""
+    """The table of a rule, or None where the rule fits several."""
     if chain == "KUBE-SERVICES" and target in ("DROP", "REJECT"):
         return "filter"
     for name, pattern in _CHAINS:
@@ -52,7 +52,7 @@ def table_of_chains(built_in, default=None):
 
 
 def is_whole(table, built_in):
-    """True where all built-in chains of the table are there: a listing of single chains shows fewer.
+    """True where all built-in chains of the table are listed: a listing of single chains has fewer.
 
     Old kernels have no INPUT in nat (before 2.6.36).
     """

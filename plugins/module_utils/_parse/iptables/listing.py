@@ -33,7 +33,7 @@ _MASK = 0xffffffff
 
 
 class _Unprinted(ValueError):
-    """A rule that this listing does not show as a whole."""
+    """A rule that the listing does not print completely."""
 
 
 def _negated(option, value):
@@ -63,8 +63,8 @@ def _recent(found):
         option, seconds, " --reap" if found.group(3) else "", found.group(4), found.group(6), found.group(5))
 
 
-# What may stand behind the addresses: (form, how iptables-save puts it). One that prints no argument is put with a
-# text.
+# What may follow the addresses: (form, how iptables-save prints it). A match whose arguments are not printed is written
+# with a text.
 _PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
     (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?\d+(?::\d+)?)+)", _ports),
@@ -92,7 +92,7 @@ _PHRASES = (
     (r"nfacct-name +(\S+)", r"-m nfacct --nfacct-name \1"),
     (r"(?:icmp|ipv6-icmp|icmp6)(?:type| type) (\d+)(?: code \d+)?", r"-m icmp --icmp-type \1"),
 )
-# What belongs to the target and so stands behind it.
+# Options that belong to the target and so follow it.
 _ARGUMENTS = (
     (r"reject-with (\S+)", r"--reject-with \1"),
     (r"to:(\S+)", None),
@@ -151,7 +151,7 @@ def save_text_of(lines, table=None, cut=False):
 
 
 def _family(rows):
-    """That of the addresses, which are printed where there is none to print, too."""
+    """Family of the addresses: the listing prints addresses even for rules without any."""
     return next((_FAMILIES[value] for row in rows for value in row.everywhere if value in _FAMILIES), None)
 
 

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of a dump that has very many of them, 21 bytes each beside their text, where an object takes 250. PRIVATE to
-the collection."""
+"""Rules of very large dumps, 21 bytes each beside their text, where an object takes 250. PRIVATE to the collection."""
 
 import array
 
@@ -12,15 +11,14 @@ _GOTO, _MATCH, _TARGET, _ARGUMENTS = 1, 2, 4, 8
 
 
 class PackedTexts:
-    """The texts of all packed rules of a dump, one behind the other, and what every question asks of a rule."""
+    """The texts of all packed rules of a dump, one after the other, and the properties that most questions need."""
 
     __slots__ = ("texts", "starts", "target_starts", "target_lengths", "flags", "folded")
 
     def __init__(self):
         self.texts = bytearray()
         self.starts = array.array("I", [0])
-        # Where the name of the target stands in the text; a length of 0: it is quoted, so that the rule has to be read
-        # again.
+        # Start of the target's name in the text; length 0: the name is quoted, so the rule has to be parsed again.
         self.target_starts, self.target_lengths = array.array("I"), array.array("I")
         self.flags = bytearray()
         self.folded = array.array("I")
@@ -51,7 +49,7 @@ class PackedTexts:
 
 
 class PackedRule(RuleWords):
-    """A `Rule` for as long as somebody looks at it; two of the same place are equal."""
+    """A `Rule` made when it is asked for; two of the same place are equal."""
 
     __slots__ = ("_packed", "_number", "chain")
 
@@ -75,7 +73,7 @@ class PackedRule(RuleWords):
 
 
 class PackedRules:
-    """The rules of a chain, to be used like a list of them: the `first` as they are, those behind them packed."""
+    """The rules of a chain, used like a list: the `first` ones as objects, those behind them packed."""
 
     __slots__ = ("_chain", "_first", "_packed", "_numbers")
 

@@ -39,7 +39,7 @@ def save_text_of(lines, table=None, cut=False):
     table = table or _table_by_rules(names, rules) or (table_of_chains(names)
                                                        if names else None) or ("filter" if "FORWARD" in names else None)
     cut = cut and not _is_ended(lines[-1], chains)
-    # What stands behind the end of the text is not known, the last line itself least of all.
+    # What follows the end of the text is not known, and the last line itself may be cut.
     unread = [rules.pop()] if cut and rules else []
     whole = is_whole(table, set(names) & ALL_BUILT_IN) and not cut and not _breaks_off(chains, rules)
     return SaveText(table, policies, chains, rules, unread, whole, declared=bool(names))
@@ -61,7 +61,7 @@ def _breaks_off(chains, rules):
 
 
 def _table_by_rules(built_in, rules):
-    """The table that the rules tell, if the built-in chains do not."""
+    """The table that the rules belong to, where the built-in chains do not decide."""
     if table_of_chains(built_in):
         return table_of_chains(built_in)
     for text in rules:

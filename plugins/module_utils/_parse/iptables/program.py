@@ -1,17 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bytes of an iptables program: which build it is. PRIVATE to the collection.
+"""The build of an iptables program, from its bytes. PRIVATE to the collection.
 
 A build of 1.8.9 or later holds `1.8.9 (nf_tables)` or `1.8.9 (legacy)`, which it prints for `--version`; one of 1.8.7
-holds `%s v%s (nf_tables)` and, apart from it, `1.8.7`. Either form is taken, whatever the version. Seen in Debian's
+holds `%s v%s (nf_tables)` and, apart from it, `1.8.7`. Both forms are accepted for every version. Seen in Debian's
 xtables-nft-multi and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
 """
 
 import re
 
 _BACKENDS = {b"nf_tables": "nft", b"legacy": "legacy"}
-# Searched for by its plain beginning, which costs a tenth of a search for the number before it.
+# Searched by its constant beginning, which costs a tenth of a search for the number before it.
 _SUFFIX = re.compile(rb" \((nf_tables|legacy)\)")
 _VERSION = re.compile(rb"(?:^|[^0-9.])(\d+\.\d+(?:\.\d+)*)\Z")
 _FORMAT = re.compile(rb"%s v?%s\Z")

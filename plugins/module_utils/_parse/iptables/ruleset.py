@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a dump of iptables-save says: rule sets, tables, chains and rules. PRIVATE to the collection.
+"""Contents of an iptables-save dump: rule sets, tables, chains and rules. PRIVATE to the collection.
 
-Most rules of a big node are the same few rules of kube-proxy, thousands of times. `Services` holds those in short (see
-iptables_save_fold); `references`, `rule_counts` and `duplicates` of a table speak of all rules, folded or not.
+Most rules of a big node are the same few rules of kube-proxy, thousands of times. `Services` holds those in a compact
+form (see save_fold.py); `references`, `rule_counts` and `duplicates` of a table count all rules, folded or not.
 """
 
 import functools
@@ -13,20 +13,20 @@ import sys
 
 # What a table without its `*name` line is called.
 NAMELESS = ""
-# Rules are told apart by their hash, 500,000 of them collide with a chance of one in 10^8; where a hash has 32 bits, by
-# their text.
+# Rules are compared by their hash: among 500,000 the chance of a collision is one in 10^8; where a hash has 32 bits
+# they are compared by their text.
 fingerprint = hash if sys.maxsize > 2 ** 32 else str
 
 
 @functools.lru_cache(maxsize=64)
 def _read_again(text):
-    """The words of a rule, for questions that ask the same rule several things."""
+    """Cache of parsed rules, for several questions about the same rule."""
     from .save_rule import read_rule
     return read_rule(text)
 
 
 class RuleWords:
-    """What a rule with a `text` says in its words."""
+    """The parsed words of a rule with a `text`."""
 
     __slots__ = ()
 
@@ -68,11 +68,11 @@ class RuleWords:
 
 
 class Rule(RuleWords):
-    """One rule of a save dump; of a dump with very many only the first are objects (see packed_rules).
+    """One rule of a dump; of very large dumps only the first rules are objects (see packed_rules).
 
     `chain`, `text` (from `-A` on, without counters), `target` (None without one), `goto` (True for `-g`), `has_match`
-    (any option or match besides the comment), `has_arguments` (of the target) and `folded_before`: so many rules of its
-    chain that were folded into `Services` stand before it.
+    (any option or match besides the comment), `has_arguments` (of the target) and `folded_before` (number of rules of
+    its chain before it that were folded into `Services`).
     """
 
     __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
@@ -108,8 +108,7 @@ class Chain:
         return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
 
 
-# Stands for every user chain that is declared and has no rule, or none that was not folded: of 40,000 chains all but
-# 20.
+# Shared by all user chains that are declared and have no rule that was not folded: of 40,000 chains all but 20.
 BARE = Chain(None, True)
 BARE.rules = ()
 
@@ -140,7 +139,7 @@ class Services:
         self.in_services = self.in_nodeports = 0
 
     def add_balancing(self, chain, chance, endpoint):
-        """Adds one rule to those of a chain, whose lists settle() turns into what the others have."""
+        """Adds one rule to those of a chain; settle() brings the collected lists into their final form."""
         chances, endpoints = self.balancing.get(chain, ((), ()))
         if not isinstance(chances, list):
             chances, endpoints = self.balancing[chain] = list(chances), list(endpoints)
@@ -156,7 +155,7 @@ class Services:
             self.masquerading[chain] = self.masquerading.get(chain, 0) + 1
 
     def settle(self):
-        """No rule comes any more."""
+        """Called when no more rules follow."""
         for chain, (chances, endpoints) in self.balancing.items():
             if isinstance(chances, list):
                 self.balancing[chain] = tuple(chances), tuple(endpoints)
@@ -168,13 +167,13 @@ class Services:
                 + len(self.balancing.get(chain, ((), ()))[1]) + (2 if chain in self.endpoints else 0))
 
     def led_to(self):
-        """The chains of endpoints that rules of services lead to, one after the other, some of them more than once."""
+        """The chains of endpoints that rules of Services lead to, with repetitions."""
         balanced = itertools.chain.from_iterable(endpoints for _chances, endpoints in self.balancing.values())
         return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
 
     def targets(self):
-        """The chains and extensions that folded rules lead to, except for what led_to() tells: of 50,000 the smaller
-        part."""
+        """The chains and extensions that folded rules lead to, except for those that led_to() gives: of 50,000 the
+        smaller part."""
         found = {jump[4] for jump in self.jumps}
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
@@ -228,7 +227,7 @@ class Table:
 
     @property
     def complete(self):
-        """Every rule of the table is known. Of a table that is not, nothing may be said to be missing."""
+        """Every rule of the table is known. In an incomplete table nothing may be reported as missing."""
         return self.committed and not self.unread and self.name != NAMELESS
 
     def own_chain(self, name):
@@ -267,8 +266,7 @@ class Table:
         return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
-        """`{chain: number of rules}`, counted when first asked for: every question asks it of a table that was read to
-        its end."""
+        """`{chain: number of rules}`, counted at the first call: all questions need it once the table is complete."""
         if self._counts is None:
             self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
@@ -278,8 +276,8 @@ class Table:
         return self._counts
 
     def unfolded(self):
-        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Looked for when first
-        asked for, as the counts."""
+        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Found at the first call,
+        like the counts."""
         if self._unfolded is None:
             self._unfolded = sorted([name for name, chain in self.chains.items() if chain is not BARE and chain.rules])
         return self._unfolded

@@ -25,13 +25,13 @@ _COMMENT_REACH = 2048
 _BLOCK = 1 << 17
 _ESCAPED = re.compile(r"\\.")
 _BLANKS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
-# A blank behind or before a line end, looked for from the line end: there are fewer of them than of blanks.
+# A blank before or after a line end; the search starts at line ends, of which there are fewer than blanks.
 _INDENTED = re.compile(r"\n(?: |(?<= \n))")
 
 
 class SaveReader:
-    """Reads dumps piece by piece; how the bytes are divided does not matter, but for where reading ends if they take
-    too much memory.
+    """Reads dumps piece by piece; how the bytes are divided only affects where reading stops if they take too much
+    memory.
 
     `feed` bytes, then `close` for [RuleSet], one for each dump. `lines` counts every line of the text under exactly one
     of table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are
@@ -61,7 +61,7 @@ class SaveReader:
             end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
             if end:
                 self._take(data[:end], False)
-            # Of a line without an end only so much is kept as proves that it is too long: a character has at most 4
+            # Of a line without an end only enough is kept to prove that it is too long: a character has at most 4
             # bytes.
             self._keep(data[end:])
 
@@ -93,7 +93,7 @@ class SaveReader:
         self._read(_stripped(text + "\n" if cut else text), last, cut)
 
     def _read(self, text, last, cut):
-        """Reads whole lines; keeps back those at the end whose meaning hangs on what follows."""
+        """Reads whole lines; keeps those at the end whose meaning depends on the lines that follow."""
         final = ""
         if cut or not last:
             at = text.rfind("\n", 0, -1) + 1

@@ -52,9 +52,8 @@ _JUMP = "".join(
         r"(?P<protocol>tcp|udp|sctp) ", _comment("comment"),
         r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
-# What each takes of iptables_save_lines.ROOM, in bytes: both rules of an endpoint, one of a service that balances or
-# another one, one that leads to a service, with the Service it tells of; and one that has to be written down beside
-# what is kept of it.
+# Bytes of save_lines.ROOM that each takes: both rules of an endpoint; a balancing rule of a service; another rule of a
+# service; a rule that leads to a service, with its Service; a rule whose text is kept as well.
 _OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN = 200, 40, 120, 710, 230
 
 
@@ -75,13 +74,13 @@ def is_first_half(line):
 
 
 def fold_block(text, lines):
-    """Takes whole lines without counters: chains and rules to fold by themselves, all others through `lines.line`."""
+    """Takes whole lines without counters: folds chains and rules itself, passes all others to `lines.line`."""
     _Folder(lines).fold("\n" + text[:-1], _SHAPES)
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain, as they were printed, that have no comment and are no others than these: to a
-    chance, or an endpoint's."""
+    """The folded rules of a chain as they were printed, limited to those without a comment: those that balance, or
+    those of an endpoint."""
     if chain in services.endpoints:
         yield from _endpoint_texts(chain, *services.endpoints[chain])
     for chance, endpoint in zip(*services.balancing.get(chain, ((), ()))):

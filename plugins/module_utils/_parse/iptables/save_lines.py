@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of iptables-save put where they belong. PRIVATE to the collection; see iptables_save for the whole."""
+"""Sorts the lines of iptables-save into tables, chains and rules. PRIVATE to the collection; save.py is the reader."""
 
 import re
 
@@ -13,22 +13,21 @@ from .save_rule import read_rule, repeats_with_reason
 # In characters. iptables-restore takes 10240 bytes a line (iptables/iptables-restore.c); the rest is for bytes shown as
 # \xNN.
 LINE_LIMIT = 16384
-# 500,000 rules with their chains, and some more. What lies behind is not read, nor are more dumps in one text.
+# Some more than 500,000 rules with their chains. Lines behind that are not read, nor are further dumps in the text.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
-# So many bytes may be taken by what is read of a dump until all is asked of it, enough for 500,000 rules as firewalls
-# and kube-proxy write them. Nothing behind that is read either. Everything counts with about what it was measured to
-# take (CPython 3.11, 64 bits).
+# Bytes that the contents of a dump may take until all questions are answered, enough for 500,000 rules as firewalls and
+# kube-proxy write them. Nothing behind that is read. Each object counts with its measured size (CPython 3.11, 64 bits).
 ROOM = 121 * 1000 * 1000
 _OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
-# So many characters of rules are kept as objects with what was read of them; what comes behind is packed.
+# So many characters of rules are kept as parsed objects; rules behind that are packed.
 _KEPT = 1000000
-# So many repeated rules of a table are kept by their text; of more than that it is counted how many each chain has.
+# So many repeated rules of a table are kept with their text; of further ones only their number per chain.
 REPEATED_LIMIT = 1000
 
 _TABLE = re.compile(r"\*([A-Za-z0-9_-]{1,32})\Z")
 _CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[(\d{1,20}):\d+\])?\Z")
-# What iptables-save -c prints before a rule. It says nothing about the rule itself.
+# The counters that iptables-save -c prints before a rule. They are no part of the rule.
 _COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 
 
@@ -43,7 +42,7 @@ def _uncounted(text):
 
 
 class Lines:
-    """Takes one line after the other; `kinds` says how many of which kind there were, `number` how many in all."""
+    """Takes one line after the other; `kinds` counts the lines of each kind, `number` all of them."""
 
     def __init__(self, source, family, backend):
         self._given = (source, family, backend)
@@ -61,7 +60,7 @@ class Lines:
         self._forget()
 
     def _forget(self):
-        """Nothing is known of the rules of the next table."""
+        """Forget the rules before the next table."""
         self._seen = set()          # keys of the rules that were read
         self.noted = set()          # chains whose folded rules are all among them
         self.names = {}             # of its chains, each by itself
@@ -80,7 +79,7 @@ class Lines:
                 self.line(line)
 
     def _may_take(self, text):
-        # A text has not more lines than characters, and to count those of 12 MB takes 6 ms.
+        # A text has at most as many lines as characters; counting those of 12 MB takes 6 ms.
         return self.number + len(text) <= LINES_LIMIT or self.number + text.count("\n") <= LINES_LIMIT
 
     def line(self, text):
@@ -116,7 +115,7 @@ class Lines:
         self.kinds["continued"] += len(lines) - 1
 
     def cut_line(self, text):
-        """Takes a last line that has no line end: in a table that is not committed nobody knows how it would go on."""
+        """Takes a last line that has no line end: in a table without COMMIT the rest of the line is unknown."""
         if self.table is None or self.table.name == NAMELESS or text == "COMMIT" or text[:1] in ("", "#"):
             self.line(text)
         else:
@@ -147,7 +146,7 @@ class Lines:
 
     @property
     def family_known(self):
-        """Whether no rule has to tell the family of the table any more."""
+        """Whether the family of the table is known already."""
         return bool(self._headed or self._family)
 
     def tell_family(self, text):
@@ -156,8 +155,8 @@ class Lines:
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Writes rules down to find those that are there twice; the table has their chains. Returns `[whether it is the
-        first of its kind]` of each, None where all are."""
+        """Records rules to find repeated ones; their chains are in the table. Returns `[whether it is the first of its
+        kind]` of each, None where all are."""
         keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):
             self._seen |= keys
@@ -176,18 +175,17 @@ class Lines:
         return False
 
     def note_folded(self, chain):
-        """Writes down what was folded of a chain, from now on all of it: somebody may repeat a rule of it that is not
-        folded.
+        """Records the folded rules of a chain, now and from here on: a rule that is not folded may repeat one of them.
 
-        Nobody does as a rule, so what can be written again from what was kept of it is not written down before (30 ms
-        of 110,000 rules).
+        Such repetitions are rare, so rules that can be rebuilt from the folded form are not recorded before (30 ms of
+        110,000 rules).
         """
         if chain not in self.noted:
             self.noted.add(chain)
             self._seen.update(map(fingerprint, fold.texts_of(chain, self.table.services)))
 
     def _pass_over(self, number):
-        """Counts lines behind the limit: what is read of them is that they are there."""
+        """Counts lines behind the limit, which are not read."""
         self.number += number
         self._passed += number
         self.kinds["unread"] += number
@@ -341,7 +339,7 @@ class Lines:
         return "rule"
 
     def _pack(self, name, chain, *rule):
-        # Compiled for dumps only that have so many rules.
+        # Compiled only for dumps with so many rules.
         from .packed_rules import PackedRules, PackedTexts
         if self._packed is None:
             self._packed = PackedTexts()

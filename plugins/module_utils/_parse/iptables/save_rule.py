@@ -19,12 +19,13 @@ _WORD = re.compile(r"[^ \t]+")
 _TOKEN = re.compile(r'(?<![^ \t])(?:"(?:[^"\\]|\\.)*"|[^ \t"]+)(?![^ \t])', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
 _BASIC = ("-s", "-d", "-i", "-o", "-p", "-f")
-# One value follows, whatever it looks like: a text of safe characters is not quoted, even if it begins like an option.
+# Options with exactly one value, whatever it looks like: a text of safe characters is not quoted, even if it begins
+# like an option.
 _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
 
 
-# With these the second copy of a rule counts, draws or limits anew.
+# With these matches the second copy of a rule has an effect: it counts, draws or limits again.
 _COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent",
                        "statistic"))
 
@@ -45,7 +46,7 @@ class Words:
 
 
 def tokens(text):
-    """Words of a rule, quotes kept; None where a quote is not closed or something clings to a quoted word."""
+    """Words of a rule, quotes kept; None where a quote is not closed or a quoted word is not followed by a blank."""
     if '"' not in text:
         return _WORD.findall(text)
     # What the words leave over must be blanks.
@@ -83,8 +84,8 @@ def read_rule(text):
 
 
 def repeats_with_reason(words):
-    """True for a rule (`Words`, None for one that cannot be read) whose second copy is not without effect; without a
-    target it only counts."""
+    """True for a rule (`Words`, None if it cannot be parsed) whose second copy has an effect of its own; one without a
+    target only counts."""
     return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 

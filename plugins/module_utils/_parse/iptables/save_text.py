@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A table in the words of iptables-save, made of another listing of it. PRIVATE to the collection."""
+"""Lines of iptables-save, made from another listing of a table. PRIVATE to the collection."""
 
 
 class SaveText:
@@ -22,7 +22,7 @@ class SaveText:
         self.declared = declared
 
     def lines(self):
-        """The lines of iptables-save; what is unread is a line that no reader takes for a rule."""
+        """The lines of iptables-save; a line that could not be read becomes one that the reader counts as unread."""
         found = ["*" + self.table] if self.table else []
         found += [":%s %s [%d:%d]" % row for row in self.policies]
         found += [":%s - [0:0]" % name for name in self.chains]

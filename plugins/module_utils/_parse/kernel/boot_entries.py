@@ -36,7 +36,7 @@ def parse_grub_cfg(text):
 
     `{"default": str or None, "once": bool, "blscfg": bool, "entries": [{"where": [int, ...], "names": [[str, ...],
     ...], "release": str or None}]}`. `where` and `names` have one part for each menu level, as in `default="1>2"` or
-    `default="Advanced>Debian"`; `once` tells that next_entry of the environment is honoured.
+    `default="Advanced>Debian"`; `once`: whether next_entry of the environment is used.
     """
     menu = {"default": None, "once": False, "blscfg": False, "entries": []}
     open_blocks, counters, entry = [], [0], None

@@ -42,7 +42,7 @@ def parse_modprobe_conf(text):
         words = re.split("[ \t]+", re.sub(r"\\(.)", r"\1", line.partition("\0")[0]).strip(" \t"), maxsplit=2)
         if not line.strip() or words[0].startswith("#"):
             continue
-        # The carriage return of a DOS file becomes part of the last word: a name that no module has.
+        # The carriage return of a DOS file becomes part of the last word, so that the name matches no module.
         if len(words) >= _LEAST_WORDS.get(words[0], 4) and not words[1].endswith("\r"):
             rest = words[2] if len(words) > 2 else ""
             directives.append(Directive(words[0], _names.normalise(words[1]), rest, number, line.strip()))

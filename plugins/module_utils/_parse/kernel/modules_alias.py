@@ -19,7 +19,7 @@ def find_alias(text, name):
     # Patterns that could match begin with the same two characters, in either spelling of the underscore.
     start = re.escape(wanted[:2]).replace("_", "[-_]")
     found = []
-    # A newline in front is found by a fast search for text, where ^ would be tried at each of a million characters.
+    # A search for a newline and the text is fast; ^ would be tried at each of a million characters.
     for pattern, module in re.findall(r"\nalias (%s\S*) ([!-.0-~]+)[ \t\r]*(?=\n|\Z)" % start, "\n" + text):
         pattern = _names.normalise(pattern)
         if pattern == wanted or ("*" in pattern and fnmatch.fnmatchcase(wanted, pattern)):

@@ -11,9 +11,9 @@ import re
 
 from ... import _names
 
-# Found in garbage only, and what no system call takes (a zero byte) or not every locale (anything but ASCII).
+# Characters of garbage only, or ones that system calls (NUL) or some locales (anything but ASCII) do not accept.
 _NO_PATH = re.compile("[^ -~\n]")
-# A sound index has thousands of such lines, and every look at a node reads it: they are taken apart all at once.
+# A sound index has thousands of such lines and every look reads it, so one expression parses them all.
 _LINE = re.compile(r"^([^:\n]*?([^:/\n]+)\.ko(?:\.gz|\.xz|\.zst)?):(.*)$", re.M)
 
 

@@ -22,9 +22,9 @@ _LEVELS = 2
 
 
 def parse_component_config(text, kind):
-    """`ComponentConfig` of the first document of that kind. What stands ahead of it has to be read as a whole too: it
-    may be that document."""
-    # Most of what is named in error is no such file at all, and need not be read through.
+    """`ComponentConfig` of the first document of that kind. The documents before it must be readable too: one that is
+    not may be of that kind."""
+    # Files given by mistake are mostly of another format and need not be parsed.
     for document in parse_yaml(text) if kind in text else ():
         if document.problem:
             return ComponentConfig(None, document.problem)

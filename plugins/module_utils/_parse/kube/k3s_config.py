@@ -36,6 +36,6 @@ def parse_k3s_config(text, options):
 
 
 def passed_on(texts):
-    """Arguments of a component, from those of an option such as `kubelet-arg`: without a value one is true (k3s
-    pkg/daemons/config GetArgs)."""
+    """Arguments of a component from those of an option such as `kubelet-arg`; an argument without a value means `true`
+    (k3s pkg/daemons/config GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

@@ -50,8 +50,8 @@ def parse_kube_proxy_config(text):
 
 
 def _text(value, kind):
-    """The value as a flag has it; None where it has another type."""
-    # Of Python a bool is an int; of Go it is not.
+    """The value in the form of a flag; None where it has another type."""
+    # In Python a bool is an int, in Go it is not.
     if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
         return None
     return str(value).lower() if kind is bool else str(value)

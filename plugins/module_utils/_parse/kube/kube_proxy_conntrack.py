@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a kube-proxy is told about connection tracking, by its configuration or by flags. PRIVATE to the collection."""
+"""The conntrack settings of kube-proxy, from its configuration or its flags. PRIVATE to the collection."""
 
 import re
 
@@ -26,8 +26,8 @@ FIELDS = {
     "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
     "udpTimeout": ("conntrack-udp-timeout", parse_go_duration),
 }
-# What the field is in a configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration, which
-# is a text).
+# Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration,
+# which is a text).
 TYPES = {field: {_number: int, _switch: bool}.get(read, str) for field, (_flag, read) in FIELDS.items()}
 FLAGS = {FIELDS[field][0]: field for field in FIELDS}
 

@@ -13,7 +13,7 @@ import re
 from ..prometheus import histogram, parse_metrics
 
 FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
-# The family of series without that label.
+# The family of series without that label: up to 1.32.
 ALL = "all"
 TABLES = ("filter", "mangle", "nat", "raw")
 _SYNC = "kubeproxy_sync_proxy_rules_"
@@ -39,7 +39,7 @@ CODES_LIMIT = 20
 
 
 def parse_kube_proxy_metrics(text):
-    """What kube-proxy reports, or None where no metric of it is in the text.
+    """The metrics of kube-proxy, or None where the text has none of them.
 
     `version`, `started` (seconds since 1970, as all times), `pending` {services, endpoints}, `requests` {code: number},
     and `families`: for `ipv4` and `ipv6`, or for `all` together, `queued` and `synced` (the last time a sync was
@@ -84,7 +84,7 @@ def _first(samples, name, fits):
 
 
 def _whole(number):
-    """A number of things; None where it can be none."""
+    """A non-negative whole number; None for any other value."""
     return int(number) if number is not None and 0 <= number < 2 ** 53 else None
 
 

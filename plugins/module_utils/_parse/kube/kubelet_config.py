@@ -27,10 +27,11 @@ FIELDS = {
     "iptables_masquerade_bit": ("iptablesMasqueradeBit", int), "iptables_drop_bit": ("iptablesDropBit", int),
     "hairpin_mode": ("hairpinMode", _HAIRPIN),
 }
-# What kubelet takes where nothing is said (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
+# Defaults of kubelet (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
 DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
             "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"}
-# Flags without any file leave it open (applyLegacyDefaults of kubernetes cmd/kubelet/app/options/options.go).
+# With flags and without a configuration file kubelet leaves it open (applyLegacyDefaults of kubernetes
+# cmd/kubelet/app/options/options.go).
 READ_ONLY_PORT_OF_FLAGS = 10255
 
 

@@ -30,7 +30,7 @@ def parse_cgroup(text):
     cgroups)."""
     places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
     known = [place for place in places if place != Place(None, None)]
-    # With version 1 some hierarchies may stay at the root, or lead no further than to the pod.
+    # In version 1 the process may be in the root group, or only in the pod's group, of some hierarchies.
     return max(known, key=lambda place: (place.pod_uid is not None, place.container_id is not None)) if known else None
 
 

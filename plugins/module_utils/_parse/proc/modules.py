@@ -13,8 +13,7 @@ from ... import _names
 def parse_proc_modules(text):
     """{name: state} with state `Live`, `Loading` or `Unloading`, and the list of lines that could not be read.
 
-    A module that another one is used by is loaded as well, also where the text is a part of the list and has no line of
-    it.
+    The users listed in a line are loaded as well, even if the text is only a part of the list and has no line for them.
     """
     states, users, unread = {}, set(), []
     for line in text.splitlines():

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/proc/net/fib_trie: the IPv4 addresses a machine takes for its own. PRIVATE to the collection.
+"""/proc/net/fib_trie: the local IPv4 addresses of a machine. PRIVATE to the collection.
 
-Sample: `|-- 10.96.0.1` and below it `/32 host LOCAL`. An address is there whether or not its interface is up, which
-that of kube-proxy's ipvs mode never is. Format: net/ipv4/fib_trie.c fib_trie_seq_show().
+Sample: `|-- 10.96.0.1` and below it `/32 host LOCAL`. It also lists addresses of interfaces that are down, as
+kube-proxy's kube-ipvs0 always is. Format: net/ipv4/fib_trie.c fib_trie_seq_show().
 """
 
 import ipaddress

@@ -44,6 +44,7 @@ def _address(text):
 
 
 def ipv6_text(packed):
-    """The address of 16 bytes: the two that have a short name by that, all others in full."""
+    """An IPv6 address from its 16 bytes: the unspecified and the loopback address in their short form, all others in
+    full."""
     groups = struct.unpack(">8H", packed)
     return {(0,) * 8: "::", (0,) * 7 + (1,): "::1"}.get(groups) or ":".join(["%x" % group for group in groups])

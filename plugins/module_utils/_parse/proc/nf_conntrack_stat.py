@@ -8,7 +8,7 @@ Sample (/proc/net/stat/nf_conntrack, all numbers hexadecimal, one line for each 
     0000004a  00000000 00000000 00000000 00000003 00000012 ...
 """
 
-# The namespace's total, repeated on each line.
+# The total of the network namespace, repeated on each line.
 _TOTAL = "entries"
 
 

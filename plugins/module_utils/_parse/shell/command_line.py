@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A command line without its secrets, short enough to be shown. PRIVATE to the collection.
+"""Masks the secrets in a command line and shortens it for display. PRIVATE to the collection.
 
 Whatever looks like a secret is masked: values of options and headers named like one, credentials of a URL, and every
 value of an environment variable. In doubt too much is masked.

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A command as it stands in a script, without its secrets. PRIVATE to the collection.
+"""Masks the secrets in a command of a script. PRIVATE to the collection.
 
-Any word of a script may be a secret, so only those are shown that cannot be one: a tool of the firewall or of services
-with its arguments, what stands for starting another program, names of programs, and words of the shell. Everything else
-reads `...`.
+Any word of a script may be a secret, so only safe words are shown: a tool of the firewall or of services with its
+arguments, words that start another program (`sudo`, `exec`), names of programs, and keywords of the shell. All other
+words are shown as `...`.
 """
 
 import re
@@ -19,7 +19,7 @@ REST = "..."
 # hold more than one.
 _DIVIDER = re.compile(r"""(\|\|?|&&?|;;?|\$?\(|\)|`|(?<!\S)[{}](?=[\s;])|\\?["'](?:\\?["'])*)""")
 _ONE_WORD = re.compile(r"""(?<![^\s(=])(["'])([^\s"'|&;()`\\]*)\1(?![^\s);=])""")
-# Stand for the quotes of such a word.
+# Placeholders for the quotes of such a word.
 _QUOTES = ("\ue000", "\ue001")
 _QUOTES_IN_TEXT = re.compile("[%s]" % "".join(_QUOTES))
 _TOOL = re.compile(
@@ -54,11 +54,11 @@ def masked_text(command, limit=LIMIT):
     pieces, starts, shown = _DIVIDER.split(text), True, []
     for number, piece in enumerate(pieces):
         if number % 2:
-            # Behind a quote stands a command only where a shell is given one.
+            # A quoted text is a command only where it is an argument of a shell.
             starts = piece[-1] not in "\"'" or bool(re.search(r"-[a-z]*c\s*\Z", pieces[number - 1]))
             shown.append(piece)
         else:
-            # What nft is told is one word in quotes.
+            # The commands for nft are one quoted word.
             shown.append(piece if number and pieces[number - 1][-1] in "\"'" and _NFT.search(pieces[number - 2]) else
                          _piece(piece, starts, len(pieces) == 1))
     line = " ".join("".join(shown).replace(_QUOTES[0], '"').replace(_QUOTES[1], "'").split())
@@ -75,7 +75,7 @@ def _piece(piece, starts, alone=False):
     bare = [word.strip("".join(_QUOTES)) for word in words]
     tool = next((number for number, word in enumerate(bare) if _TOOL.match(word)), len(words))
     if alone and _VARIABLE.match(bare[0]):
-        # It was told because of what the variable holds: a tool of the firewall.
+        # It was found because of the value of the variable: a tool of the firewall.
         tool = 0
     before = [_word(word, starts and not number) for number, word in enumerate(words[:tool])]
     if starts and tool == len(words) and words[0] in _FILTERS:

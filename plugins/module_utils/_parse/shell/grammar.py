@@ -29,7 +29,7 @@ _IN = re.compile(r"in(?=[ \t\r\n]|\\\r?\n|\Z)")
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 
 
-# What many scripts source is read for each of them; a few texts are enough, and large ones are not kept for long.
+# Files that many scripts source are parsed for each of them; a few texts are cached, and large ones are not kept.
 @functools.lru_cache(maxsize=8)
 def parse_shell(text):
     """A ShellText; never fails."""
@@ -183,7 +183,7 @@ class ShellText(SimpleReader):
         raise Unreadable(name)
 
     def _expect(self, *names):
-        """Pass over one of the reserved words and tell which; the end of the text stands for the last."""
+        """Skip one of the reserved words and return it; the end of the text counts as the last one."""
         self._skip()
         if self.pos >= self.end:
             self.whole = False

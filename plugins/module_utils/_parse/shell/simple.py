@@ -71,8 +71,7 @@ class SimpleReader(WordReader):
         redirect.body, redirect.last = (min(start, self.end), self.end), self.end
 
     def words(self, last):
-        """The words up to one of the characters in `last`; where that is a parenthesis, they may stand on several
-        lines."""
+        """The words up to one of the characters in `last`; up to a parenthesis they may span several lines."""
         words = []
         while True:
             if last == ")":
@@ -101,7 +100,7 @@ class SimpleReader(WordReader):
         redirect = Redirect(found.start(), found.group(1) or "", found.group(2) or found.group(3), self.word())
         if redirect.operator in ("<<", "<<-"):
             self.awaited.append(redirect)
-            # Those of a substitution in another one's body are met when that is read, after those below it.
+            # Here-documents of a substitution in another one's body are read with it, after those below it.
             place = bisect.bisect(self.here_starts, redirect.start)
             self.here_documents.insert(place, redirect)
             self.here_starts.insert(place, redirect.start)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a shell script consists of. `start` and `end` are places in its text. PRIVATE to the collection."""
+"""The syntax tree of a shell script. `start` and `end` are offsets in its text. PRIVATE to the collection."""
 
 
 class Word:

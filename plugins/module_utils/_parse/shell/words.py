@@ -15,7 +15,8 @@ from .tree import Substitution, Variable, Word
 
 # Deeper than any script is written, and shallow enough for Python's stack.
 DEPTH_LIMIT = 30
-# So often the end of a ((...)) is looked for in vain; each time costs a walk to the end of the text.
+# After so many searches for the end of a ((...)) without success no more is tried; each costs a walk to the end of the
+# text.
 VAIN_LIMIT = 20
 # A CR is a blank, so that files of Windows read as they are meant.
 _PLAIN = re.compile(r"[^ \t\r\n;&|<>()\"'\\$`]+")
@@ -34,11 +35,11 @@ _EXTENDED = "?*+@!"
 
 
 class Unreadable(ValueError):
-    """Not the grammar of a shell, or too deep."""
+    """Not shell syntax, or nested too deeply."""
 
 
 class WordReader:
-    """Reads words at `pos`; the grammar of commands is its heir's."""
+    """Reads words at `pos`; the subclass adds the grammar of commands."""
 
     def __init__(self, text):
         self.text, self.pos, self.end = text, 0, len(text)
@@ -175,7 +176,7 @@ class WordReader:
         self.deeper()
         self._until(rest, _IN_BRACES, "}", quoted)
         self.depth -= 1
-        # What ${!name} and ${#name} stand for is not looked up.
+        # The values of ${!name} and ${#name} are not looked up.
         parts.append(Variable(name, quoted, index, sign or operator or "", rest))
 
     def _backquote(self, parts, quoted):
@@ -225,7 +226,7 @@ class WordReader:
         self.pos = end
 
     def _balanced(self, start, wanted):
-        """Behind the parenthesis that closes so many that `wanted` are still open."""
+        """The place behind the parenthesis that closes all open ones but `wanted`."""
         depth = 0
         if self.vain < VAIN_LIMIT:
             for found in _PARENTHESES.finditer(self.text, start, self.end):

@@ -27,5 +27,5 @@ def parse_cgroup_unit(text):
     path = paths.get("name=systemd", paths.get("", ""))
     below = [part for part in path.split("/") if part and not part.endswith(".slice")]
     match = _UNIT.match(below[0]) if below else None
-    # user@1000.service is the manager of a user's services: nobody restarts it for one of them.
+    # user@1000.service is the manager of a user's services; it must not be restarted for one of them.
     return match.group(1) if match and not match.group(1).startswith("user@") else None

@@ -39,7 +39,7 @@ class ExecLine:
         """The words without quotes, specifiers of the unit's name filled in, `$$` made `$` as systemd does before it
         starts the program.
 
-        With the prefix `@` the second word is what the program is told as its own name. Variables (`${NAME}`) stay.
+        With the prefix `@` the second word is argv[0] of the program. Variables (`${NAME}`) stay.
         """
         words = [filled_specifiers(word, self._unit) for word in split_arguments(self.text)]
         return words if ":" in self.prefixes else [word.replace("$$", "$") for word in words]

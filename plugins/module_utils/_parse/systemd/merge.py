@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a unit file and its drop-ins say together. PRIVATE to the collection.
+"""The combined settings of a unit file and its drop-ins. PRIVATE to the collection.
 
-An empty assignment takes back what was said before; of dependencies nothing is taken back, and some keys of one list
-are taken back together (systemd src/core/load-fragment.c).
+An empty assignment resets a list; dependencies cannot be reset, and some keys share one list (systemd
+src/core/load-fragment.c).
 """
 
 import collections
@@ -12,7 +12,8 @@ import collections
 Value = collections.namedtuple("Value", "text path line")
 Value.__doc__ = "What one line of `path` gives a key."
 
-# Dependencies, these lists, and switches, of which the last that says yes or no counts.
+# Keys that an empty assignment does not reset: dependencies, these lists, and switches, of which the last yes or no
+# counts.
 _DEPENDENCIES = (
     "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure",
     "OnSuccess", "PropagatesReloadTo", "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom",

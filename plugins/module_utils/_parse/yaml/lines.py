@@ -14,7 +14,7 @@ from .scalars import QUOTES, end_of_quote, folded, has_odd_escape, unquoted
 
 _DEPTH = 40
 _PROPERTIES = 4
-# Brackets that cannot be read; each may have been followed through many lines.
+# Limit of brackets that cannot be read: each may cost a search through many lines.
 _BROKEN_LIMIT = 100
 _BLOCK = re.compile(r"([|>])(?:([+-])?([1-9])?|([1-9])([+-]))(?:[ \t]+#.*|[ \t]*)\Z")
 _PROPERTY = re.compile(r"(?:(!\S*)|&([^\s,\[\]{}]+))(?:[ \t]+|\Z)")
@@ -109,7 +109,7 @@ class _Reader:
         return Node(MAP, self._number(first), self.notes.merged(pairs, self._number(first)), False, False)
 
     def _pass_over(self, indent):
-        """Lines that are indented deeper than what they stand in belong to nothing."""
+        """Skip lines that are indented deeper than the block they are in: they belong to nothing."""
         while self._indent() > indent:
             self._doubt(_BELONGS_NOWHERE)
             self._at += 1

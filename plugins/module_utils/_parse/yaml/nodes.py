@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a document of YAML consists of, its anchors and merge keys, and what of it is in doubt. PRIVATE to the
-collection."""
+"""The nodes of a YAML document, its anchors and merge keys, and doubts about its meaning. PRIVATE to the collection."""
 
 import collections
 
@@ -13,13 +12,13 @@ BINARY = "binary"  # A scalar in base64: `!!binary`.
 Node = collections.namedtuple("Node", "kind line value exact plain")
 NOTHING = Node(SCALAR, 0, "", False, True)
 MERGE = object()  # Stands where a merge key stood: https://yaml.org/type/merge.html.
-# Keys that merges of one document may bring: aliases make little text into much.
+# At most so many keys may come from merges in one document: aliases multiply text.
 MERGED_LIMIT = 2000
 _TAG_OF_BINARY = "!!binary"
 
 
 class Unreadable(Exception):
-    """A text that is no YAML this reader knows; `args` are its line and why."""
+    """A text that this reader does not accept as YAML; `args` are its line and the reason."""
 
 
 class Notes:
@@ -44,7 +43,7 @@ class Notes:
         """The node with its tags taken into account, and known by its anchors."""
         if node.kind == SCALAR and _TAG_OF_BINARY in tags:
             node = node._replace(kind=BINARY)
-        # A tag may make a number of a text, or nothing of it.
+        # An unknown tag may change the type of the value.
         self.doubt(line, "a tag is not known", any(tag != _TAG_OF_BINARY for tag in tags))
         self._anchors.update((name, node) for name in anchors)
         return node

@@ -43,7 +43,7 @@ def parse_yaml(text):
                if foreign else None)
     if len(text) > LIMIT:
         text, problem = text[:LIMIT], "it is longer than %d characters" % LIMIT
-    # What follows the last line break is no line of its own where it is empty.
+    # An empty text behind the last line break is not a line.
     lines = [line.rstrip("\r") for line in re.sub(r"\n\Z", "", text.lstrip(u"\ufeff")).split("\n", LINES_LIMIT)]
     if len(lines) > LINES_LIMIT:
         del lines[LINES_LIMIT:]

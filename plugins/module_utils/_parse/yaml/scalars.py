@@ -23,7 +23,7 @@ _WORDS.update((form, value) for value, words in ((True, "y yes true on"), (False
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
-_DIGITS = 300  # No number of a configuration has more of them; int() takes its time for many.
+_DIGITS = 300  # No number in a configuration has more digits; int() is slow for many.
 
 
 def typed(text):
@@ -58,8 +58,8 @@ def unquoted(inner, quote):
 
 
 def has_odd_escape(inner):
-    """Whether readers of YAML do not agree on what a backslash means in what stands between double quotes: half a pair
-    of UTF-16, which only JSON knows, and what no escape is."""
+    """Whether YAML readers disagree on a backslash between these double quotes: half of a UTF-16 pair, which only JSON
+    knows, or an invalid escape."""
     for match in _ESCAPE.finditer(inner):
         what = match.group(1)
         if len(what) == 1 and what not in _ESCAPES and what not in _THEMSELVES:

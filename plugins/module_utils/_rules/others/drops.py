@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets of services and pods that are refused without a known reason. PRIVATE to the collection."""
+"""Packets of Services and pods that are dropped or rejected without a known reason. PRIVATE to the collection."""
 
 import itertools
 
@@ -18,8 +18,8 @@ from ..targets import REFUSALS, VERDICTS
 from .owners import owner_of
 from .pod_accept import accepts_pods
 
-# Addresses nobody serves anything on for pods: a rule against them is hygiene.
-# 168.63.129.16 is Azure's virtual machine platform, which AKS keeps pods away from.
+# Addresses that serve nothing for pods: a rule against them is good practice. 168.63.129.16 is Azure's virtual machine
+# platform, which AKS blocks for pods.
 _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:",
                    "ff0")
 # Built-in chains that packets of Services pass.
@@ -58,15 +58,15 @@ def ask_drops(rule_set, setting, services=None):
 
 
 def _serves(rule_set, setting, services):
-    """True if traffic of services or pods passes here. IPv6 chains of kube-proxy are there without any, hence the
-    services."""
+    """True if traffic of Services or pods passes here. In IPv6 kube-proxy has chains even without Services, so they are
+    checked."""
     if rule_set.family == "ipv6":
         return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
     return has_proxy(rule_set) or setting.mode is not None
 
 
 def _early(rule_set):
-    """What is refused before table filter, or behind it, in tables where nobody filters by default."""
+    """Drops before table filter, or after it, in tables that usually filter nothing."""
     for name in ("raw", "mangle"):
         table = table_of(rule_set, name)
         for chain in _PASSED if table is not None else ():
@@ -144,7 +144,7 @@ def _is_doubted(rule, chain):
 
 
 def _one_source(rule):
-    """The one address whose packets a rule is for, else None."""
+    """The only address whose packets a rule matches, else None."""
     address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
     return address if bits in ("32", "128") else None
 
@@ -191,8 +191,7 @@ def _why(table, chain, rules, index):
 
 
 def _is_known(rule, chain):
-    """True for a rule against something that is no traffic of services, or whose mark or set another program decided
-    on."""
+    """True for a rule that does not concern traffic of Services, or whose mark or set another program decided on."""
     limited = states(rule)
     destination = plain_value(rule, "-d")
     of_others = uses(rule, "mark") or uses(rule, "rpfilter") or is_limit(rule)

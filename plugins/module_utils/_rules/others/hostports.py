@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host ports and redirections that take the place of the node's own services. PRIVATE to the collection."""
+"""Host ports and redirections that capture the ports of the node's own services. PRIVATE to the collection."""
 
 from ..observation import observe
 from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
@@ -33,7 +33,7 @@ def ask_hostports(rule_set, setting):
 
 
 def captures(ports, protocol, port):
-    """What is wrong with a rule that takes one of `Setting.ports`."""
+    """The problem of a rule that captures one of `Setting.ports`."""
     return "takes port %d/%s of %s on every address of the node" % (port, protocol, ports[(protocol, port)])
 
 

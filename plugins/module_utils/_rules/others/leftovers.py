@@ -45,7 +45,7 @@ def ask_other_mode(rule_set, setting):
 
 
 def _mode_of(table, chain, setting):
-    """Whose a chain is, if not of the mode that runs."""
+    """The mode that a chain belongs to, if it is not the running one."""
     for mode in sorted(_ONLY):
         if mode != setting.mode and any(where in (None, table) and pattern.match(chain)
                                         for where, pattern in _ONLY[mode]):
@@ -58,9 +58,9 @@ def _mode_of(table, chain, setting):
 
 
 def _old(rule_set, setting):
-    """What versions before this one wrote, and what a change to nftables mode forgets."""
+    """Chains of versions before this one, and chains that stay behind after a change to nftables mode."""
     if setting.mode == "nftables" and setting.kubelet is not True and not _has_kubelet(rule_set):
-        # kubelet makes this chain too, and then it belongs there.
+        # kubelet makes this chain too, so it may belong there.
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
             yield observe("idle_leftover", rule_set, "filter", "KUBE-FIREWALL", "", 1,
                           "stays behind when iptables mode is given up; harmless")

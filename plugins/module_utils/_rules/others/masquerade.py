@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains of network plugins that give what leaves the cluster the address of the node. PRIVATE to the collection.
+"""Chains of network plugins that masquerade traffic that leaves the cluster. PRIVATE to the collection.
 
-Only chains that are made for nothing else: Calico's, Cilium's and Antrea's are there and empty where pods keep their
+Only chains with no other purpose: those of Calico, Cilium and Antrea exist and are empty where pods keep their
 addresses. Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net, kubernetes-sigs/ip-masq-agent,
 kubernetes-sigs/kind images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq), aws/amazon-vpc-cni-k8s
 pkg/networkutils.

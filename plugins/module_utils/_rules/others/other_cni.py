@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains of a network plugin beside those of another. PRIVATE to the collection.
+"""Chains of two network plugins on one node. PRIVATE to the collection.
 
 A plugin that was replaced leaves its chains, with jumps from the built-in ones and its refusals, until the node
 reboots. Some plugins work together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, on

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose chain that is, told from its name, and what each owner holds. PRIVATE to the collection.
+"""The owner of a chain, by its name, and the chains of each owner. PRIVATE to the collection.
 
 Names: kubernetes pkg/proxy and pkg/kubelet, calico felix/rules, flannel, cilium pkg/datapath/iptables, weave,
 amazon-vpc-cni-k8s, azure-container-networking npm/util, kube-router pkg/controllers, containernetworking plugins, moby,
-firewalld, ufw. The first that fits counts: KUBE- belongs to kube-proxy only where nobody else has claimed it.
+firewalld, ufw. The first match counts: KUBE- belongs to kube-proxy only where no other owner's pattern matches.
 """
 
 import collections
@@ -38,14 +38,14 @@ _PATTERNS = tuple((owner, re.compile(pattern)) for owner, pattern in _OWNERS)
 OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-EXT-"))
 
 KUBERNETES = ("kube_proxy", "kubelet")
-# Those who connect pods or filter their traffic.
+# Owners that connect pods or filter their traffic.
 CNI = ("aws", "azure_npm", "calico", "cilium", "cni", "flannel", "kube_router", "portmap", "weave")
 # Those of them whose chains refuse traffic of pods because a network policy says so.
 POLICIES = ("aws", "azure_npm", "calico", "cilium", "kube_router", "weave")
 
 
 def owner_of(chain, table=None):
-    """One of the owners' names; `other` for built-in chains and for everybody else's."""
+    """The name of the owner; `other` for built-in chains and for unknown ones."""
     if chain[:9] in OF_SERVICES:
         return "kube_proxy"
     if chain == "KUBE-FIREWALL" and table == "nat":
@@ -59,9 +59,10 @@ def _owner_by_name(chain):
 
 
 def count_owners(rule_set):
-    """What each owner holds in one rule set: `[{"owner", "family", "backend", "rules", "chains"}]`, sorted by owner.
+    """Rules and chains of each owner in one rule set: `[{"owner", "family", "backend", "rules", "chains"}]`, sorted by
+    owner.
 
-    A rule of a built-in chain counts for the owner of its target; built-in chains belong to nobody and do not count.
+    A rule of a built-in chain counts for the owner of its target; built-in chains have no owner and do not count.
     """
     rules, chains = collections.Counter(), collections.Counter()
     for name, table in readable(rule_set):

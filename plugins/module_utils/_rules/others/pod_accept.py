@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the FORWARD chain lets pod traffic through. PRIVATE to the collection.
 
-What is limited to answers, to marked service traffic, to ICMP, to single ports or to the bridges of Docker and libvirt
-does not. Of everything else it is believed.
+A rule limited to replies, to marked Service traffic, to ICMP, to single ports or to the bridges of Docker and libvirt
+does not. Any other ACCEPT counts.
 """
 
 import re

@@ -36,7 +36,7 @@ def ask_affinity(rule_set, setting):
             yield observe("emptied_chain", rule_set, "nat", name, "", 1,
                           "sessionAffinity: no rule leads returning clients to %d of its %d endpoints" % (
                               len(lost), len(endpoints)))
-        # An endpoint that is not translated to is told as that.
+        # An endpoint without a DNAT is reported as unsound_endpoint.
         forgetful = [endpoint for endpoint in led.get(name, set()) - noting if endpoint_of(table, endpoint)[0]]
         if forgetful:
             detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none" % (

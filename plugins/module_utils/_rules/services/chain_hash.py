@@ -32,7 +32,7 @@ def endpoint_text(endpoint):
 
 
 def port_of_hash(ending, service, protocol, address):
-    """The port of this address for which a name of this Service's endpoints has this ending, or None."""
+    """The port of this address for which the hash of an endpoint of this Service is this one, or None."""
     try:
         wanted = base64.b32decode(ending)
     except ValueError:

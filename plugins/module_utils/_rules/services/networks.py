@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The networks that the addresses of Services and of their endpoints are in, told in a few rows. PRIVATE to the
-collection."""
+"""The networks of the addresses of Services and of their endpoints, in a few rows. PRIVATE to the collection."""
 
 import collections
 import ipaddress
@@ -10,8 +9,8 @@ import ipaddress
 from .services import NODE_PORT
 
 NETWORKS_LIMIT = 8
-# Length of a row's network and of the wider one that several are told as where they are many: one node's pods, one
-# cluster's.
+# Prefix length of a row's network, and the wider one that replaces many rows: the pods of one node, those of one
+# cluster.
 _LENGTHS = {4: (24, 16), 6: (64, 48)}
 # The endpoints of this Service are API servers, which have addresses of nodes (kubernetes
 # pkg/controlplane/reconcilers).

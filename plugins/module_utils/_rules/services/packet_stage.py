@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stages of a packet of a Service when it meets a rule. PRIVATE to the collection."""
 
-# Before DNAT, behind it, or in INPUT, which is the node's own: there only who names a virtual address is tried. RAW:
-# before conntrack, where answers pass too. MARKED: of a pod to itself through its Service, which is always masqueraded.
+# BEFORE or AFTER DNAT, or in INPUT, which is for the node's own traffic: there only rules that name a virtual address
+# are tried. RAW: before conntrack, where replies pass too. MARKED: a pod's packet to itself through its Service, which
+# is always masqueraded.
 VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"

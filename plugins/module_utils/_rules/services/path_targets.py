@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that refuse nothing and cut packets of Services off all the same: what they do, and who means well. PRIVATE to
-the collection."""
+"""Rules that refuse nothing and still break traffic of Services (NOTRACK, cleared marks), and those of them that are
+legitimate. PRIVATE to the collection."""
 
 from ..kube_proxy.mark_values import changed_mark
 from ..rules import plain_value
@@ -30,6 +30,6 @@ def clears(rule, mark):
 
 
 def is_between_pods(rule):
-    """True for the RETURN by which Flannel up to 0.20 keeps the addresses of pods among each other; it names both
-    ends."""
+    """True for the RETURN by which Flannel up to 0.20 exempts traffic between pods from masquerading; it names both
+    networks."""
     return rule.target == "RETURN" and bool(rule.options.get("-s")) and bool(rule.options.get("-d"))

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The endpoints behind what a virtual address is sent to. PRIVATE to the collection."""
+"""The endpoints that a virtual address leads to. PRIVATE to the collection."""
 
 from ..._parse.iptables.ruleset import BARE
 from .endpoints import balancing_of, endpoint_of, refuses

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Service a chain of kube-proxy's iptables mode is of, told from the comments of rules. PRIVATE to the
-collection.
+"""The Service of a chain of kube-proxy's iptables mode, from the comments of rules. PRIVATE to the collection.
 
 All chains of one port of a Service end in the same hash (kubernetes pkg/proxy/iptables/proxier.go portProtoHash()); one
 of an endpoint has its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SERVICES and

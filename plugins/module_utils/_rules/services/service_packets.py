@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets to try a rule with: such as clients of the Services of this node send. PRIVATE to the collection."""
+"""Packets to test a rule with, such as clients of this node's Services send. PRIVATE to the collection."""
 
 import bisect
 import collections
@@ -67,7 +67,7 @@ class ServicePackets:
         if source is not None and (hook == "OUTPUT" or self._pod_in(source) is None):
             return []
         if not self._virtual.rows:
-            # Nothing is known but that it is a new connection.
+            # All that is known is that it is a new connection.
             return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None,
                                                      None, hook == "OUTPUT")]
         client = (None if hook == "OUTPUT" or not self._pods else self._pod_in(source)
@@ -128,7 +128,8 @@ class ServicePackets:
 
 
 def _most_alike(endpoints):
-    """Those of them that are pods: in the network (/16, /64) that most are in; others are nodes or outside."""
+    """Those of them that are pods: addresses in the network (/16, /64) of most of them; others are nodes or
+    external."""
     most = collections.Counter(map(_network, endpoints)).most_common(1)
     return [target for target in endpoints if _network(target) == most[0][0]]
 

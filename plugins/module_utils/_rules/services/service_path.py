@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What packets of a Service meet for certain, in whatever chain somebody put it. PRIVATE to the collection.
+"""Rules in any chain that packets of a Service are certain to reach. PRIVATE to the collection.
 
 It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to
-an endpoint (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall that guards other ports,
-addresses or one interface refuses none of them; what refuses because of a network policy is not looked at, nor what a
-plugin writes for its own pods.
+an endpoint (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall for other ports, addresses
+or one interface refuses none of them; rules of network policies are not looked at, nor those that a plugin writes for
+its own pods.
 
 In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it,
 and from there through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
@@ -86,7 +86,7 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
     first = next(waiting, None)
     if first is None:
         return
-    # On most nodes nobody else does any of that, and these need not be compiled.
+    # Most nodes have no such rule of another program, and these modules need not be compiled.
     from .service_packets import ServicePackets
     from .traversal import Traversal
     services = list_services(rule_set) if services is None else services

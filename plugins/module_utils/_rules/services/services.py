@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's iptables mode has programmed: what they are, what they mean, what is wrong. PRIVATE to the
+"""The Services kube-proxy's iptables mode has programmed: their list, their digest and their problems. PRIVATE to the
 collection.
 
 Source of the forms: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33.
@@ -131,7 +131,7 @@ def _doubtful(table):
 def _unfair(balancing):
     """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing
     is."""
-    # A repeated last rule is a duplicate without effect, and told as such.
+    # A repeated last rule has no effect and is reported as a duplicate.
     chances = tuple([chance for chance, _endpoint in balancing])
     if chances.count(None) > 1:
         seen = set()
@@ -141,7 +141,7 @@ def _unfair(balancing):
 
 @functools.lru_cache(maxsize=1024)
 def _fault_of(chances):
-    # Services with as many endpoints have the same chances.
+    # Services with the same number of endpoints have the same probabilities.
     for index, chance in enumerate(chances):
         left = len(chances) - index
         if left == 1 and chance is not None:
@@ -153,7 +153,7 @@ def _fault_of(chances):
 
 
 def _effect(chances):
-    """Which share of connections none of the rules takes, or the largest that one of them does."""
+    """The share of connections that none of the rules takes, or the largest share that one of them takes."""
     left, largest = 1.0, 0.0
     for chance in chances:
         largest = max(largest, left if chance is None else left * chance)

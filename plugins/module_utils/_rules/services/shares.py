@@ -13,7 +13,7 @@ from ..observation import observe
 from .chain_hash import chain_hash, endpoint_text
 from .endpoints import balancing_of, endpoint_of
 
-# So many chains are asked whose they are.
+# At most so many chains are matched to their Services.
 _LIMIT = 50
 _DETAIL = "no rule of the Service leads to its endpoint %s any more: it gets no connection, none is lost"
 

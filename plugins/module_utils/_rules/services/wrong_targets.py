@@ -4,8 +4,8 @@
 """Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name.
 PRIVATE to the collection.
 
-How names are made: chain_hash.py. A name is the hash of one text only, so whose it is can be found by trying what the
-rules name.
+How names are made: chain_hash.py. A name is the hash of exactly one text, so its Service is found by trying those that
+the rules name.
 """
 
 from ..observation import observe
@@ -13,8 +13,7 @@ from .chain_hash import HASH_LENGTH, PROTOCOLS, chain_hash, endpoint_text, port_
 from .services import NODE_PORT, addressed_jumps
 
 _KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
-# So many endpoints are compared with all Services, of so many all ports are tried, and so many Services are known by
-# name.
+# Limits: endpoints that are compared with all Services, endpoints whose ports are all tried, Services known by name.
 _LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
 
 

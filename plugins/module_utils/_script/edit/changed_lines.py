@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change does to a file, told by the lines it touches alone. PRIVATE to the collection.
+"""A diff of a file without context lines. PRIVATE to the collection.
 
-What stands beside them stays on the node: scripts hold passwords. Of the lines themselves secrets are masked, and
-nothing else.
+Context lines stay on the node: scripts hold passwords. In the changed lines secrets are masked.
 """
 
 import difflib
@@ -13,7 +12,7 @@ from ..._parse.secrets import masked_line
 
 # More lines than these are counted, not shown: a saved rule set of a big node loses 100,000.
 LINES_LIMIT = 200
-# Longer texts are compared line by line in one pass, as fits a text that only lost lines.
+# Longer texts are compared line by line in one pass, which is enough for a text that only lost lines.
 _COMPARED_LIMIT = 2000
 _HEADER, _LINE = "header", "line"
 

@@ -15,11 +15,11 @@ import re
 from ..._parse.iptables.save_rule import is_open, plain, tokens
 from ..._rules.others.owners import CNI, KUBERNETES, owner_of
 
-# Whose chains are made anew by a program that runs on the node.
+# Owners whose chains are made again by a program that runs on the node.
 OWNERS = frozenset(KUBERNETES + CNI)
 # felix marks each rule it puts into a built-in chain with a hash of it (calico felix/iptables/table.go).
 _MARK = "cali:"
-# Their sets are not there at boot either, and iptables-restore refuses a match on a set that is not there.
+# Their sets do not exist at boot either, and iptables-restore refuses a match on a missing set.
 _SETS = re.compile(r"(?:inet6:)?(?:KUBE-|kube-router-|cali[46]0|azure-npm-|weave-|felix-)")
 _OF_CHAIN = ("-A", "--append", "-I", "--insert", "-N", "--new-chain", "-P", "--policy", "-F", "--flush", "-X",
              "--delete-chain", "-D", "--delete")

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drop-in that takes what flushes out of a unit, and its text. PRIVATE to the collection.
+"""The drop-in that removes the flushing commands from a unit. PRIVATE to the collection.
 
-An empty assignment clears a list of commands, what follows it is the new list (systemd man systemd.service,
+An empty assignment clears a list of commands, the assignments behind it make the new list (systemd man systemd.service,
 ExecStart=). Drop-ins are read in the order of their names, so ours has to be the last one.
 """
 
@@ -82,7 +82,7 @@ def noflush_start(argv, settings, knows_switch, loadable, program):
             there = [(program(name), saved) for name, saved in files if loadable(saved) is not None]
             if not all(loadable(saved) for _program, saved in there):
                 return None
-            # Without its program nothing was restored before either.
+            # Without its program the rules were not restored before either.
             return ["%s --noflush %s" % (found, saved) for found, saved in there if found], []
     if path.endswith("/netfilter-persistent") and knows_switch and not settings.intersection(_SWITCHES):
         return None, [name + "=yes" for name in _SWITCHES]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A command line of a unit without what flushes in it. PRIVATE to the collection.
+"""A command line of a unit without its flushing commands. PRIVATE to the collection.
 
 Only what is written there as its shell would read it is edited inside; of anything else the whole line has to go.
 """
@@ -13,7 +13,7 @@ from ..script import read_script
 from . import removal
 
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|k|a)?sh\Z")
-# What is left of a list of commands of which none is left.
+# Stands for a list of commands that is empty now.
 _EMPTY = re.compile(r"(?:[\s;&|:]|\btrue\b)*\Z")
 
 
@@ -39,7 +39,7 @@ def without_flush(text, argv, restores):
 
 
 def _script_of(argv):
-    """What a shell is told to run by -c, or None for a line without a shell."""
+    """The script that a shell runs with -c, or None for a line without a shell."""
     if len(argv) > 2 and _SHELL.match(argv[0]):
         for option, word in zip(argv[1:], argv[2:]):
             if re.match(r"-[a-z]*c\Z", option):

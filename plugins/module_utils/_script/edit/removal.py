@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A shell script without some of its commands. PRIVATE to the collection.
 
-A command goes where nothing notices: another command follows it in the same list, so nobody reads its status.
-Everywhere else (behind `then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or of
-the script) `:` takes its place, which does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
+A command is removed where that has no other effect: another command follows it in the same list, so its status is not
+read. Everywhere else (behind `then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or
+of the script) `:` takes its place, which does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
 """
 
 import re

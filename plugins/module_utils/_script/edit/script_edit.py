@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What taking commands out of a text would do to it, be it a script or a file of another format that holds some.
-PRIVATE to the collection.
+"""The edits that remove commands from a script, or from a file of another format that holds commands. PRIVATE to the
+collection.
 
 A row is a hook as the look tells it; `commands` are the [Command] of the text. Everything is read again here, from the
 exact text.
@@ -32,11 +32,11 @@ Edit = collections.namedtuple("Edit", ("row", "action", "span", "new"))
 
 
 class Kept(Exception):
-    """Why a command stays where it is: a sentence for the user."""
+    """The reason why a command stays: a sentence for the user."""
 
 
 def whole(text):
-    """A script as the one command that its file holds."""
+    """A script as a single command: that of its file."""
     return Command(1, text, None, True)
 
 
@@ -80,7 +80,7 @@ def _effects(command):
 
 def _as_effect(run):
     verb = run.arguments[0] if run.arguments else ""
-    # In the words of _hook_trace.
+    # In the words of hooks/trace.py.
     command = "systemctl %s %s" % (verb, run.path_or_name)
     return Effect(run.line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)
 
@@ -110,7 +110,7 @@ def _edit(text, row, effect, span, others):
         raise Kept("it is one of several commands that a program is given as a text; take it out there by hand")
     if effect.sort != "restore" or effect.comes_back == "saved":
         return Edit(row, REMOVED, span, None)
-    # Without the restore the site's own rules would be gone after the next boot.
+    # Without the restore the rules of the administrator would be missing after the next boot.
     repeats = "timer" in row["triggers"]
     if repeats and "boot" not in row["triggers"]:
         return Edit(row, REMOVED, span, None)

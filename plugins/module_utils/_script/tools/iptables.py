@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an iptables, iptables-restore or iptables-apply command does to chains of others. PRIVATE to the collection.
+"""What an iptables, iptables-restore or iptables-apply command does to chains of other programs. PRIVATE to the
+collection.
 
 Options: iptables/xshared.c (optstring, long options; getopt_long takes any beginning of a long one),
 iptables-restore.c. A chain or table may come behind its option with or without a blank: `-tnat`, `-FINPUT`.
@@ -28,7 +29,7 @@ _FILE = re.compile("\0<([^\0]+)\0")
 
 
 def run_iptables(walker, node, arguments, families, action, confidence):
-    """Tell what `ip[6]tables[-ACTION] arguments` does."""
+    """Record what `ip[6]tables[-ACTION] arguments` does."""
     if action in ("restore", "apply"):
         _restore(walker, node, arguments, families, confidence, action == "apply")
     elif action == "save":
@@ -163,7 +164,7 @@ def _tell_restore(walker, node, text, table, families, confidence, noflush, pipe
     elif MARK in text and not file and not tables:
         confidence, comes_back = max(confidence, LIKELY, key=CONFIDENCES.index), "unknown"
     elif MARK not in text and not tables:
-        return  # Nothing comes.
+        return  # Empty input.
     if noflush:
         chains = tuple(chain for chain in dict.fromkeys(_DECLARED.findall(text)) if _is_others(chain, None))
         if not chains:

@@ -16,7 +16,7 @@ _FILE = re.compile("\0<([^\0]+)\0")
 
 
 def run_nft(walker, node, arguments):
-    """Tell what `nft arguments` does: its words, or the file it reads."""
+    """Record what `nft arguments` does: its words, or the file it reads."""
     words, path, number = [], None, 0
     while number < len(arguments):
         word = arguments[number]

@@ -33,7 +33,7 @@ _FIREWALL_CMD = {"--reload": "reload", "--complete-reload": "restart", "--panic-
 
 
 def run_service(walker, node, name, arguments, is_init_script):
-    """Tell what a command does to a service; false where it is not known to concern one."""
+    """Record what a command does to a service; false where the command is not known to concern one."""
     if walker.elsewhere:
         return True
     plain = [word for word in arguments if not word.startswith("-")]

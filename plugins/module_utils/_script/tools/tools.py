@@ -30,7 +30,7 @@ def is_tool(path):
 
 
 def run_tool(walker, node, path, arguments):
-    """Tell what a tool does; false if it is none of those known here."""
+    """Record what a tool does; false if it is none of the known ones."""
     if path not in walker.tools:
         walker.tools[path] = None if _INIT_SCRIPT.match(path) else _iptables(path)
     found = walker.tools[path]

@@ -197,3 +197,41 @@ def test_a_damaged_entry_is_an_error_and_nothing_is_changed(tmp_path, key, value
     with pytest.raises(ChangeFailed, match="is damaged, so what was changed is not known"):
         subject.absent()
     assert content(subject.tree) == before
+
+
+def test_a_file_that_is_as_it_was_before_a_killed_run_is_recorded_as_it_is(tmp_path):
+    subject = kernel_modules(tmp_path / "tree")
+    path = subject.tree / BLOCK
+    # A comment of an earlier life of the image, whose record is gone.
+    path.write_text(modules_plan.MARK + "blacklist ip_vs\n" + path.read_text())
+    before = content(subject.tree)
+    subject.present()
+    path.write_bytes(before[BLOCK][1])
+    subject.present()
+    subject.absent()
+    assert content(subject.tree) == before
+
+
+@pytest.mark.parametrize("name", sorted(SUBJECTS))
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_run_does_not_write_over_the_record_of_another_that_came_between(name, state, tmp_path, monkeypatch):
+    from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import ChangeFailed
+    subject = SUBJECTS[name](tmp_path / "tree")
+    before = content(subject.tree)
+    if state == "absent":
+        subject.present()
+    first, between = record.Record.refuse_stale, []
+
+    def after_another(self):
+        if not between:
+            between.append(None)
+            getattr(subject, state)()
+            between[0] = content(subject.tree)
+        first(self)
+
+    monkeypatch.setattr(record.Record, "refuse_stale", after_another)
+    with pytest.raises(ChangeFailed, match="was written by another run meanwhile. Nothing was changed; run it again"):
+        getattr(subject, state)()
+    assert content(subject.tree) == between[0]
+    subject.absent()
+    assert content(subject.tree) == before

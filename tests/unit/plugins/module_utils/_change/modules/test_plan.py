@@ -137,6 +137,35 @@ def test_a_file_behind_a_link_is_left_to_the_administrator(tmp_path):
     assert (tmp_path / "srv/a.conf").read_text() == "blacklist ip_vs\n"
 
 
+def test_a_list_that_was_there_before_comes_back_with_the_undo(tmp_path):
+    theirs = b"# ours since 2019\noverlay\n"
+    node_tree.unpack(merged(IMAGE, {LIST: node_tree.mode(0o640, theirs)}), tmp_path)
+    before = content(tmp_path)
+    run(tmp_path, ["ip_vs"])
+    run(tmp_path, ["ip_vs", "xt_comment"])
+    assert persisted(tmp_path) == ["ip_vs", "xt_comment"]
+    announced = undo(tmp_path, check=True)
+    assert announced["files"][0] == "/" + LIST and undo(tmp_path) == announced
+    assert content(tmp_path) == before
+    assert os.stat(str(tmp_path / LIST)).st_mode & 0o777 == 0o640
+
+
+def test_a_list_that_was_there_and_was_edited_behind_us_stays(tmp_path):
+    node_tree.unpack(merged(IMAGE, {LIST: "overlay\n"}), tmp_path)
+    run(tmp_path, ["ip_vs"])
+    (tmp_path / LIST).write_text("overlay\nip_vs\n")
+    result = undo(tmp_path)
+    assert result["failed"] and "changed since" in result["msg"]
+    assert (tmp_path / LIST).read_text() == "overlay\nip_vs\n"
+
+
+def test_a_list_of_ours_is_in_no_record(tmp_path):
+    node_tree.unpack(IMAGE, tmp_path)
+    run(tmp_path, ["ip_vs"])
+    run(tmp_path, ["xt_comment"])
+    assert not (tmp_path / RECORD).exists() or LIST not in (tmp_path / RECORD).read_text()
+
+
 def test_lifting_in_two_runs_is_undone_in_one(tmp_path):
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
     before = content(tmp_path)
