@@ -39,7 +39,7 @@ unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores;
 ifneq ($(T)$(K),)
 	@$(RUN) $(TOOLS)/unit_some.py
 else
-	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack
+	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack chromium
 	@$(RUN) $(TOOLS)/unit.py
 endif
 

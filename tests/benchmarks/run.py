@@ -21,10 +21,11 @@ import logs
 import page
 import resolve
 import rules
+import scale
 from measure import TOP, CannotRun, quiet
 
 BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
-              "hooks": hooks, "logs": logs, **rules.BENCHMARKS}
+              "hooks": hooks, "logs": logs, "scale": scale, **rules.BENCHMARKS}
 
 
 def show(outcome):

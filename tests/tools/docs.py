@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md, docs/logs.md and the changelog (with --check: only compares) and proves that every page of the
-collection renders.
+"""Writes docs/checks.md, docs/logs.md, the schema of a report and the changelog (with --check: only compares) and
+proves that every page of the collection renders.
 
 With --site it also builds the documentation site, which takes minutes.
 """
@@ -16,6 +16,7 @@ import time
 import checks_page
 import docsite
 import logs_page
+import report_schema
 from results import BUILD, TOP, VENV, Results, clean_env
 
 PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"),
@@ -72,6 +73,7 @@ def main(check, site):
     results = Results("docs")
     write_page(results, checks_page, check)
     write_page(results, logs_page, check)
+    write_page(results, report_schema, check)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]
         tools = docsite.prepared(results)

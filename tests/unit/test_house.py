@@ -20,7 +20,7 @@ HEADER = """\
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI|BUNDLE)\d{3}")
+CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI|LOG|BUNDLE)\d{3}")
 PYTHON_LINES = 350
 COLUMNS = 120
 TASK_LINES = 80

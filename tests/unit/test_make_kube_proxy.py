@@ -98,7 +98,7 @@ def test_states_are_well_formed():
         assert set(state) <= {"state", "places", "services", "does"} and set(state.get("places", ())) <= set(run.PLACES)
         assert {what for step in state["does"] for what in step} <= {*steps.ACTIONS, "look"}
     for name, look in LOOKS:
-        assert set(look) <= {"when", "find", "silent", "silent_before", "also", "known"}, name
+        assert set(look) <= {"when", "find", "silent", "silent_before", "also", "window", "known"}, name
         assert ("find" in look) != ("silent" in look), name
         named = [*look.get("also", ()), *(look.get("find", ()) if look.get("find") != "any" else ())]
         assert set(named) <= set(_catalogue.catalogue()), name

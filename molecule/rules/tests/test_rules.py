@@ -21,6 +21,7 @@ BROKEN = {
         ("CHAIN001", "ipv4 nft nat PREROUTING: KUBE-SERVICES: nothing leads from PREROUTING to it"): r"missing",
         ("CHAIN014",
          "ipv4 legacy filter KUBE-FORWARD"): r"chains of kube-proxy with rules, while kube-proxy has rules in nft, too",
+        ("KPROXY015", "ipv4 in the backend nft"): r"rules were deleted and KUBE-PROXY-CANARY in mangle is there, .*",
         ("XLOCK003", "the xtables lock"): r"held by flock for [\d.]+ s",
     },
     "node612": {
@@ -29,6 +30,7 @@ BROKEN = {
     },
     "node72": {
         ("CHAIN001", "ipv4 nft ip kube-proxy nat-prerouting: this base chain is not there"): r"missing",
+        ("KPROXY006", "table ip kube-proxy"): r".*",
         ("CHAIN018", "ipv4 nft ip kube-proxy"): r"cluster-ips has a ClusterIP that .* has: 10\.96\.1\.3",
     },
 }

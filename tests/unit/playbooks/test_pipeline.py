@@ -69,13 +69,15 @@ def test_a_rollout_ends_with_the_batch_that_has_a_blocked_host_whatever_the_stra
 @pytest.mark.parametrize("wanted", [{}, {"node_assess_evidence": True}, {"node_report_evidence": True}],
                          ids=["default", "assess", "report"])
 def test_facts_hold_the_evidence_that_is_asked_for(tmp_path, wanted):
-    """Sections that no fix rests on stay out of the facts, and a report with evidence has them, after a fix too."""
+    """Sections that no role reads stay out of the facts, and a report with evidence has them, after a fix too."""
     fleet = fleets.Fleet(tmp_path, "bad1")
     done = fleet.run(KEPT, preflight_fix="guarded", **wanted)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "report" / "nodes" / "bad1.json").read_text(encoding="utf-8"))
     assert {row["outcome"] for row in report["findings"] if row["outcome"]} == {"fixed"}
-    assert ("kept: node_flush_hooks" in done.stdout) == bool(wanted) and "kept: node_host" in done.stdout
+    kept = set(re.findall(r"kept: (\w+)", done.stdout))
+    assert {"node_assess_findings", "node_assess_kept"} <= kept
+    assert ({"node_flush_hooks", "node_host"} <= kept) == bool(wanted) and ("node_host" in kept) == bool(wanted)
     assert ("evidence" in report) == bool(wanted.get("node_report_evidence"))
     if "evidence" in report:
         assert not any(row["live"] for row in report["evidence"]["node_flush_hooks"]["hooks"])
@@ -88,6 +90,25 @@ def test_a_batch_that_may_lose_half_and_one_that_is_lost_as_a_whole(tmp_path):
                               "good2": "not_rolled_out"}, done.stdout + done.stderr
     assert (done.returncode, recap(done, "bad1")["failed"], recap(done, "gone")["failed"],
             recap(done, "good2")) == (2, 1, 1, None)
+
+
+@pytest.mark.parametrize("hosts, serial, limit, left_out, words", [
+    (["bad1", "good1", "good2", "bad2", "good3"], 2, 1, {"good3"},
+     "2 of the 5 hosts of the play blocked, failed or unreachable (bad1, bad2), and max_hosts is 1."),
+    (["bad1", "good1"], 1, "100%", {"good1"},
+     "1 of its 1 hosts blocked, failed or unreachable (bad1), and Ansible ends a play that loses a whole batch."),
+], ids=["hosts", "batch"])
+def test_a_rollout_ends_where_too_many_hosts_of_all_batches_are_lost(tmp_path, hosts, serial, limit, left_out, words):
+    fleet = fleets.Fleet(tmp_path, *hosts)
+    done = fleet.run("preflight", preflight_serial=serial, node_gate_max_hosts=limit)
+    assert done.returncode == 2 and words in " ".join(done.stdout.split()), done.stdout + done.stderr
+    assert {name for name, state in fleet.states().items() if state == "not_rolled_out"} == left_out
+
+
+def test_a_wrong_limit_of_hosts_is_refused_with_every_host(tmp_path):
+    done = fleets.Fleet(tmp_path, "good1").run("preflight", node_gate_max_hosts="half")
+    assert done.returncode != 0 and "node_gate_max_hosts is 'half', but must be" in done.stdout, done.stdout
+    assert not (tmp_path / "report").exists()
 
 
 def test_check_mode_ends_no_rollout_and_a_callback_of_a_program_stays_parseable(tmp_path):
