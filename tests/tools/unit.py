@@ -15,7 +15,8 @@ import cores
 import pythons
 from results import BUILD, TOP, VENV, Results, clean_env, make_venv
 
-NODE_TESTS = "tests/unit/plugins/module_utils"
+PLUGIN_TESTS = "tests/unit/plugins"
+NODE_TESTS = PLUGIN_TESTS + "/module_utils"
 CORE_TESTS = ("plugin_utils", "action", "filter", "modules")
 # What the collection writes it also flushes to the disk: in memory, where that has room for their trees, the tests take
 # half the time.
@@ -61,8 +62,11 @@ def main():
     results = Results("unit")
     usable, broken = pythons.find()
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        jobs = [pool.submit(run_pytest, results, "all, Python %d.%d.%d" % sys.version_info[:3], VENV / "bin/python",
-                            "tests/unit")]
+        # Two rows of about one length: whatever comes first, no core waits for the last one.
+        here = VENV / "bin/python", "Python %d.%d.%d" % sys.version_info[:3]
+        jobs = [pool.submit(run_pytest, results, "plugins, " + here[1], here[0], PLUGIN_TESTS),
+                pool.submit(run_pytest, results, "playbooks, pages and tools, " + here[1], here[0], "tests/unit",
+                            "--ignore", PLUGIN_TESTS)]
         oldest = min(usable, default=sys.version_info[:2])
         if oldest < sys.version_info[:2]:
             jobs.append(pool.submit(run_on_node_python, results, oldest, *usable[oldest]))
