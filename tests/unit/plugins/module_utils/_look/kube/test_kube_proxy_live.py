@@ -14,29 +14,11 @@ import pytest
 from node_processes import needs_mounts, python_path
 
 SCRIPT = """\
-import json, os, re, subprocess, sys, threading
-import kube_captures, kube_proxy_captures
+import json, subprocess, sys
+import live_kube_proxy
 backend, mine = sys.argv[1:3]
-place = ("iptables-mode/kube-proxy-1.36.3/nft/small", "")
 if mine == "proxy":
-    import socket
-    open("/proc/self/comm", "w").write("kube-proxy")
-    answers = kube_proxy_captures.replay(*place)
-
-    def serve(server):
-        while True:
-            caller = server.accept()[0]
-            path = caller.recv(65536).decode("ascii").split(" ")[1]
-            caller.sendall(b"".join(answers.get(path, (b"HTTP/1.0 404 Not Found\\r\\n\\r\\n",))))
-            caller.close()
-
-    servers = [socket.socket(), socket.socket()]
-    for server, port in zip(servers, (10249, 10256)):
-        server.bind(("127.0.0.1", port))
-        server.listen()
-    print("ready", flush=True)
-    for server in servers:
-        threading.Thread(target=serve, args=(server,)).start()
+    live_kube_proxy.serve()
 else:
     from node_sections import collect_sections
     subprocess.check_call(["ip", "link", "set", "lo", "up"])
@@ -51,11 +33,7 @@ else:
     def run(command):
         subprocess.check_call("set -e; unset LD_PRELOAD; " + command, shell=True)
 
-    for family, name in (("ipv4", "iptables"), ("ipv6", "ip6tables")):
-        text = kube_captures.packed()[place[0]][place[1]][name + "-save-c.txt"]
-        # The counter of this match is an object that kube-proxy makes, and is not in the rules.
-        text = re.sub(b"-m nfacct --nfacct-name +[a-z_]+ ", b"", text)
-        subprocess.run([name + "-%s-restore" % backend, "-c"], input=text, check=True)
+    live_kube_proxy.restore(backend)
     told = [look(), look(("conntrack", "iptables_backend", "iptables_chains", "kube_proxy"))]
     run("iptables-%s -w 5 -t nat -F" % backend)
     told.append(look())
