@@ -6,13 +6,34 @@
 import os
 import signal
 
+_OPEN, _SEND = getattr(os, "pidfd_open", None), getattr(signal, "pidfd_send_signal", None)
 
-def terminate(pid):
-    """Sends SIGTERM to a process. Returns None, also where it has ended by itself, or why it could not be sent."""
+
+def terminate(pid, is_the_same):
+    """Sends SIGTERM to a process if `is_the_same()`. Returns whether it was the same, and why the signal could not be
+    sent, or None; that the process has ended by itself is no reason."""
+    handle = _opened(pid)
     try:
-        os.kill(pid, signal.SIGTERM)
+        if not is_the_same():
+            return False, None
+        if handle is None:
+            os.kill(pid, signal.SIGTERM)
+        else:
+            _SEND(handle, signal.SIGTERM)
     except ProcessLookupError:
         pass
     except OSError as error:
-        return error.strerror
-    return None
+        return True, error.strerror
+    finally:
+        if handle is not None:
+            os.close(handle)
+    return True, None
+
+
+def _opened(pid):
+    """A handle that stays with the process when its number is used again (man 2 pidfd_open, Linux 5.3); None without
+    one, in Python before 3.9 and in older kernels."""
+    try:
+        return _OPEN(pid) if _OPEN and _SEND else None
+    except OSError:
+        return None

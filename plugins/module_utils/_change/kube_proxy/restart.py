@@ -85,9 +85,9 @@ def restart(host, plan):
 
 def end(host, process, seconds=END_SECONDS):
     """SIGTERM to exactly this process, and its end. Raises ChangeFailed."""
-    if not process.is_the_same(host):
+    same, refused = terminate(process.pid, lambda: process.is_the_same(host))
+    if not same:
         raise _errors.ChangeFailed("process %d ended while kube-proxy was looked at; look again" % process.pid)
-    refused = terminate(process.pid)
     if refused:
         raise _errors.ChangeFailed("process %d cannot be sent SIGTERM: %s" % (process.pid, refused))
     deadline = time.monotonic() + seconds

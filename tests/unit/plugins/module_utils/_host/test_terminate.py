@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A signal for one process, also where its number is used again while it is sent."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from node_processes import needs_mounts, python_path
+
+REUSE = """\
+import os, re, signal
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.terminate import terminate
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+def forked():
+    child = os.fork()
+    if not child:
+        signal.pause()
+    return child
+
+first, others = forked(), []
+
+def reuse():
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+        last.write(str(first - 1))
+    others.append(forked())
+    return True
+
+answer = terminate(first, reuse)
+waiting = re.search("ShdPnd:.([0-9a-f]+)", open("/proc/%d/status" % others[0]).read()).group(1)
+print(others[0] == first, answer, int(waiting, 16))
+os.kill(others[0], signal.SIGKILL)
+"""
+
+
+@needs_mounts
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="this Python has no handle of a process")
+def test_the_next_process_of_that_number_gets_no_signal(tmp_path):
+    (tmp_path / "reuse.py").write_text(REUSE, encoding="utf-8")
+    out = subprocess.check_output(["unshare", "-pfm", "--mount-proc", sys.executable, str(tmp_path / "reuse.py")],
+                                  env=dict(os.environ, PYTHONPATH=python_path()), universal_newlines=True)
+    assert out == "True (True, None) 0\n"
