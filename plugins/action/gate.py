@@ -5,7 +5,7 @@
 
 import os
 
-from ..plugin_utils import _catalogue, _finding, _store, _verdict
+from ..plugin_utils import _catalogue, _finding, _store, _values, _verdict
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -31,6 +31,7 @@ class ActionModule(Action):
 
     def work(self, arguments, task_vars):
         options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
+        _values.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
         host = plain(task_vars.get("inventory_hostname"))
         levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
                                           options["unreached"], options["waived"], options["classes"])

@@ -48,7 +48,7 @@ options:
   classes:
     description:
       - Classes of fixes. A finding that fails blocks only if the fix of its check is of one of these; otherwise it is a
-        warning.
+        warning. An empty list is refused.
       - With V(safe) alone a pipeline stops only for faults that C(preflight) mends by itself.
     type: list
     elements: str

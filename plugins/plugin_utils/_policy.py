@@ -35,7 +35,8 @@ PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
                    "preflight_max_fail_percentage": {"type": "raw"}, "preflight_serial": {"type": "raw"},
-                   "preflight_subjects": _SUBJECTS},
+                   # Nothing is restarted in an image, and a restart is not undone.
+                   "preflight_subjects": dict(_SUBJECTS, choices=[*_SUBJECTS["choices"], "kube_proxy"])},
     "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
 }
 # What narrows the checks that run.

@@ -75,6 +75,12 @@ def _refuse_empty(name, value):
         raise BadInput("%s must not be empty" % name)
 
 
+def _refuse_no_class(name, value):
+    if not value:
+        raise BadInput("%s is empty, so no finding with a fix would block; name safe, guarded or disruptive, or set "
+                       "the mode of the gate to warn" % name)
+
+
 def _refuse_size(name, value):
     if value != 0:
         _refuse_beyond(name, value, LEAST, MOST, "entries, or 0 for the computed size")
@@ -114,6 +120,7 @@ _CHECKS = {
     "node_assess_sections": _selection.refuse_unknown_sections,
     "node_assess_checks": _selection.refuse_unknown_checks,
     "node_assess_skip": _selection.refuse_unknown_checks,
+    "node_gate_classes": _refuse_no_class,
     "node_gate_max_hosts": _rollout.checked_limit,
     "node_report_folder": _refuse_empty,
     "harden_kernel_modules_names": _refuse_no_modules,

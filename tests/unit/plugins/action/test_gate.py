@@ -95,6 +95,7 @@ def test_a_host_that_was_not_assessed():
                          [
                              ({"mode": "stop"}, "gate.mode is 'stop', but must be one of: fail, warn, never"),
                              ({"severty": "low"}, "did you mean severity?"),
+                             ({"classes": []}, "classes is empty, so no finding with a fix would block"),
                          ])
 def test_one_sentence(arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
@@ -116,7 +117,7 @@ def test_waived_findings_block_where_they_are_to():
 
 @pytest.mark.parametrize("classes, blocks", [
     (["safe", "guarded", "disruptive"], ["KMOD001", "KMOD003", "KMOD014"]), (["safe"], ["KMOD003"]),
-    (["guarded"], []), ([], [])])
+    (["guarded"], [])])
 def test_a_finding_blocks_by_the_class_of_its_fix(classes, blocks):
     result = judged({"classes": classes}, xt_comment="absent", nf_conntrack="loadable")
     assert sorted({text.split()[0] for text in result["blocking"]}) == blocks

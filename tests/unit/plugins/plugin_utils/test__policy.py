@@ -7,6 +7,7 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import subjects
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -120,6 +121,10 @@ def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:
         _policy.check_role_variables(variables)
     assert str(caught.value).startswith(words)
+
+
+def test_every_subject_of_fix_can_be_chosen_for_preflight():
+    _policy.check_role_variables({"preflight_subjects": list(subjects.NAMES)})
 
 
 @pytest.mark.parametrize("variables, words", [

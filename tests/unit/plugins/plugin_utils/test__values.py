@@ -51,6 +51,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalog
          "node_assess_checks: the check CHAN001 is not known; did you mean CHAIN001?"),
         ("node_assess_skip", ["HOK*"], "node_assess_skip: the check HOK* is not known; did you mean HOOK*?"),
         ("node_assess_skip", ["*"], "node_assess_checks and node_assess_skip leave no check to run"),
+        ("node_gate_classes", [], "node_gate_classes is empty, so no finding with a fix would block; name safe"),
         ("node_report_folder", "", "node_report_folder must not be empty"),
     ])
 def test_a_wrong_value_of_a_role_is_refused(name, value, words):
