@@ -269,6 +269,7 @@ def refuse_wrong_variables(variables, templated):
     check_role_variables(others)
     check_strangers(strange)
     built = policy_of(policy)
+    _waivers.refuse_groups(built.waivers, variables.get("groups") or {})
     host = plain(variables.get("inventory_hostname") or "")
     return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host)) if built.waivers else built
 

@@ -36,7 +36,21 @@ def parse_waivers(rows, check_ids):
 
 def of_host(waivers, host):
     """The waivers whose pattern matches the name of a host."""
-    return tuple(waiver for waiver in waivers if fnmatch.fnmatchcase(host, waiver["host"]))
+    return tuple(waiver for waiver in waivers if _matches(host, waiver["host"]))
+
+
+def refuse_groups(waivers, groups):
+    """Raises BadInput for a waiver whose pattern for hosts is the name of one of the `groups` {name: hosts}: it would
+    match no host and never be mentioned."""
+    for index, waiver in enumerate(waivers):
+        if waiver["host"] in groups and waiver["host"] not in (groups.get("all") or ()):
+            raise BadInput("node_policy_waivers[%d].host is %r, which is a group, but must be a pattern for the names of "
+                           "hosts; for a group set node_policy_waivers among its variables" % (index, waiver["host"]))
+
+
+def _matches(name, pattern):
+    """Whether a pattern matches; the name itself does, too, such as that of an endpoint [fd00::1]:443."""
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def apply_waivers(findings, waivers, today):
@@ -78,7 +92,7 @@ def ending(row):
 
 
 def _is_used(pattern, rows):
-    if any(row["status"] in _WAIVABLE + (_finding.WAIVED,) and fnmatch.fnmatchcase(row["subject"], pattern)
+    if any(row["status"] in _WAIVABLE + (_finding.WAIVED,) and _matches(row["subject"], pattern)
            for row in rows):
         return True
     doubtful = not rows or any(row["status"] in (_finding.SKIP, _finding.UNKNOWN) or row["subject"].startswith("and ")
@@ -90,7 +104,7 @@ def _waive(row, waivers, today):
     if row["status"] not in _WAIVABLE:
         return row
     matching = [waiver for waiver in waivers
-                if waiver["check"] == row["check"] and fnmatch.fnmatchcase(row["subject"], waiver["subject"])]
+                if waiver["check"] == row["check"] and _matches(row["subject"], waiver["subject"])]
     if not matching:
         return row
     latest = max(matching, key=lambda waiver: waiver["expires"])

@@ -140,6 +140,23 @@ def test_all_variables_of_a_host_are_checked_in_one_call(variables, words):
     assert str(caught.value).startswith(words)
 
 
+GROUPS = {"all": ["db1", "db2", "web"], "db": ["db1", "db2"], "web": ["web"]}
+
+
+@pytest.mark.parametrize("host, words", [
+    ("db", "node_policy_waivers[1].host is 'db', which is a group, but must be a pattern for the names of hosts"),
+    ("all", "node_policy_waivers[1].host is 'all', which is a group"), ("web", None), ("db*", None), ("gone", None)])
+def test_a_waiver_for_a_group_by_its_name_is_refused(host, words):
+    variables = {"groups": GROUPS, "inventory_hostname": "db1",
+                 "node_policy_waivers": [WAIVER, dict(WAIVER, host=host)]}
+    if words is None:
+        _policy.refuse_wrong_variables(variables, templated)
+        return
+    with pytest.raises(BadInput) as caught:
+        _policy.refuse_wrong_variables(variables, templated)
+    assert str(caught.value).startswith(words)
+
+
 def templated(name, value):
     if value == "later":
         raise BadInput("%s cannot be templated: x" % name)

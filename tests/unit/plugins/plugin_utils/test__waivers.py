@@ -35,6 +35,7 @@ def test_an_expired_waiver_waives_nothing_and_says_so():
     (finding("xt_mark"), {"subject": "xt_*"}, "waived"),
     (finding("nf_nat"), {"subject": "xt_*"}, "fail"),
     (finding("XT_mark"), {"subject": "xt_*"}, "fail"),
+    (finding("[fd00::1]:443"), {"subject": "[fd00::1]:443"}, "waived"),
     (finding(check="KMOD002"), {}, "fail"),
     (finding("", "unknown"), {}, "waived"),
     (finding("", "pass"), {}, "pass"),
