@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit check quick robust damage kube-proxy lint sanity molecule bench docs build link clean venv venv-dev
+.PHONY: help preflight test unit check quick robust damage kube-proxy lint sanity molecule bench docs golden build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -75,6 +75,9 @@ bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
 
 docs: venv-dev link ## Write docs/checks.md and the changelog (CHECK=1: compare), render every page (SITE=1: build the site, too; two minutes)
 	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check) $(if $(SITE),--site)
+
+golden: venv-dev link ## Write the golden files of the report formats anew; read the difference before you commit it
+	@$(RUN) $(TOOLS)/golden.py
 
 build: venv-dev ## Build the tarball, look into it, install it and use it
 	@$(RUN) $(TOOLS)/build.py

@@ -1,0 +1,53 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run in every format, byte for byte as people have read it."""
+
+import golden
+import golden_run
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import width_of
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return golden_run.texts()
+
+
+def test_every_format_is_among_them(texts):
+    assert sorted(path.name for path in golden_run.FOLDER.iterdir()) == sorted(texts)
+    assert {name for name, _render in files.FILES.values()} < set(texts)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in golden_run.FOLDER.iterdir()))
+def test_each_format_is_as_people_have_read_it(texts, name):
+    kept = (golden_run.FOLDER / name).read_bytes().decode("utf-8")
+    assert texts[name].splitlines() == kept.splitlines(), "run `make golden`, and read the difference"
+    assert texts[name] == kept
+
+
+@pytest.mark.parametrize("name, width", [("terminal-80.txt", 80), ("terminal-many-80.txt", 80), ("changes-80.txt", 80),
+                                         ("terminal-160.txt", 160), ("changes-160.txt", 160)])
+def test_tables_keep_the_width_and_are_ascii_but_for_texts_of_a_node(texts, name, width):
+    assert max(map(width_of, texts[name].splitlines())) <= width
+    ours = texts[name].replace("gr\u00f6\u00dfe \u4e16\u754c", "")
+    assert ours.isascii() and "\033" not in ours
+
+
+def test_the_same_lines_in_colours(texts):
+    plain = texts["terminal-80-color.txt"]
+    for code in ("0", "1", "2", "31;1", "32", "33;1", "35"):
+        assert "^[[%sm" % code in plain
+        plain = plain.replace("^[[%sm" % code, "")
+    assert plain == texts["terminal-80.txt"]
+
+
+def test_the_command_writes_what_differs_and_removes_what_is_left_over(tmp_path, texts):
+    assert golden.written(tmp_path) == sorted(texts)
+    assert golden.written(tmp_path) == []
+    (tmp_path / "junit.xml").write_text("<old/>")
+    (tmp_path / "left-over.txt").write_text("")
+    assert golden.written(tmp_path) == ["junit.xml", "left-over.txt"]
+    assert (tmp_path / "junit.xml").read_text() == texts["junit.xml"] and not (tmp_path / "left-over.txt").exists()
