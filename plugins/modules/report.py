@@ -45,7 +45,8 @@ options:
       - V(html) writes C(report.html), one page with a map of nodes and checks, filters and each finding with its fix.
         It loads nothing and is readable without scripts.
       - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is
-        C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason.
+        C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason. It stays
+        below 30 MB; what does not fit is counted in a case of the host.
       - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
       - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
       - V(sarif) writes C(results.sarif) (SARIF 2.1.0) for code scanning, a result for each check that fails or is

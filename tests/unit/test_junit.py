@@ -1,0 +1,116 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JUnit: valid by a schema of what Jenkins and GitLab accept, read by junitparser, and never larger than they take."""
+
+import pathlib
+
+import big_fleet
+import golden_run
+import junitparser
+import pytest
+import report_runs
+from lxml import etree
+from report_runs import finding, report
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import junit
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+
+SCHEMA = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "junit.xsd"
+OUTCOMES = {"Failure": "fail", "Error": "unknown", "Skipped": "skip"}
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return etree.XMLSchema(etree.parse(str(SCHEMA)))
+
+
+def problems(schema, text):
+    schema.validate(etree.fromstring(text.encode("ascii")))
+    return [error.message for error in schema.error_log]
+
+
+def golden():
+    reports = golden_run.reports()
+    return reports, golden_run.fleet(reports)
+
+
+def text_of(reports, fleet):
+    return report_runs.text_of("junit", reports, fleet)
+
+
+def test_it_is_valid(schema):
+    runs = [golden(), report_runs.everything(), report_runs.run(lost=["gone"]), report_runs.run(report("a")),
+            report_runs.run()]
+    runs += [report_runs.run(report("a." + text, finding("KMOD003", text, "fail", reason=text, remediation=text),
+                                    finding("HOOK001", text, "waived"))) for text in report_runs.HOSTILE]
+    assert [problems(schema, text_of(*run)) for run in runs] == [[]] * len(runs)
+
+
+@pytest.mark.parametrize("found, given, words", [
+    ('<testsuites name="kubenode.netfilter"', '<testsuites name="kubenode.netfilter" skipped="1"', "'skipped'"),
+    ('errors="1"', 'errors="one"', "'one' is not a valid value"),
+    ('classname="node-1_example"', 'classname="node-1.example"', "the pattern"),
+    ('name="[high] KMOD003 br_netfilter"', 'name="[high] KMOD003 nf_conntrack"', "Duplicate key-sequence"),
+    (' message="unknown: ', ' text="unknown: ', "'message' is required")])
+def test_the_schema_refuses_what_a_reader_refuses(schema, found, given, words):
+    text = text_of(*golden())
+    assert problems(schema, text) == [] and found in text
+    assert words in " ".join(problems(schema, text.replace(found, given, 1)))
+
+
+def test_readers_that_know_no_encoding_but_utf_8_read_it():
+    text = text_of(*golden())
+    assert text.startswith('<?xml version="1.0" encoding="UTF-8"?>\n') and text.isascii()
+
+
+def test_a_consumer_reads_each_finding_with_its_status_and_reason():
+    reports, fleet = golden()
+    root = junitparser.JUnitXml.fromstring(text_of(reports, fleet).encode("ascii"))
+    found = {(suite.name, case.name): case.result for suite in root for case in suite}
+    assert (root.tests, root.failures, root.errors) == (len(found), 14, 8) == (29, 14, 8)
+    for suite in root:
+        kinds = [type(outcome).__name__ for case in suite for outcome in case.result]
+        assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (
+            len(list(suite)), kinds.count("Failure"), kinds.count("Error"), kinds.count("Skipped"))
+    assert found.pop(("lost-5", "[high] not_reached"))[0].message.startswith("unknown: the play lost the host")
+    for host, each in reports.items():
+        for row in each["findings"]:
+            name = " ".join(filter(None, (row["check"], row["subject"])))
+            outcome = found.pop((escaped(host), escaped("[%s] %s" % (row["severity"], name))))
+            status = OUTCOMES[type(outcome[0]).__name__] if outcome else "pass"
+            assert status == {"waived": "skip"}.get(row["status"], row["status"])
+            # A message in the attribute for Jenkins, as text for GitLab.
+            assert all(part.text.startswith(part.message) and escaped(row["waiver"] or row["reason"]) in part.text
+                       for part in outcome)
+    assert found == {}
+
+
+def test_a_fleet_of_two_thousand_is_below_what_gitlab_takes_and_says_what_was_cut(schema):
+    reports, fleet = big_fleet.usual()
+    text = text_of(reports, fleet)
+    assert len(text) <= junit.LIMIT < 30 * 10 ** 6 and problems(schema, text) == []
+    root = etree.fromstring(text.encode("ascii"))
+    assert len(root) == len(fleet["hosts"]) == 2001
+    suite = next(suite for suite in root if suite.get("name") == big_fleet.name(0))
+    counts = _finding.summarise(reports[big_fleet.name(0)]["findings"])
+    rest = [case for case in suite if case.get("name") == "[info] left out"]
+    assert [case[0].get("message") for case in rest] == [
+        "left out, because GitLab takes no file above 30 MB: %d pass; the formats json, csv and html have all"
+        % counts["pass"]]
+    # Nothing but what passes is left out.
+    assert (len(suite) - 1, int(suite.get("failures")), int(suite.get("errors"))) == (
+        counts["fail"] + counts["unknown"] + counts["skip"], counts["fail"], counts["unknown"])
+
+
+def test_a_fleet_on_which_all_fails_is_below_it_too_and_stays_red(schema):
+    reports, fleet = big_fleet.worst()
+    text = text_of(reports, fleet)
+    assert len(text) <= junit.LIMIT and problems(schema, text) == []
+    for suite in etree.fromstring(text.encode("ascii")):
+        if suite.get("name") != "gone":
+            assert int(suite.get("tests")) == int(suite.get("failures")) > 1
+            (rest,) = [case[0].get("message") for case in suite if case.get("name") == "[high] left out"]
+            left = len(reports[suite.get("name")]["findings"]) - len(suite) + 1
+            assert "30 MB: %d fail;" % left in rest
