@@ -36,6 +36,16 @@ def problem_of(row):
     return "; ".join([problem] + ["%s: %s" % part for part in unsaid(row)])
 
 
+def sentence_of(row):
+    """What is wrong, with its waiver where it is waived; of what is unknown, what must hold and why that is not known.
+    """
+    if row["status"] == FAIL:
+        return problem_of(row)
+    if row["status"] == WAIVED and row["problem"]:
+        return "%s; waived %s" % (problem_of(row), row["waiver"])
+    return "%s: %s" % (row["title"], row["waiver"] or row["reason"] or row["subject"])
+
+
 def unsaid(row):
     """[(word, text)]: what was found and what is wanted where the problem does not name it as whole words; of subjects
     that are only counted the title is what is wanted, which is no news."""

@@ -5,14 +5,16 @@
 
 import csv
 import io
+import re
 
 from .text import escaped
 
 HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", "problem", "observed", "expected",
           "reason", "remediation", "waiver", "run")
-# A spreadsheet takes a cell that begins so for a formula, some also with the wide form of the sign (OWASP, CSV
-# injection). The quote that prevents it must be told from one of the text.
-_QUOTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
+# A spreadsheet takes a cell that begins so for a formula, some also with the wide form of the sign, and so what comes
+# after a character that separates cells in its language (OWASP, CSV injection). The quote that prevents it must differ
+# from one of the text.
+_FORMULA = re.compile("(^|[,;])(?=[=+@'\uff1d\uff0b\uff0d\uff20-])")
 
 
 def render_csv(reports: dict, fleet: dict) -> str:
@@ -30,5 +32,4 @@ def render_csv(reports: dict, fleet: dict) -> str:
 
 
 def _cell(value):
-    text = escaped(value or "")
-    return "'" + text if text.startswith(_QUOTED) else text
+    return _FORMULA.sub(r"\1'", escaped(value or ""))

@@ -20,6 +20,7 @@ from .._role_data import ROLES
 from .._scope import scope_text
 from .changes import grouped, notes
 from .page_data import fold, page_data
+from .summary import policy_texts
 from .text import escaped, some
 
 _NAMED = 10
@@ -73,13 +74,17 @@ def _totals(totals):
 
 
 def _remarks(fleet):
-    """Where failures have something in common, and nodes that are not what the others are."""
+    """Where failures have something in common, nodes that are not what the others are, and what the policy accepts."""
     lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
              for entry in fleet["checks"] if entry["scope"]]
     lines += (baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
               + compared_texts(fleet["compared"], _some))
+    return _list("Groups and outliers", lines) + _list("Waivers and disabled checks", policy_texts(fleet, _some))
+
+
+def _list(title, lines):
     items = "".join("<li>%s</li>\n" % _text(line) for line in lines)
-    return "<h3>Groups and outliers</h3>\n<ul>\n%s</ul>" % items if items else ""
+    return "<h3>%s</h3>\n<ul>\n%s</ul>\n" % (title, items) if lines else ""
 
 
 def _some(names):
@@ -97,7 +102,7 @@ def _table(fleet, findings, numbers):
             hosts.setdefault(number, []).append(row["host"])
     open_ones = [dict(findings[number], hosts=hosts[number]) for number in sorted(hosts)
                  if findings[number]["status"] not in (_finding.PASS, _finding.SKIP)]
-    lines += [("%s %s" % (row["status"], row["severity"]), row["check"], _sentence(row), row["remediation"],
+    lines += [("%s %s" % (row["status"], row["severity"]), row["check"], _finding.sentence_of(row), row["remediation"],
                row["hosts"]) for row in _finding.by_urgency(open_ones)]
     if not lines:
         return "<p>Nothing fails, nothing is unknown and nothing is waived.</p>"
@@ -126,10 +131,3 @@ def _since(changes):
             "</section>" % (_text(changes["before"]["run"]),
                             "".join("<li>%s</li>\n" % _text(text) for text in texts),
                             _rows(("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
-
-
-def _sentence(row):
-    """What is wrong of a finding that fails, else why it is unknown or waived."""
-    if row["status"] == _finding.FAIL:
-        return _finding.problem_of(row)
-    return "%s: %s" % (row["title"], row["waiver"] or row["reason"] or row["subject"])

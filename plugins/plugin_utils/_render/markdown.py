@@ -13,14 +13,15 @@ from .._changes import counts_text
 from .._compare import compared_texts
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
+from .summary import policy_texts
 from .text import escaped, some
 
 # Bytes, well below GitHub's 1 MiB for a step.
 LIMIT = 900 * 1024
 _NAMED = 10
-# What Markdown, HTML or a mention would make of a text; a backslash before it leaves it as it is (CommonMark, backslash
-# escapes).
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-])")
+# What Markdown, HTML, a mention or an address would make of a text; a backslash before it leaves it as it is
+# (CommonMark, backslash escapes). GitHub makes a link of an address by its `://`.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-]|:(?=//))")
 
 
 def render_markdown(reports: dict, fleet: dict) -> str:
@@ -30,14 +31,15 @@ def render_markdown(reports: dict, fleet: dict) -> str:
                        for key in (
                            "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
                        if totals[key] or key in ("hosts", "healthy", "failing"))
-    head = ["# kubenode.netfilter", "", counts + ".", ""]
+    head = ["# kubenode.netfilter", "", counts + ".", "", "Run %s, started %s, version %s." % tuple(map(cell, (
+        fleet["run"], fleet["started"], fleet["tool"]["version"]))), ""]
     changes = fleet.get("changes")
     head += ["Since run %s: %s." % (changes["before"]["run"], counts_text(changes)), ""] if changes else []
     scopes = ["- %s fails %s" % (entry["check"], cell(scope_text(entry["scope"])))
               for entry in fleet["checks"] if entry["scope"]]
     scopes += ["- " + cell(text) for text in baseline_texts(fleet)
                + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
-               + compared_texts(fleet["compared"], _some)]
+               + compared_texts(fleet["compared"], _some) + policy_texts(fleet, _some)]
     head += scopes + [""] if scopes else []
     rows = _findings(reports) + _left_out(fleet["hosts"])
     lines = ["| %s | %s | %s | %s |" % (status, check, text, cell(_some(hosts)))
@@ -59,8 +61,8 @@ def _findings(reports):
         # Of a host that was not reached every check is unknown, for the one reason that its row has.
         for row in _finding.by_urgency(report["findings"]) if report["summary"]["reached"] else ():
             if row["status"] in (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED):
-                text = _finding.problem_of(row) if row["status"] == _finding.FAIL else row["waiver"] or row["reason"]
-                found.setdefault((row["status"], row["severity"], row["check"], text), []).append(host)
+                key = (row["status"], row["severity"], row["check"], _finding.sentence_of(row))
+                found.setdefault(key, []).append(host)
     order = sorted(found, key=lambda key: (-_finding.STATUSES.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2],
                                            key[3]))
     return [("%s %s" % key[:2], key[2], cell(key[3]), list(dict.fromkeys(found[key]))) for key in order]

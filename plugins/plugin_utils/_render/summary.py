@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The summary of a fleet, and a batch, as sentences. PRIVATE to the collection."""
 
+from .. import _waivers
 from .._summary import state_of
 from .text import some
 
@@ -66,6 +67,15 @@ def summary_texts(fleet, limit_file=None):
     elif known["limit"]:
         texts.append("failing or not reached: --limit %s" % ",".join(known["limit"]))
     return texts
+
+
+def policy_texts(fleet, some_of=some):
+    """Checks that are disabled, and waivers that match nothing, have expired or will soon, each with its hosts."""
+    return (["disabled on %s: %s (%s)" % (some_of(row["hosts"]), row["check"], row["reason"])
+             for row in fleet["disabled"]]
+            + ["%s matched nothing on %s" % (_waivers.name_of(row), some_of(row["hosts"]))
+               for row in fleet["unmatched_waivers"]]
+            + ["%s, for %s" % (_waivers.ending(row), some_of(row["hosts"])) for row in fleet["ending_waivers"]])
 
 
 def is_long(names):

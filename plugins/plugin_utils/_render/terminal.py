@@ -10,7 +10,7 @@ from .._compare import compared_texts
 from .._fix.work import FIXED, WOULD_FIX
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
-from .summary import hosts_counted, summary_texts
+from .summary import hosts_counted, policy_texts, summary_texts
 from .text import escaped, padded, some, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -215,11 +215,7 @@ def render_fleet(fleet, width, color, shared=None, limit_file=None):
     lines += _notes(["not reached %s: %s" % (some(hosts, _SHARING), reason) for reason, hosts in lost.items()], width,
                     paint, "unknown")
     lines += _notes(compared_texts(fleet["compared"], some), width, paint, "medium")
-    notes = ["disabled on %s: %s (%s)" % (some(row["hosts"]), row["check"], row["reason"]) for row in fleet["disabled"]]
-    notes += ["%s matched nothing on %s" % (_waivers.name_of(row), some(row["hosts"]))
-              for row in fleet["unmatched_waivers"]]
-    notes += ["%s, for %s" % (_waivers.ending(row), some(row["hosts"])) for row in fleet["ending_waivers"]]
-    lines += _notes(notes, width, paint)
+    lines += _notes(policy_texts(fleet), width, paint)
     if len(fleet["hosts"]) > READ_ONE_BY_ONE:
         lines += _notes(summary_texts(fleet, limit_file), width, paint)
     text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"})

@@ -32,6 +32,15 @@ def test_csv_has_each_finding_once_and_no_formula():
             for (host, check, status), count in found.items()} == expected(reports)
 
 
+@pytest.mark.parametrize("text, cell", [
+    ("=1", "'=1"), ("a;=1", "a;'=1"), ("a,@b;-c", "a,'@b;'-c"), ("\uff1d1", "'\uff1d1"), ("'a", "''a"),
+    ("a;'b", "a;''b"), ("a=b-c", "a=b-c"), ("a; b", "a; b")])
+def test_no_cell_of_csv_is_a_formula_in_any_language_of_a_spreadsheet(text, cell):
+    reports, fleet = run(report("a", finding("KMOD003", text, "fail")))
+    (row,) = csv.DictReader(io.StringIO(text_of("csv", reports, fleet), newline=""))
+    assert row["subject"] == cell
+
+
 def test_junit_has_each_finding_once_and_counts_that_agree():
     reports, fleet = everything()
     root = ElementTree.fromstring(text_of("junit", reports, fleet))
