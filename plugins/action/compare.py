@@ -13,9 +13,12 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _changes, _earlier, _play, _store
 from ..plugin_utils._action import Action
 from ..plugin_utils._render.changes import render_markdown, render_terminal
+from ..plugin_utils._render.changes_html import render_changes_html
 from ..plugin_utils._render.json_text import render_json
 
-FORMATS = ("json", "markdown", "terminal")
+# Those that are files.
+RENDERED = {"html": render_changes_html, "json": render_json, "markdown": render_markdown}
+FORMATS = ("terminal", *RENDERED)
 WIDTH = 120
 # The variable COLUMNS or the terminal. Workers are cut off from it; a strategy imports this file in the parent process.
 COLUMNS = shutil.get_terminal_size((WIDTH, 24)).columns
@@ -38,7 +41,7 @@ class ActionModule(Action):
         changes = _compared(folder, arguments)
         formats = ["terminal"] if arguments.get("formats") is None else arguments["formats"]
         texts = {_store.COMPARED[name]: render(changes)
-                 for name, render in (("json", render_json), ("markdown", render_markdown)) if name in formats}
+                 for name, render in RENDERED.items() if name in formats}
         for_people = _play.stdout_is_for_people()
         text = render_terminal(changes, COLUMNS if for_people else WIDTH)
         if "terminal" in formats and for_people:

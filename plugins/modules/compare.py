@@ -20,7 +20,7 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.controller
 options:
   folder:
-    description: The report folder. With V(json) or V(markdown) in O(formats) it must belong to the user of Ansible.
+    description: The report folder. If O(formats) names a file format, it must belong to the user of Ansible.
     type: str
     required: true
   before:
@@ -41,11 +41,11 @@ options:
     elements: str
   formats:
     description:
-      - V(terminal) prints the changes, V(markdown) writes C(changes.md) and V(json) writes C(changes.json) into the
-        folder.
+      - V(terminal) prints the changes, V(html) writes C(changes.html), V(markdown) writes C(changes.md) and V(json)
+        writes C(changes.json) into the folder.
     type: list
     elements: str
-    choices: [json, markdown, terminal]
+    choices: [terminal, html, json, markdown]
     default: [terminal]
 seealso:
   - module: kubenode.netfilter.report

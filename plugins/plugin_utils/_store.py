@@ -31,7 +31,7 @@ _READ_LIMIT = 4 * 1024 * 1024
 _NAME_LIMIT = 200
 _NAME_PART = 150
 _NODES = "nodes"
-COMPARED = {"json": "changes.json", "markdown": "changes.md"}
+COMPARED = {"html": "changes.html", "json": "changes.json", "markdown": "changes.md"}
 _OURS = {FLEET, LIMIT, _NODES, _history.RUNS, _history.LATEST, *COMPARED.values(),
          *(name for name, _render in FILES.values())}
 

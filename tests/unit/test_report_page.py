@@ -6,13 +6,9 @@
 import pytest
 import report_runs
 from axe import axe_core
-from chromium import chromium
+from chromium import VIOLATIONS, chromium, typed
 
-VIOLATIONS = ("axe.run().then(found => found.violations.map(rule => [rule.id, rule.nodes.map(node => "
-              "node.html + node.failureSummary)]))")
 NODES = '[...document.querySelectorAll("#cells tbody th button")].map(button => button.textContent)'
-TYPE = 'for (const [id, text] of Object.entries(%s)) { const box = document.getElementById(id); box.value = text; ' \
-       'box.dispatchEvent(new Event("input", {bubbles: true})); }'
 
 
 @pytest.fixture(scope="module")
@@ -59,17 +55,17 @@ def test_axe_finds_what_is_wrong(page):
 
 def test_filters(page):
     assert page.run(NODES)[:4] == ["gone", "web.\\x1b[2J<b>", "node-1.example", "worker-0"]
-    page.run(TYPE % '{text: "-worker"}')
+    page.run(typed(text="-worker"))
     assert page.run(NODES) == ["gone", "web.\\x1b[2J<b>", "node-1.example"]
-    page.run(TYPE % '{text: "worker-1", sort: "name"}')
+    page.run(typed(text="worker-1", sort="name"))
     assert page.run(NODES) == ["worker-1"] + ["worker-%d" % number for number in range(10, 20)]
-    page.run(TYPE % '{text: "worker", group: "gpu"}')
+    page.run(typed(text="worker", group="gpu"))
     assert page.run(NODES) == ["worker-7"]
-    page.run(TYPE % '{text: "", group: "", check: "HOOK"}')
+    page.run(typed(text="", group="", check="HOOK"))
     assert "worker-7" not in page.run(NODES) and "web.\\x1b[2J<b>" in page.run(NODES)
-    page.run(TYPE % '{check: "", severity: "0"}')
+    page.run(typed(check="", severity="0"))
     page.run('document.querySelectorAll("#statuses input").forEach(box => { box.checked = box.value === "0"; });'
-             + TYPE % '{text: "worker"}')
+             + typed(text="worker"))
     assert page.run("document.getElementById('count').textContent").startswith("20 of 63 nodes, 1 of ")
 
 

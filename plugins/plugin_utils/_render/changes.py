@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A comparison of two runs or two nodes, for a terminal and as Markdown. PRIVATE to the collection."""
 
-from .. import _changes
+from .. import _changes, _finding
 from .markdown import LIMIT, cell, fitting
 from .text import escaped, padded, some, wrapped
 
@@ -17,61 +17,86 @@ _NODES = {_changes.NEW: "fails only on %(second)s", _changes.FIXED: "fails only 
 
 def render_terminal(changes: dict, width: int) -> str:
     """One line for each change, equal ones of several nodes in one, the counts last."""
-    lines = [_title(changes)]
-    for change, severity, check, text, hosts in grouped(changes)[:_LINES]:
-        head = "  %s %s %s " % (padded(_words(changes)[change], 16), padded(severity, 6), padded(check, 10))
-        for number, line in enumerate(wrapped(escaped("%s (%s)" % (text, some(hosts, _NAMED))), max(
-                24, width - len(head)))):
-            lines.append((head if not number else " " * len(head)) + line)
-    left = len(grouped(changes)) - _LINES
+    lines, kind, rows = wrapped(escaped(title_of(changes)), width), None, grouped(changes)
+    for change, severity, check, text, hosts in rows[:_LINES]:
+        word = padded(words_of(changes)[change], 16) + " "
+        if _of_nodes(changes):
+            # The words name a node, and its name may be longer than a line.
+            lines += _indented(words_of(changes)[change] + ":", 2, width) if change != kind else []
+            kind, word = change, "  "
+        head = "  %s%s %s " % (word, padded(severity, 6), padded(check, 10))
+        whole = text if _of_nodes(changes) else "%s (%s)" % (text, some(hosts, _NAMED))
+        lines += [(head if not number else " " * len(head)) + line
+                  for number, line in enumerate(wrapped(escaped(whole), max(24, width - len(head))))]
+    left = len(rows) - _LINES
     lines += ["  and %d more" % left] if left > 0 else []
-    lines += ["  " + line for text in notes(changes) for line in wrapped(escaped(text), max(24, width - 2))]
-    return "\n".join(lines + ["  " + _counts(changes)])
+    for text in [*notes(changes), _counts(changes)]:
+        lines += _indented(escaped(text), 2, width)
+    return "\n".join(lines)
+
+
+def _indented(text, columns, width):
+    return [" " * columns + line for line in wrapped(text, max(24, width - columns))]
 
 
 def render_markdown(changes: dict) -> str:
     """The same as a table, below the size of a job summary."""
-    head = ["# " + cell(_title(changes)), "", cell(_counts(changes)) + ".", ""]
+    head = ["# " + cell(title_of(changes)), "", cell(_counts(changes)) + ".", ""]
     head += ["- " + cell(text) for text in notes(changes)] + ([""] if notes(changes) else [])
-    lines = ["| %s | %s | %s | %s | %s |" % (_words(changes)[change], severity, cell(check), cell(text),
-                                             cell(some(hosts, _NAMED)))
-             for change, severity, check, text, hosts in grouped(changes)]
+    names = ["change", "severity", "check", "finding"] + ([] if _of_nodes(changes) else ["nodes"])
+    lines = ["| %s |" % " | ".join(map(cell, (words_of(changes)[change], *texts, some(hosts, _NAMED))[:len(names)]))
+             for change, *texts, hosts in grouped(changes)]
     if not lines:
         return "\n".join(head)
-    head += ["| change | severity | check | finding | nodes |", "| --- | --- | --- | --- | --- |"]
+    head += ["| %s |" % " | ".join(names), "| %s |" % " | ".join("---" for _name in names)]
     kept = fitting(lines, LIMIT - len("\n".join(head).encode()))
     more = ["", "%d more rows do not fit." % (len(lines) - len(kept))] if len(kept) < len(lines) else []
     return "\n".join(head + kept + more) + "\n"
 
 
-def _title(changes):
-    if changes["kind"] == "nodes":
+def _of_nodes(changes):
+    """Whether two nodes are compared, of which the words name each: then no row needs to."""
+    return changes["kind"] == "nodes"
+
+
+def title_of(changes):
+    """What was compared, in a few words."""
+    if _of_nodes(changes):
         return "%s compared with %s, run %s" % (changes["nodes"][1], changes["nodes"][0], changes["run"]["run"])
     return "Changes from run %s to run %s" % (changes["before"]["run"], changes["after"]["run"])
 
 
-def _words(changes):
-    if changes["kind"] == "runs":
+def words_of(changes):
+    """What each kind of change is called."""
+    if not _of_nodes(changes):
         return _changes.WORDS
     names = dict(zip(("first", "second"), map(escaped, changes["nodes"])))
     return {change: words % names for change, words in _NODES.items()}
 
 
 def grouped(changes):
-    """[(change, severity, check, text, hosts)] in the order of the rows' kinds; rows with equal texts are one."""
+    """[(change, severity, check, text, hosts)] by kind, the worst first; rows with equal texts are one."""
     found = {}
     for row in changes["rows"]:
-        text = row["text"] or row["title"]
-        if row["change"] not in (_changes.NEW, _changes.STILL) and row["was"] == "fail":
-            text = "%s (was fail, is %s)" % (text, row["is"] or "not judged")
-        found.setdefault((row["change"], row["severity"], row["check"], text), []).append(row["host"])
-    order = sorted(found, key=lambda key: _changes.KINDS.index(key[0]))
+        found.setdefault((row["change"], row["severity"], row["check"], _text(row, changes)), []).append(row["host"])
+    order = sorted(found, key=lambda key: (_changes.KINDS.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2]))
     return [(*key, list(dict.fromkeys(found[key]))) for key in order]
+
+
+def _text(row, changes):
+    """The fault, and its status now where it is not failing any more; of a check that is unknown the title and why."""
+    if row["is"] == _finding.UNKNOWN and row["was"] != _finding.FAIL:
+        return ": ".join(filter(None, (row["title"], row["text"])))
+    text = row["text"] or row["title"]
+    if row["change"] in (_changes.NEW, _changes.STILL):
+        return text
+    now = row["is"] or "not judged"
+    return "%s (%s)" % (text, "%s on %s" % (now, changes["nodes"][1]) if _of_nodes(changes) else "was fail, is " + now)
 
 
 def notes(changes):
     """Sentences about traits in which two nodes differ, or about hosts that came, went or were lost between runs."""
-    if changes["kind"] == "nodes":
+    if _of_nodes(changes):
         return ["%s: %s on %s, %s on %s" % (row["by"], row["first"] or "not known", changes["nodes"][0],
                                             row["second"] or "not known", changes["nodes"][1])
                 for row in changes["traits"]]
@@ -83,4 +108,4 @@ def notes(changes):
 
 
 def _counts(changes):
-    return _changes.counts_text(changes, _words(changes))
+    return _changes.counts_text(changes, words_of(changes))

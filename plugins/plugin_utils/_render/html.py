@@ -7,21 +7,15 @@ The tables are plain HTML, because Jenkins serves reports without their scripts 
 with the map. Its data is JSON in an element that no browser executes.
 """
 
-import base64
-import functools
-import hashlib
-import html
-import string
-
 from .. import _changes, _finding
 from .._compare import compared_texts
 from .._outliers import baseline_texts, outlier_texts
-from .._role_data import ROLES
 from .._scope import scope_text
 from .changes import grouped, notes
+from .html_page import page, safe, table
 from .page_data import fold, page_data
 from .summary import policy_texts
-from .text import escaped, some
+from .text import some
 
 _NAMED = 10
 # Rows of the plain table; the map has every finding.
@@ -31,31 +25,13 @@ _TOTALS = ("hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_
 
 def render_html(reports: dict, fleet: dict) -> str:
     """The page: verdict and counts, groups and outliers, what fails or is unknown, and the data of the map."""
-    style, script = _file("report.css"), _file("report.js")
     findings, numbers = fold(reports)
-    # Placeholders are filled in one pass, so that a text with one in it stays as it is.
-    return string.Template(_file("report.html")).substitute(
-        policy="default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'" % (
-            _hash(style), _hash(script)),
-        title="kubenode.netfilter: %s" % _text(_verdict(fleet["totals"])), style=style, script=script,
-        run=_text("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
-        verdict=_text(_verdict(fleet["totals"])), totals=_totals(fleet["totals"]), remarks=_remarks(fleet),
-        changes=_since(fleet.get("changes")), findings=_table(fleet, findings, numbers),
-        data=page_data(reports, fleet, findings, numbers))
-
-
-@functools.lru_cache(maxsize=None)
-def _file(name):
-    return (ROLES / "node_report" / "files" / name).read_text(encoding="utf-8")
-
-
-def _hash(text):
-    """What a Content-Security-Policy calls an inlined text by (CSP 3, 2.3.1)."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
-def _text(text):
-    return html.escape(escaped(text))
+    verdict = safe(_verdict(fleet["totals"]))
+    return page(
+        "report", title="kubenode.netfilter: " + verdict,
+        run=safe("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
+        verdict=verdict, totals=_totals(fleet["totals"]), remarks=_remarks(fleet), changes=_since(fleet.get("changes")),
+        findings=_table(fleet, findings, numbers), data=page_data(reports, fleet, findings, numbers))
 
 
 def _verdict(totals):
@@ -83,7 +59,7 @@ def _remarks(fleet):
 
 
 def _list(title, lines):
-    items = "".join("<li>%s</li>\n" % _text(line) for line in lines)
+    items = "".join("<li>%s</li>\n" % safe(line) for line in lines)
     return "<h3>%s</h3>\n<ul>\n%s</ul>\n" % (title, items) if lines else ""
 
 
@@ -108,14 +84,8 @@ def _table(fleet, findings, numbers):
         return "<p>Nothing fails, nothing is unknown and nothing is waived.</p>"
     left = len(lines) - _ROWS
     more = "<p>%d more rows: the map, which needs scripts, has them all.</p>" % left if left > 0 else ""
-    return _rows(("Status", "Check", "Finding", "Fix", "Nodes"),
+    return table("Table of findings", ("Status", "Check", "Finding", "Fix", "Nodes"),
                  [(*line[:4], _some(line[4])) for line in lines[:_ROWS]]) + more
-
-
-def _rows(names, rows):
-    head = "".join('<th scope="col">%s</th>' % name for name in names)
-    body = "\n".join("<tr>%s</tr>" % "".join("<td>%s</td>" % _text(cell) for cell in row) for row in rows)
-    return "<table>\n<thead><tr>%s</tr></thead>\n<tbody>\n%s\n</tbody>\n</table>\n" % (head, body)
 
 
 def _since(changes):
@@ -128,6 +98,13 @@ def _since(changes):
     left = len(lines) - _ROWS
     texts = [_changes.counts_text(changes), *notes(changes)] + (["%d more rows" % left] if left > 0 else [])
     return ('<section aria-labelledby="changes-title">\n<h2 id="changes-title">Since run %s</h2>\n<ul>\n%s</ul>\n%s'
-            "</section>" % (_text(changes["before"]["run"]),
-                            "".join("<li>%s</li>\n" % _text(text) for text in texts),
-                            _rows(("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
+            "</section>" % (
+                safe(changes["before"]["run"]), "".join("<li>%s</li>\n" % safe(text) for text in texts),
+                table("Table of changes", ("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
+
+
+def _sentence(row):
+    """What is wrong of a finding that fails, else why it is unknown or waived."""
+    if row["status"] == _finding.FAIL:
+        return _finding.problem_of(row)
+    return "%s: %s" % (row["title"], row["waiver"] or row["reason"] or row["subject"])

@@ -102,8 +102,10 @@ def test_folders_of_other_pipelines(folder, tmp_path, monkeypatch):
 
 
 def test_files(folder):
-    result = run(folder=str(folder), formats=["json", "markdown"])
-    assert result["shown"] == [] and result["files"] == [str(folder / "changes.json"), str(folder / "changes.md")]
+    result = run(folder=str(folder), formats=["json", "markdown", "html"])
+    assert result["shown"] == [] and result["files"] == [str(folder / ("changes." + end))
+                                                         for end in ("html", "json", "md")]
+    assert "<h2>Fixed (1)</h2>" in (folder / "changes.html").read_text()
     assert json.loads((folder / "changes.json").read_text()) == result["changes"]
     assert "| fixed | high | KMOD003 | P | b |" in (folder / "changes.md").read_text().replace(
         " \\(was fail, is pass\\)", "")

@@ -96,8 +96,28 @@ def test_texts():
     changes = _changes.of_runs(run(a=rows(("", "pass")), b=rows(("", "pass"))), run(a=hostile, b=hostile))
     text, page = render.render_terminal(changes, 60), render.render_markdown(changes)
     assert "new              high   KMOD003    P (a, b)" in text
-    assert text.endswith("2 newly unknown, 0 no longer judged")
+    assert " ".join(text.split()).endswith("2 newly unknown, 0 no longer judged")
     assert "| new | high | KMOD003 | P | a, b |" in page and "<i>" not in page
+    # A reason alone does not say what is not known.
+    assert "| newly unknown | high | HOOK001 | T: " in page
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
     same = _changes.of_runs(run(a=[]), run(a=[]))
     assert "0 new, 0 fixed" in render.render_terminal(same, 80) and "|" not in render.render_markdown(same)
+
+
+def test_texts_of_two_nodes_name_the_node_that_fails():
+    """Also where names are as long as an inventory has them, or are hostile."""
+    first, second = "a" * 253, "b|\x1b<b>"
+    before = run(**{first: rows(("x", "fail"), ("", "pass")), second: rows(("y", "fail"))})
+    changes = _changes.of_nodes(before, first, second)
+    text, page = render.render_terminal(changes, 80), render.render_markdown(changes)
+    assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
+    assert "  fails only on b|\\x1b<b>:\n    high   KMOD003    P\n" in text
+    assert "| fails only on b\\|\\\\x1b\\<b\\> | high | KMOD003 | P |\n" in page
+    assert "| fails only on %s | high | KMOD003 | P \\(pass on b" % first in page
+
+
+def test_the_worst_changes_come_first():
+    low = dict(finding("HOOK001", "s", "fail"), severity="low")
+    changes = _changes.of_runs(run(a=[], b=[]), run(a=[low], b=rows(("x", "fail"))))
+    assert [row[1] for row in render.grouped(changes)] == ["high", "low"]
