@@ -183,6 +183,15 @@ ansible_facts:
           type: str
           returned: always
           sample: fixed
+        evidence:
+          description:
+            - The values that a finding rests on which fails, is waived or is unknown, one a line; at most 8, each with
+              its field of the offending row or its path in the evidence; otherwise null.
+          type: str
+          returned: always
+          sample: |-
+            persisted: false
+            node_host.place: live
     node_assess_kept:
       description: What later tasks of the collection read, as one text of JSON. Ansible copies each value in the facts
         of a host for every task, and a text is one value.

@@ -11,6 +11,8 @@ from ..module_utils._errors import BadInput
 from . import _changes, _finding, _history, _options, _store
 from ._render.text import escaped
 
+# Earlier versions wrote no evidence into findings, and no comparison reads it.
+_COMPARED = tuple(key for key in _finding.KEYS if key != "evidence")
 LATEST, PREVIOUS = "latest", "previous"
 # A roll-up of thousands of hosts, and the report of a node with all evidence.
 _FLEET_LIMIT, _NODE_LIMIT = 64 * 1024 * 1024, 4 * 1024 * 1024
@@ -130,5 +132,5 @@ def _is_report(report):
         return False
     rows = report.get("findings")
     return isinstance(rows, list) and all(
-        isinstance(row, dict) and all(isinstance(row.get(key), (str, type(None))) for key in _finding.KEYS)
-        and set(_finding.KEYS) <= set(row) and _finding.is_finding(row) for row in rows)
+        isinstance(row, dict) and all(isinstance(row.get(key), (str, type(None))) for key in _COMPARED)
+        and set(_COMPARED) <= set(row) and _finding.is_finding(row) for row in rows)

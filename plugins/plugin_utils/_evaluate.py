@@ -6,6 +6,7 @@
 import functools
 
 from . import _bundle, _catalogue, _entry, _finding, _requirements
+from ._basis import basis_of
 from ._expressions import search
 from ._render.text import escaped_lines
 
@@ -44,26 +45,27 @@ def _problem(check, problems):
 def _evaluate(check, evidence, policy):
     missing = [name for name in check.needs if name.partition(".")[0] not in evidence]
     if missing:
-        return [_unknown(check, "%s was not collected" % missing[0].partition(".")[0])]
+        return [_unknown(check, "%s was not collected" % missing[0].partition(".")[0], evidence)]
     if check.applies_when is not None:
         applies, problem = search(check.applies_when, evidence)
         if applies is None:
             return [_unknown(check,
-                             "whether the check applies here is not known: %s" % (_unread(check, evidence) or problem))]
+                             "whether the check applies here is not known: %s" % (_unread(check, evidence) or problem),
+                             evidence)]
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
     if doubts is None or doubts and isinstance(doubts, (bool, str)):
-        return [_unknown(check, problem or (one_line(doubts) if isinstance(doubts, str) else _NO_REASON))]
+        return [_unknown(check, problem or (one_line(doubts) if isinstance(doubts, str) else _NO_REASON), evidence)]
     offenders, problem = _judge(check, evidence, policy)
     if offenders is None:
-        return [_unknown(check, problem)]
+        return [_unknown(check, problem, evidence)]
     found = _failures(check, offenders, evidence, policy)
     unread = _unread(check, evidence)
     if doubts:
-        found.append(_doubtful(check, doubts, policy))
+        found.append(_doubtful(check, doubts, policy, evidence))
     elif unread:
-        found.append(_unknown(check, unread))
+        found.append(_unknown(check, unread, evidence))
     return found or [_finding.finding(check, _finding.PASS, expected=check.title)]
 
 
@@ -105,17 +107,18 @@ def _unread(check, evidence):
     return ""
 
 
-def _unknown(check, reason):
-    return _finding.finding(check, _finding.UNKNOWN, reason=reason)
+def _unknown(check, reason, evidence=None):
+    return _finding.finding(check, _finding.UNKNOWN, reason=reason,
+                            evidence=basis_of(check, evidence) if evidence else None)
 
 
-def _doubtful(check, doubts, policy):
+def _doubtful(check, doubts, policy, evidence):
     names = list(dict.fromkeys(_doubtful_name(check, row) for row in doubts))
     limit = policy.values["max_offenders"]
     more = ", and %d more" % (len(names) - limit) if len(names) > limit else ""
     reasons = sorted({row["evidence"] for row in doubts if isinstance(row, dict) and row.get("evidence")})
     return _finding.finding(check, _finding.UNKNOWN, observed="not known: %s%s" % (", ".join(names[:limit]), more),
-                            reason="; ".join(reasons[:3]) or _NO_REASON)
+                            reason="; ".join(reasons[:3]) or _NO_REASON, evidence=basis_of(check, evidence))
 
 
 def _doubtful_name(check, row):
@@ -136,7 +139,7 @@ def _failures(check, offenders, evidence, policy):
                 check, _finding.FAIL, subject=_text(check.subject, row), observed=_text(check.observed, row),
                 expected=_text(check.expected, row), reason=_text(check.reason, row)
                 if check.reason else one_line(check.why), remediation=_remediation(check, row, evidence),
-                problem=_text(check.problem, row) if check.problem else None))
+                problem=_text(check.problem, row) if check.problem else None, evidence=basis_of(check, evidence, row)))
     more = max(0, len(offenders) - limit) + (_left_out(check, evidence) if offenders else 0)
     if more:
         found.append(

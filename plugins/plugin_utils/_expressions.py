@@ -61,11 +61,16 @@ def search(expression, evidence):
     return answer, _missing(expression, evidence) if answer is None else None
 
 
+def paths_of(expression):
+    """The dotted paths in an expression, in its order."""
+    return _PATH.findall(_LITERAL.sub("", expression))
+
+
 def _missing(expression, evidence):
     """The keys of an expression that are null in the evidence, with the reasons that the node gave: users do not read
     JMESPath."""
     reasons = []
-    for path in sorted(set(_PATH.findall(_LITERAL.sub("", expression)))):
+    for path in sorted(set(paths_of(expression))):
         *above, key = path.split(".")
         place = functools.reduce(lambda value, name: value.get(name) if isinstance(value, dict) else None, above,
                                  evidence)

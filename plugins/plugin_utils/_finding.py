@@ -9,23 +9,26 @@ PASS, FAIL, SKIP, UNKNOWN, WAIVED = "pass", "fail", "skip", "unknown", "waived"
 STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
 KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation",
-        "waiver", "outcome")
+        "waiver", "outcome", "evidence")
+# Null where there is nothing to tell.
+_NULLABLE = ("problem", "waiver", "outcome", "evidence")
 
 
 def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None,
-            outcome=None):
+            outcome=None, evidence=None):
     """A flat dict with always the same keys; `check` and `subject` together identify it in all runs."""
     return {
         "check": check.id, "subject": subject, "title": check.title, "problem": problem, "status": status,
         "severity": check.severity, "observed": observed, "expected": expected, "reason": reason,
         "remediation": remediation, "waiver": waiver, "outcome": outcome,
+        "evidence": evidence,
     }
 
 
 def is_finding(row):
     """Whether a row with the types of a finding has a status and a severity, and no text is null but those of problem,
-    waiver and outcome."""
-    texts = [row[key] for key in KEYS if key not in ("problem", "waiver", "outcome")]
+    waiver, outcome and evidence."""
+    texts = [row[key] for key in KEYS if key not in _NULLABLE]
     return row["status"] in STATUSES and row["severity"] in SEVERITIES and None not in texts
 
 

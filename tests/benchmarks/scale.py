@@ -74,13 +74,14 @@ def written(reports):
 
 def drawn(page):
     """(milliseconds to the first paint, those of the slowest filter) in Chromium."""
-    from chromium import chromium
+    from chromium import DRAWN, chromium
     need_packages("chromium")
     with workplace() as folder, chromium() as tab:
         path = folder / "report.html"
         path.write_text(page, encoding="utf-8")
         tab.open(path)
         paint = tab.run(PAINTED)
+        tab.until(DRAWN)
         filters = tab.run(FILTERS)
     return paint, max(filters)
 

@@ -6,9 +6,12 @@
 import pytest
 import report_runs
 from axe import axe_core
-from chromium import VIOLATIONS, chromium, typed
+from chromium import DRAWN, VIOLATIONS, chromium, typed
 
 NODES = '[...document.querySelectorAll("#cells tbody th button")].map(button => button.textContent)'
+
+VALUE = ("[...document.querySelectorAll('#detail article:first-of-type dt')].find(one => one.textContent === '%s')"
+         ".nextSibling.textContent")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,7 @@ def page(tab, fleet):
     tab.problems.clear()
     tab.scheme("light")
     tab.open(fleet)
+    tab.until(DRAWN)
     yield tab
     assert tab.problems == [], "nothing throws and nothing is against the Content-Security-Policy"
 
@@ -75,7 +79,17 @@ def test_a_node_has_each_finding_with_its_fix(page):
     names = page.run('[...document.querySelectorAll("#detail article:first-of-type dt")].map(one => one.textContent)')
     assert {"Must hold", "Observed", "Why", "Fix", "Fix with Ansible", "Evidence", "Sources"} <= set(names)
     assert page.run("document.activeElement.id") == "detail"
+    assert "node_host.place: live" in page.run(VALUE % "Evidence")
     assert "--limit worker-0 -e preflight_fix=safe" in page.run("document.getElementById('detail').textContent")
+
+
+def test_a_browser_that_cannot_unpack_the_data_keeps_the_tables(tab, fleet):
+    tab.problems.clear()
+    taken = tab.call("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream;")
+    tab.open(fleet)
+    tab.until("!document.getElementById('plain').hidden")
+    assert tab.run("document.getElementById('map').hidden") and "DecompressionStream" in "".join(tab.problems)
+    tab.call("Page.removeScriptToEvaluateOnNewDocument", identifier=taken["identifier"])
 
 
 def test_the_map_draws_what_is_in_sight_and_tells_its_size(page):

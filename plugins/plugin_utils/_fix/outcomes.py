@@ -92,5 +92,5 @@ def _gone(tried, findings, refusals=()):
     tried = [row for row in tried if (_section(row), row["subject"]) not in wrong
              and not refused_subjects & set(row["subject"].split(" or "))]
     return [dict(row, status=_finding.PASS, problem=None, observed="", reason="", remediation="", waiver=None,
-                 outcome=FIXED) for row in tried
+                 evidence=None, outcome=FIXED) for row in tried
             if _key(row) not in present and row["check"] in judged and not row["subject"].startswith("and ")]

@@ -1,12 +1,16 @@
 "use strict";
 // Texts come from nodes: they are set as textContent only, and never read as HTML.
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+async function unpacked() {
+  const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (char) => char.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+function show(data) {
   const STATUSES = ["fail", "unknown", "waived", "pass", "skip"];
   const ROW = 26;
   const SPARE = 3;
-  const [CHECK, STATUS, SEVERITY, SUBJECT, PROBLEM, OBSERVED, EXPECTED, REASON, REMEDIATION, WAIVER, OUTCOME] =
-    Array(11).keys();
+  const [CHECK, STATUS, SEVERITY, SUBJECT, PROBLEM, OBSERVED, EXPECTED, REASON, REMEDIATION, WAIVER, OUTCOME,
+    EVIDENCE] = Array(12).keys();
   const text = (finding, column) => data.texts[finding[column]];
   const byId = (id) => document.getElementById(id);
   const shown = { hosts: [], checks: [], matches: null, first: -1, last: -1 };
@@ -25,7 +29,7 @@
     if (searchable[index] === undefined) {
       const finding = data.findings[index];
       const check = data.checks[finding[CHECK]];
-      searchable[index] = [check.id, check.title].concat(finding.slice(SUBJECT).map((at) => data.texts[at]))
+      searchable[index] = [check.id, check.title].concat(finding.slice(SUBJECT, EVIDENCE).map((at) => data.texts[at]))
         .join("\n").toLowerCase();
     }
     return searchable[index];
@@ -239,7 +243,8 @@
       add("Fix with Ansible", copyable(`ansible-playbook kubenode.netfilter.preflight --limit ${host.name} `
         + `-e preflight_fix=${check.fix}`));
     }
-    add("Evidence", check.needs && check.needs.join(", "));
+    add("Evidence", finding[EVIDENCE].map((at) => data.texts[at]).join("\n"));
+    add("Evidence read", check.needs && check.needs.join(", "));
     add("Sources", check.sources && check.sources.join("; "));
     made.append(title, list);
     return made;
@@ -285,7 +290,6 @@
   }
 
   fill();
-  byId("plain").hidden = true;
   byId("map").hidden = false;
   byId("filters").addEventListener("input", filter);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -304,4 +308,11 @@
     }
   });
   filter();
-})();
+}
+
+// Until the data is unpacked nothing is shown in the place of the map; a browser that cannot do it keeps the tables.
+document.getElementById("plain").hidden = true;
+unpacked().then(show).catch((error) => {
+  document.getElementById("plain").hidden = false;
+  throw error;
+});

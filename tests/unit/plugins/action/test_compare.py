@@ -144,6 +144,16 @@ def test_a_damaged_run(folder, name, text, words):
     assert words in str(caught.value)
 
 
+def test_a_run_of_a_version_without_evidence_in_findings(folder):
+    path = folder / "runs" / RUNS[1] / "nodes" / "a.json"
+    written = json.loads(path.read_text())
+    for row in written["findings"]:
+        del row["evidence"]
+    path.unlink()
+    path.write_text(json.dumps(written))
+    assert rows(run(folder=str(folder))) == [("a", "still_failing"), ("b", "fixed")]
+
+
 def test_runs_that_hold_no_reports(tmp_path, monkeypatch):
     with pytest.raises(AnsibleActionFail, match="keeps no run"):
         run(folder=str(tmp_path))
