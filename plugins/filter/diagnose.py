@@ -13,6 +13,7 @@ description:
   - Known forms are klog (text and JSON), files of the container runtime (CRI), json-file of Docker, the journal (short
     and JSON), syslog and dmesg. Messages of several lines are read as one.
   - Lines that healthy nodes write too are no cause, such as what kube-proxy writes before its first sync.
+  - The causes are tied to the pods that did not start, where the messages of kubelet and the runtime allow it.
   - A line only shows that something happened. Whether it is over is for the checks of M(kubenode.netfilter.assess).
 options:
   _input:
@@ -56,6 +57,23 @@ _value:
     first: {description: 'Time of the first one, as exact as the line has it, or null.', type: str,
             sample: '2026-11-22T10:00:00.123456789Z'}
     last: {description: Time of the last one or null., type: str, sample: '2026-11-22T10:05:00.123456789Z'}
+    pods:
+      description: At most five pods whose sandbox was not created because of it.
+      type: list
+      elements: dict
+      contains:
+        pod: {description: 'Namespace and name, or null.', type: str, sample: default/web-0}
+        sandbox: {description: 'ID of its first sandbox, or null.', type: str,
+                  sample: 49233c7821409ba966ed4360a02c89e5a1f913d3b2dc43b5d530a6f776a76395}
+        time: {description: When its first sandbox failed or null., type: str, sample: '2026-11-22T10:03:00Z'}
+        tied_by:
+          description: V(message) where the message about the sandbox has the cause. V(time) where that message is a
+            timeout, and the cause was written in the four minutes before it.
+          type: str
+          sample: message
+        evidence: {description: The line about the sandbox; secrets are masked., type: str,
+                   sample: '"Failed to create sandbox for pod" err="context deadline exceeded" pod="default/web-0"'}
+    pod_count: {description: How many pods there are., type: int, sample: 1}
 """
 
 from ..plugin_utils import _diagnose

@@ -113,6 +113,22 @@ findings:
     first: {description: 'Time of the first one, as exact as the line has it, or null.', type: str, returned: always,
             sample: '11-22T06:37:30'}
     last: {description: Time of the last one or null., type: str, returned: always, sample: '11-22T06:41:02'}
+    pods:
+      description: At most five pods whose sandbox was not created because of it.
+      returned: always
+      type: list
+      elements: dict
+      contains:
+        pod: {description: 'Namespace and name, or null.', type: str, returned: always, sample: default/web-0}
+        sandbox: {description: 'ID of its first sandbox, or null.', type: str, returned: always,
+                  sample: 49233c7821409ba966ed4360a02c89e5a1f913d3b2dc43b5d530a6f776a76395}
+        time: {description: When its first sandbox failed or null., type: str, returned: always,
+               sample: '2026-11-22T10:03:00Z'}
+        tied_by: {description: 'V(message) or V(time), see P(kubenode.netfilter.diagnose#filter).', type: str,
+                  returned: always, sample: message}
+        evidence: {description: The line about the sandbox., type: str, returned: always,
+                   sample: '"Failed to create sandbox for pod" err="context deadline exceeded" pod="default/web-0"'}
+    pod_count: {description: How many pods there are., type: int, returned: always, sample: 1}
 """
 
 from ansible.module_utils.basic import AnsibleModule

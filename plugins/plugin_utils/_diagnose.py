@@ -10,30 +10,36 @@ from ..module_utils._parse.logs.candidates import is_candidate
 from ..module_utils._parse.logs.entries import parse_entries
 from ..module_utils._parse.secrets import masked_line
 from ._log_causes import CONFIDENCES, causes, compiled
+from ._log_pods import failure_of, tied_pods
 from ._log_times import is_later, moment
 from ._render.text import escaped
 
 # Entries between a line and the one that explains it; kube-proxy writes both within the same call.
 _NEAR = 3
 _MOST_SOURCE = 400
+_MOST_PODS = 5
 _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
 
 
 def diagnose(logs):
     """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). Raises BadInput."""
-    found = {}
+    found, failures, times = {}, [], collections.defaultdict(list)
     for source, lines in _sources(logs).items():
-        for cause, shown in _shown(lines).items():
+        for cause, shown in _shown(lines, failures).items():
             finding = found.get(cause.id)
             if finding is None:
                 finding = found[cause.id] = {
                     "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
                     "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()),
                     "evidence": shown[0][1], "source": source and escaped(source[:_MOST_SOURCE]), "count": 0,
-                    "first": None, "last": None}
+                    "first": None, "last": None, "pods": [], "pod_count": 0}
             for entry, _text in shown:
                 finding["count"] += entry.count
+                times[cause].append(entry.time)
                 _stretch(finding, entry.time)
+    for cause in times if failures else ():
+        pods = tied_pods(failures, cause, times[cause])
+        found[cause.id].update(pods=pods[:_MOST_PODS], pod_count=len(pods))
     return sorted(found.values(), key=lambda row: (-CONFIDENCES.index(row["confidence"]), -row["count"], row["cause"]))
 
 
@@ -64,8 +70,9 @@ def _stretch(finding, time):
         finding["last"] = time
 
 
-def _shown(lines):
-    """`{cause: [(entry, the line that shows it)]}` of one source, without what is normal, an effect, or over."""
+def _shown(lines, failures):
+    """`{cause: [(entry, the line that shows it)]}` of one source, without what is normal, an effect, or over; adds to
+    `failures` the sandboxes of pods that were not created."""
     shown, before, opened = {}, collections.deque(maxlen=_NEAR), collections.Counter()
     ending = [cause for cause in causes() if cause.over_after]
     opening = [cause for cause in causes() if cause.opened_by]
@@ -81,6 +88,7 @@ def _shown(lines):
         if best is None:
             continue
         cause, match = best
+        failures += filter(None, [failure_of(entry, cause)])
         is_effect = any(name in before for name in cause.silent_after)
         # What follows an effect within the same call is an effect as well.
         before.append(cause.silent_after[0] if is_effect else cause.id)

@@ -25,7 +25,8 @@ class Cause:
     """One entry. `normal` is a line that healthy nodes write too; `silent_after` are causes after whose line this one
     is only their effect; a line that `over_after` fits to ends the cause; `opened_by` fits to the line of the writer
     before it tries what failed, and the first group of both patterns names the object; while the fault lasts, the line
-    comes again within `repeats` seconds; `since` and `until` are versions of the program that writes the line."""
+    comes again within `repeats` seconds; the start of a pod may wait for its end for `delays_pods` seconds; `since` and
+    `until` are versions of the program that writes the line."""
 
     id: str
     pattern: str
@@ -42,6 +43,7 @@ class Cause:
     over_after: str = None
     opened_by: str = None
     repeats: int = None
+    delays_pods: int = None
 
     def found_in(self, text):
         """The match of the pattern in a text, or None."""

@@ -41,6 +41,18 @@ def is_later(one, other):
     return first is not None and second is not None and first > second
 
 
+def seconds_between(one, other):
+    """Seconds from a time of a log to another one, or None: where one of them alone has a zone, that is not known."""
+    zones = [bool(found and found.group(8)) for found in (_TIME.fullmatch(one or ""), _TIME.fullmatch(other or ""))]
+    with_year, without = (other, one) if (other or "")[4:5] == "-" else (one, other)
+    end = moment(with_year)
+    start = moment(without, end)
+    if zones[0] != zones[1] or end is None or start is None:
+        return None
+    passed = (end - start).total_seconds()
+    return passed if with_year is other else -passed
+
+
 def age_seconds(text, now, utc_offset_seconds):
     """Seconds from a time of a log to `now`, which is in UTC, or None; a time without a zone is in that of the node."""
     end = moment(now)

@@ -36,6 +36,13 @@ network plugins below `/var/log/pods`, and `/var/log/messages`, `syslog` and `ke
 files. Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
 the newest first, without secrets.
 
+## Pods that do not start
+
+A message of kubelet or the runtime about the sandbox of a pod, such as `Failed to create sandbox for pod`, has the
+error of the network plugin in it: the cause is found there, and `pods` names the pod. Where the plugin waited until
+kubelet gave up, the message is a timeout. It is tied to a wait for the xtables lock that any log shows in the four
+minutes before it (`tied_by: time`), if both times have a zone or none has.
+
 ## Checks
 
 The checks [LOG001](checks.md#log001) to [LOG003](checks.md#log003) judge the last 15 minutes of these logs with the

@@ -24,10 +24,20 @@ def judge_log_causes(selected, want):
     lasting = [row for row in _diagnose.diagnose(logs["lines"])
                if _is_recent(row["last"], logs, _limit(causes[row["cause"]], want))]
     surest = lasting[0]["confidence"] if lasting else None
-    return [{"subject": row["cause"], "meaning": row["meaning"].rstrip("."), "count": row["count"], "last": row["last"],
-             "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row)}
+    return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
+             "last": row["last"], "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row)}
             for row in lasting if row["confidence"] == selected["confidence"] and
             (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
+
+
+def _pods(row):
+    """The pods that did not start, as the end of a sentence."""
+    if not row["pod_count"]:
+        return ""
+    names = [pod["pod"] or "sandbox %s" % pod["sandbox"][:13] for pod in row["pods"]]
+    left = ["and %d more" % (row["pod_count"] - len(names))] if row["pod_count"] > len(names) else []
+    word = "pod that does" if row["pod_count"] == 1 else "pods that do"
+    return "; %s not start: %s" % (word, ", ".join(names + left))
 
 
 def _remedy(row):

@@ -77,3 +77,15 @@ def test_a_real_log_of_a_held_lock_fails_while_it_is_held():
 def test_a_real_log_of_a_healthy_node_passes(name):
     for minute in range(30, 60):
         assert captured(name, "2026-11-22T06:%02d:00Z" % minute) == NOTHING
+
+
+def test_the_pods_that_do_not_start_are_named():
+    def meaning(*pods):
+        lines = [{"source": "journal", "text": '2026-11-22T10:00:00Z a kubelet[9]: "Failed to create sandbox for pod" '
+                  'err="%s" pod="default/%s"' % ("Another app is currently holding the xtables lock.", pod)}
+                 for pod in reversed(pods)]
+        return judge_log_causes(logs(lines=lines), 900)[0]["meaning"]
+
+    assert meaning("web-0").endswith("; pod that does not start: default/web-0")
+    assert meaning(*"abcdefg").endswith(
+        "; pods that do not start: default/a, default/b, default/c, default/d, default/e, and 2 more")
