@@ -93,7 +93,7 @@ options:
     choices: [br_netfilter, nf_conntrack]
     default: []
   load:
-    description: Load a module that brings a key if it is not in the kernel. Otherwise the key takes effect at the next
+    description: Load the module of a key if the running kernel lacks it. Otherwise the key takes effect at the next
       boot.
     type: bool
     default: false

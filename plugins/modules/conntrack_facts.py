@@ -228,7 +228,7 @@ ansible_facts:
           contains:
             key: {description: Its name., type: str, returned: always, sample: net.bridge.bridge-nf-call-iptables}
             module: {description: Module that brings it., type: str, returned: always, sample: br_netfilter}
-            reason: {description: Why., type: str, returned: always, sample: br_netfilter is not in the kernel}
+            reason: {description: Why., type: str, returned: always, sample: br_netfilter is not in the running kernel}
         unread:
           description: Files and directories of sysctl.d, and of programs that override it, that could not be read.
           type: list

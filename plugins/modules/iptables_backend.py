@@ -167,7 +167,7 @@ msg:
   description: What failed, in one sentence.
   returned: failure
   type: str
-  sample: update-alternatives could not switch ip6tables. Every group was put back as it was
+  sample: update-alternatives could not switch ip6tables. Every group was put back
 """
 
 from ansible.module_utils.basic import AnsibleModule

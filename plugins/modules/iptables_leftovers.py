@@ -32,7 +32,7 @@ attributes:
 options:
   backend:
     description:
-      - The backend in use, which has to be that of the node's programs. V(auto) is the backend of the node's programs.
+      - The backend in use, which must be the backend of the node's iptables programs. V(auto) is that backend.
     type: str
     choices: [auto, nft, legacy]
     default: auto
@@ -93,7 +93,7 @@ backend_because:
   description: Why it is that one.
   returned: always
   type: str
-  sample: the node's programs are of it
+  sample: the node's iptables programs use it
 refused:
   description: Why nothing was done, in one sentence; null where nothing was refused.
   returned: always
@@ -180,7 +180,7 @@ msg:
   description: What failed, in one sentence.
   returned: failure
   type: str
-  sample: there is no rollback with the token 5f0c2a9d1e3b4c67 on this node
+  sample: this node has no rollback with the token 5f0c2a9d1e3b4c67
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -113,7 +113,7 @@ msg:
   description: What failed, in one sentence for each module or file.
   returned: failure
   type: str
-  sample: 'ip_vs: install stops it: /etc/modprobe.d/cis.conf:3: install ip_vs /bin/true'
+  sample: 'ip_vs: install blocks it (/etc/modprobe.d/cis.conf:3: install ip_vs /bin/true)'
 """
 
 from ansible.module_utils.basic import AnsibleModule

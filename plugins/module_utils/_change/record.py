@@ -59,7 +59,7 @@ class Record:
         try:
             held = json.loads(self.text)
             if isinstance(held.get("schema"), int) and held["schema"] > _SCHEMA:
-                raise _errors.ChangeFailed("%s has schema %d, which this version does not read; use the version that "
+                raise _errors.ChangeFailed("%s has schema %d, which this version cannot read; use the version that "
                                            "wrote it" % (self.path, held["schema"]))
             changed = held["changed"]
             if held.get("schema") != _SCHEMA:
@@ -71,7 +71,7 @@ class Record:
             return Contents(dict(changed), list(held["folders"]), self.read_more(held))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _errors.ChangeFailed(
-                "%s is damaged, so what was changed is not known; move it away to go on without undoing"
+                "the record %s is damaged, so the earlier changes are not known; move it away to continue without undo"
                 % self.path) from error
 
     # Keys besides files in the records of some modules.
@@ -165,7 +165,7 @@ class Record:
         path = self._backup_path(digest)
         text = host_write.read_exactly(self._host, path, self.limit)
         if text is None or host_write.digest(text) != digest:
-            raise _errors.ChangeFailed("its backup %s is %s" % (path, "gone" if text is None else "damaged"))
+            raise _errors.ChangeFailed("its backup %s is %s" % (path, "missing" if text is None else "damaged"))
         return text
 
     def _backup_path(self, digest):
@@ -214,7 +214,7 @@ class Record:
     def refuse_stale(self):
         """Raises ChangeFailed where another run has written the record since it was read: its entries would be lost."""
         if host_write.read_exactly(self._host, self.path) != self.text:
-            raise _errors.ChangeFailed("%s was written by another run meanwhile. Nothing was changed; run it again"
+            raise _errors.ChangeFailed("another run wrote %s at the same time. Nothing was changed; run it again"
                                        % self.path)
 
     def begin(self, changes, contents):
@@ -250,10 +250,10 @@ class Record:
                 stay = [(made.path, problem) for made, problem in failed if not problem.changed]
                 if stay:
                     raise _errors.ChangeFailed(
-                        "%s. What was written before it could not be put back (%s); state: absent does that"
+                        "%s. The files written before it could not be put back (%s); run it with state: absent"
                         % (error, stay[0][1]), [path for path, _problem in stay]) from error
                 self.settle_as(former, contents, changes)
-                raise _errors.ChangeFailed("%s. What was written before it is put back" % error) from error
+                raise _errors.ChangeFailed("%s. The files written before it were put back" % error) from error
 
     def made(self, planned, changes):
         """What of `planned` is in `changes`, and the record itself where it was written."""

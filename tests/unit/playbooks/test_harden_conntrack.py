@@ -105,7 +105,7 @@ def test_what_would_be_undone_at_boot_is_said_until_the_file_may_yield(tmp_path)
                                       node_assess_sections=["CTRACK"])
     assert "Gate | Stop" in said and "failed=1" in said
     reason = failing["CTRACK006"]["reason"]
-    assert "The fix was tried and failed: it is 65536 after a boot (set by /etc/sysctl.d/zzz.conf:1)" in reason
+    assert "The fix was tried and failed: it is 65536 after the next boot (set by /etc/sysctl.d/zzz.conf:1)" in reason
     assert "; comment_out_conflicts: true" in reason
     changed, _said, failing = node.run(harden_conntrack_comment_out_conflicts=True)
     assert (changed, failing) == (1, {})

@@ -47,13 +47,14 @@ class GroupChange:
             self._by_hand(host, state, mode_first)
         now = self.state_now(host)
         if now != state:
-            raise _errors.ChangeFailed("%s was switched, and then its state is %s"
+            raise _errors.ChangeFailed("%s was switched, but its state is now %s"
                                        % (self.name, _shown(self.name, now).strip().replace("\n", ", ")))
 
     def _by_tool(self, host, state):
         tool = next((name for name in _TOOLS[self.mechanism] if host.find_binary(name)), None)
         if tool is None:
-            raise _errors.ChangeFailed("%s cannot be switched: there is no %s" % (self.name, _TOOLS[self.mechanism][0]))
+            raise _errors.ChangeFailed("%s cannot be switched: %s is not installed"
+                                       % (self.name, _TOOLS[self.mechanism][0]))
         path = state["links"]["/etc/alternatives/" + self.name]
         done = host.run([tool, "--auto", self.name] if state["mode"] == "auto" else [tool, "--set", self.name, path],
                         TOOL_SECONDS)
@@ -131,10 +132,10 @@ def undoing(host, name, entry):
     known = (entry["before"], entry["after"])
     for path in sorted(now["links"]):
         if now["links"][path] not in [state["links"].get(path) for state in known]:
-            return None, "%s was changed since: %s leads to %s now" % (name, path, now["links"][path] or "nothing")
+            return None, "%s was changed since: %s now links to %s" % (name, path, now["links"][path] or "nothing")
     if now["mode"] not in [state["mode"] for state in known] or (now["mode"] != entry["after"]["mode"]
                                                                  and now["links"] == entry["after"]["links"]):
-        return None, "%s was changed since: it is %s now" % (name, now["mode"] or "gone")
+        return None, "%s was changed since: its mode is now %s" % (name, now["mode"] or "gone")
     change.before = now
     return change, None
 
@@ -149,10 +150,11 @@ def switch_all(host, changes):
             left = each_of(reversed(changes[:number + 1]), lambda made: made.undo(host))
             if left:
                 raise _errors.ChangeFailed(
-                    "%s. What had been switched before was not put back: %s. state: absent does that" % (
+                    "%s. Earlier switches of this run could not be put back: %s. Run it with state: absent to put them "
+                    "back" % (
                         error, "; ".join(str(problem) for _made, problem in left)),
                     [path for made, _problem in left for path in made.differing(host)]) from error
-            raise _errors.ChangeFailed("%s. Every group was put back as it was" % error) from error
+            raise _errors.ChangeFailed("%s. Every group was put back" % error) from error
 
 
 def unwritable(host, changes):

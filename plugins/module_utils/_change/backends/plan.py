@@ -60,7 +60,7 @@ class Plan:
 def plan_present(plan, params):
     """Plan to switch every group to the requested backend."""
     if not plan.found:
-        raise Refused("this system has no iptables program that could be switched")
+        raise Refused("this system has no iptables program that can be switched")
     evidence = collect_iptables_backend(plan.host, plan.node, plan.rules)
     able = _Able(plan)
     backend, because = choose_backend(params["backend"], _users(plan, evidence), _present(plan.found), able)
@@ -123,13 +123,13 @@ def _see_to_live_rules(plan, params, leaving, backend):
     reboot is needed."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
-        raise Refused("whether rules of Kubernetes would be left behind is not known: %s" % unread[0])
+        raise Refused("whether the old backend holds rules of Kubernetes is not known: %s" % unread[0])
     held = [row for row in plan.result["left"] if (row["backend"], row["family"]) in leaving]
     if not held or not (plan.changes or params["live"]):
         return
     if not params["live"]:
-        raise Refused("%s: what writes them keeps doing so until the node is rebooted. Cordon the node and migrate it "
-                      "with a reboot" % (
+        raise Refused("%s, and the program that writes them keeps using it until the node is rebooted. Cordon the node "
+                      "and migrate it with a reboot" % (
                           " and ".join("%d chains of Kubernetes are in the %s backend (%s)"
                                        % (row["chains"], row["backend"], row["family"]) for row in held)), live=True)
     plan.result["reboot_needed"] = True
@@ -139,7 +139,8 @@ def _see_to_live_rules(plan, params, leaving, backend):
         return
     failed = sorted(source for source, status in plan.rules.collected.items() if status not in (OK, ABSENT))
     if failed:
-        raise Refused("the rules of %s could not be read, so they cannot be saved before they go" % ", ".join(failed))
+        raise Refused("the rules of %s could not be read, so they cannot be saved before the reboot removes them"
+                      % ", ".join(failed))
     plan.saves = backends_record.saves_of(plan.rules, plan.record.boot_id)
     plan.result["saved"] = sorted(plan.saves)
     plan.pending = {"boot_id": plan.record.boot_id, "backend": backend, "saved": sorted(plan.saves)}
@@ -184,7 +185,7 @@ def _problem(group, backend):
     if group.problem:
         return "%s cannot be switched: %s" % (group.name, group.problem)
     if backend not in group.choices:
-        return "this system has no %s of the %s backend to switch to (%s knows %s)" % (
+        return "this system has no %s of the %s backend (%s has %s)" % (
             group.name, backend, group.mechanism, " and ".join(sorted(group.choices)) or "none")
     return None
 
@@ -192,8 +193,8 @@ def _problem(group, backend):
 def _must_be_changeable(plan):
     seen = collect_host(plan.host, plan.node)
     if seen["immutable"]:
-        raise Refused("this system is replaced as a whole (%s), so nothing is switched on it: build the backend into "
-                      "its image" % seen["immutable_by"])
+        raise Refused("this system is immutable (%s), so nothing is switched on it; build the backend into its image"
+                      % seen["immutable_by"])
     if not plan.host.is_root():
         raise _errors.ChangeFailed("switching alternatives needs root; become root. Nothing was changed")
 
@@ -268,7 +269,7 @@ def finish(plan, check_mode):
             record = record if plan.record.text != text else []
     files = [path for change in plan.changes for path in change.paths()]
     diff = [change.diff() for change in plan.changes]
-    diff += [{"before_header": path, "after_header": path, "before": "", "after": "the rules as they are now\n"}
+    diff += [{"before_header": path, "after_header": path, "before": "", "after": "the present rules\n"}
              for path in sorted(plan.saves)]
     result = dict(plan.result, changed=changed, diff=diff,
                   files=sorted(plan.saves) + (files + record if plan.undo else record + files))

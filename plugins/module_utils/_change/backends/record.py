@@ -105,6 +105,6 @@ def read_save(host, argv):
     chunks = []
     done = host.stream(argv, chunks.append, SAVE_SECONDS, SAVE_LIMIT)
     if not done.ok:
-        raise _errors.ChangeFailed("%s could not be run to its end: %s" % (
+        raise _errors.ChangeFailed("%s did not finish: %s" % (
             " ".join(argv).rsplit("/", 1)[-1], (done.err.strip() or done.status)[:200]))
     return b"".join(chunks).decode("utf-8", "surrogateescape")

@@ -39,7 +39,7 @@ def conflicts_of(evidence, backend):
     for row in evidence["containers"]:
         because = row["because"] if row["strips"] else ""
         if row["backend"] in BACKENDS and row["backend"] != backend:
-            because = "its iptables is of the %s backend, whatever the node's own is" % row["backend"]
+            because = "its iptables always uses the %s backend" % row["backend"]
         if because:
             rows.append({"name": row["container"] or row["comm"], "pod": row["pod"], "namespace": row["namespace"],
                          "path": row["path"], "version": row["version"], "backend": row["backend"], "because": because})

@@ -91,16 +91,16 @@ def yielding(host, path, line, texts):
     target = real
     if not real.startswith("/etc/"):
         if "/sysctl.d/" not in path or host.read_link(path) is not None:
-            raise _errors.ChangeFailed("%s leads out of /etc, so it is left to its owner" % path)
+            raise _errors.ChangeFailed("%s is a link to a file outside of /etc; change that file by hand" % path)
         target = "%s/%s" % (SYSCTL_DIRECTORY, os.path.basename(path))
     text = texts[target] if target in texts else write.read_exactly(host, real)
     # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted like systemd's only in
     # files without them.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
-        raise _errors.ChangeFailed("%s has line ends of another kind, so its line %d is left to its owner"
+        raise _errors.ChangeFailed("%s has line ends other than newline; change its line %d by hand"
                                    % (path, line))
     lines = text.split("\n")
     if not 1 <= line <= len(lines) or lines[line - 1].startswith("#"):
-        raise _errors.ChangeFailed("%s was changed meanwhile" % path)
+        raise _errors.ChangeFailed("%s was changed during this run; run it again" % path)
     lines[line - 1] = MARK + lines[line - 1]
     return target, "\n".join(lines)

@@ -50,7 +50,7 @@ def plan_live(host, node, wanted, rows, limit, options):
             lacking.add(_MODULE_OF[key])
             live.values[key] = (None, wanted[key])
         elif not isinstance(row["before"], int):
-            row.update(failed=True, msg="its current value cannot be read")
+            row.update(failed=True, msg="its current value could not be read")
         elif _is_to_be_set(key, row["before"], wanted, max(limit or 0, wanted.get(MAX, 0)), options):
             live.values[key] = (row["before"], wanted[key])
     if lacking:
@@ -77,18 +77,18 @@ def _is_to_be_set(key, now, wanted, limit, options):
 
 
 def _plan_loads(host, node, live, lacking, rows, options):
-    failed = dict.fromkeys(lacking, None if options["load"] else "it is not loaded")
+    failed = dict.fromkeys(lacking, None if options["load"] else "the module is not loaded")
     if options["load"]:
         live.loads = modules_plan.plan_present(host, node, lacking,
                                                {"load": True, "persist": False, "unblock": False, "file": ""})
-        failed = {row["name"]: row["msg"] or "it is not loaded" for row in live.loads.rows if not row["loaded"]}
+        failed = {row["name"]: row["msg"] or "the module is not loaded" for row in live.loads.rows if not row["loaded"]}
     for key in [key for key in live.values if live.values[key][0] is None and _MODULE_OF[key] in failed]:
         del live.values[key]
         # A change for the next boot only was requested; that needs no module now.
         rows[key].update(failed=options["load"] or not options["persist"],
-                         msg="%s is not in the kernel (%s)%s" % (
+                         msg="%s is not in the running kernel (%s)%s" % (
                              _MODULE_OF[key], failed[_MODULE_OF[key]],
-                             ", so it counts from the next boot on" if options["persist"] else ""))
+                             ", so the value applies from the next boot on" if options["persist"] else ""))
 
 
 def set_live(host, live, rows):
@@ -101,7 +101,7 @@ def set_live(host, live, rows):
         wanted, row = live.values[key][1], rows[key]
         if live.values[key][0] is None and _MODULE_OF[key] in lacking:
             row.update(failed=True, after=None,
-                       msg="%s is not in the kernel (%s)" % (_MODULE_OF[key], lacking[_MODULE_OF[key]]))
+                       msg="%s is not in the running kernel (%s)" % (_MODULE_OF[key], lacking[_MODULE_OF[key]]))
             continue
         try:
             write.set_value(host, _FOLDER + key, wanted)
@@ -110,7 +110,7 @@ def set_live(host, live, rows):
         row["after"] = read_key(host, key)[1]
         if not row["failed"] and row["after"] != wanted and not (key == BUCKETS
                                                                  and row["after"] == rounded_buckets(wanted)):
-            row.update(failed=True, msg="it was set to %d and is %s" % (wanted, row["after"]))
+            row.update(failed=True, msg="it was set to %d, but it is %s" % (wanted, row["after"]))
 
 
 def lost_so_far(host):

@@ -53,7 +53,8 @@ def check_memory(values, section):
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
         most = memory * MEMORY_PERCENT_MOST // 100 // size if memory else None
         if most is not None and values.get(key, 0) > most:
-            raise _errors.BadInput("%s is %d, which is more than %d %% of the memory when it is full; give at most %d"
+            raise _errors.BadInput("%s is %d, and a full table of that size takes more than %d %% of the memory; give "
+                                   "at most %d"
                                    % (
                                        "max" if key == MAX else "buckets", values[key], MEMORY_PERCENT_MOST, most))
 
@@ -72,8 +73,8 @@ def targets(values, section, kept, lower):
         elif lower:
             wanted[key] = value
             if key == MAX and section["count"] is not None and value < section["count"]:
-                raise _errors.ChangeFailed("max is %d and there are %d connections; new connections would be dropped. "
-                                           "Nothing was changed" % (
+                raise _errors.ChangeFailed("max is %d, but the table holds %d entries: new connections would be "
+                                           "dropped. Nothing was changed" % (
                                                value, section["count"]))
         elif key == MAX and section["max"] == 0:
             refused[key] = "the table has no limit, so there is nothing to raise; lower: true sets one"

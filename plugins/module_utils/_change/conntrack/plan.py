@@ -59,7 +59,7 @@ def plan_present(host, node, options):
     values = option_values(options)
     files = Files(checked_file_name(options["file"]))
     if node["place"] == "container":
-        raise _errors.ChangeFailed("this is a container, and connection tracking is the node's: run this on the node. "
+        raise _errors.ChangeFailed("this is a container, and the conntrack table is the node's; run this on the node. "
                                    "Nothing was changed")
     prediction, plan = Prediction(host, node), Plan(host)
     section = prediction.section(dict.fromkeys(files.all))
@@ -92,8 +92,8 @@ def _keep_default_route(host, section, wanted, refused):
     names = lost_by_forwarding(host) if now != 1 else []
     if names:
         del wanted[FORWARD_6]
-        refused[FORWARD_6] = ("the default route of %s comes from router advertisements, which a node that forwards "
-                              "takes only where net.ipv6.conf.%s.accept_ra is 2; set that first"
+        refused[FORWARD_6] = ("the default route of %s comes from router advertisements, which the kernel ignores "
+                              "while IPv6 forwarding is on, unless net.ipv6.conf.%s.accept_ra is 2; set that first"
                               % (", ".join(names), names[0]))
 
 
@@ -127,9 +127,9 @@ def _plan_former_values(host, plan):
                "after_kube_proxy": None, "persisted": False, "missing": now is None, "failed": False, "msg": ""}
         plan.rows[path] = row
         if now != pair["after"]:
-            row["msg"] = "it was changed since to %s, so it stays" % now
+            row["msg"] = "it is not put back: it was changed since to %s" % now
         elif count is not None and 0 < pair["before"] < count:
-            row.update(failed=True, msg="there are %d connections, more than the former limit %d; it stays"
+            row.update(failed=True, msg="it is not put back: the table holds %d entries, more than the former limit %d"
                        % (count, pair["before"]))
         else:
             plan.live.values[path] = (now, pair["before"])

@@ -111,12 +111,12 @@ class Persisting:
         row.update(persisted=self._is_ours(key), at_boot=at_boot, after_kube_proxy=with_proxy)
         holds = self._holds(key)
         if holds is False and not row["failed"]:
-            hint = "set it there"
+            hint = "change it there"
             if line_of(predicted["at_boot_by"]) and not comment_out:
-                hint = "comment_out_conflicts: true makes that line a comment"
-            row.update(failed=True, msg="it is %s after a boot (%s); %s" % (at_boot, predicted["reason"], hint))
+                hint = "comment_out_conflicts: true comments that line out"
+            row.update(failed=True, msg="it is %s after the next boot (%s); %s" % (at_boot, predicted["reason"], hint))
         elif holds is None:
-            row["msg"] = "its value after a boot is not known: %s" % predicted["reason"]
+            row["msg"] = "its value after the next boot is not known: %s" % predicted["reason"]
         elif predicted["kube_proxy_decides"] and with_proxy != at_boot:
             row["msg"] = "%s overrides it and sets it to %s" % (
                 predicted["owner"], "an unknown value" if with_proxy is None else with_proxy)

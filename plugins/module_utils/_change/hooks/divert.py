@@ -50,14 +50,14 @@ class Return(FileChange):
 def diversion(host, path, before, after):
     """The Diversion of a file. Raises ChangeFailed where it cannot be diverted."""
     if not host.commands:
-        raise _errors.ChangeFailed("it is a package's, and nothing is diverted where no program may be started")
+        raise _errors.ChangeFailed("it belongs to a package, and dpkg-divert can be run on a live node only")
     if host.find_binary(PROGRAM) is None:
-        raise _errors.ChangeFailed("it is a package's, and this distribution cannot put files of packages aside; "
-                                   "replace what starts it")
+        raise _errors.ChangeFailed("it belongs to a package, and this distribution has no dpkg-divert; replace the "
+                                   "unit or job that starts it")
     change = Diversion(path, before, after)
     change.name = _packaged_name(host, path)
     if change.name is None:
-        raise _errors.ChangeFailed("it is of no package that dpkg knows")
+        raise _errors.ChangeFailed("dpkg does not know the package that it belongs to")
     return change
 
 
@@ -77,7 +77,7 @@ def undone(host, record, path, entry, now):
     if now is not None and write.digest(now) == before and packaged is None:
         return []
     if now is None or write.digest(now) not in entry["after"] + [before]:
-        raise _errors.ChangeFailed("it was changed since; what the package brings is in %s" % aside)
+        raise _errors.ChangeFailed("it was changed since; the package's version is in %s" % aside)
     change = Return(path, now, packaged if packaged is not None else record.backup_of(before))
     change.name = entry["name"]
     return [change]

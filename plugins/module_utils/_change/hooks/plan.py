@@ -24,23 +24,23 @@ RELOAD_SECONDS = 90.0
 _UNIT_FOLDER = "/etc/systemd/"
 _UNIT = re.compile(r"[^/\s]+\.(?:service|socket|timer|path|target|mount)\Z")
 _LEFT = {
-    "policy": "a policy takes no rule away, and is for the site to decide: let what pods need through",
-    "service_config": "it is a setting of that program and for its owner to decide: change it there",
-    "nft_config": "which tables of it are the site's own is for its owner to say: let it reset those alone instead of "
-                  "the whole ruleset",
-    "teardown": "it is a script of a distribution that takes Kubernetes off the node, and its rules with it: run it "
-                "for that alone",
-    "library": "nothing calls the function it stands in: change what will call it",
-    "cloud_init": "it came with the instance's data: take it out where that is made",
+    "policy": "a policy removes no rule, so it is not changed; accept the traffic that pods need before the policy "
+              "applies",
+    "service_config": "it is a setting of that program; change it there",
+    "nft_config": "it flushes the whole rule set; change it by hand so that it deletes only its own tables",
+    "teardown": "it is the distribution's script that removes Kubernetes and its rules from the node; run it only for "
+                "that",
+    "library": "no script calls the function that it is in; change the script that will call it",
+    "cloud_init": "it came with the user data of the instance; remove it from the user data",
 }
 # Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent,
 # FLUSH_ON_STOP).
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
 # Actions of _script/edit/script_edit.py and _change/hooks/divert.py.
 _REMOVES = ("removed", "diverted")
-DUPLICATES = ("it adds rules afterwards: without the flush each further run adds them once more, so make it idempotent "
+DUPLICATES = ("it adds rules after its flush: without the flush each run adds them again, so make it idempotent first "
               "(iptables -C before -A or -I)")
-_NOT_EDITED = "nothing changes it by itself; take the command out by hand"
+_NOT_EDITED = "it cannot be changed automatically; remove the command by hand"
 
 
 class Plan:
@@ -110,8 +110,8 @@ def _wanted(only):
         # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a
         # word.
         if not name.startswith("/") and not _UNIT.match(name):
-            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; write such as "
-                                   "/opt/fw.sh or iptables.service" % name)
+            raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; give a value such "
+                                   "as /opt/fw.sh or iptables.service" % name)
 
     def wanted(path, unit, line=None, live=True):
         if any(name in (path, unit, "%s:%s" % (path, line)) for name in only):
@@ -146,7 +146,7 @@ def _plan_scripts(host, plan, rows, done):
 
 def _plan_diverted(host, plan, rows, divert, done):
     if not divert:
-        done.update((id(row), (None, "it is a package's script; divert: true puts an edited copy in its place"))
+        done.update((id(row), (None, "it is the script of a package; divert: true puts an edited copy in its place"))
                     for row in rows)
         return
     from .divert import DIVERTED, diversion
@@ -183,7 +183,7 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
     for row in rows:
         many = row["kind"] == "unit" and counts_for_many(row["path"])
         if many:
-            done[id(row)] = (None, "it counts for more than one unit; take it out there by hand")
+            done[id(row)] = (None, "it applies to several units; remove the command there by hand")
         for name in () if many else units_of(row, units):
             by_unit.setdefault(name, []).append(row)
     for row in unordered:
@@ -219,7 +219,7 @@ def _verify(host, units, plan, fix, accepted):
         fix.drop_in.before = []
         problems = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))
     if problems:
-        plan.problems.append("systemd would not take the drop-in of %s: %s" % (fix.name, "; ".join(problems)))
+        plan.problems.append("systemd refuses the drop-in of %s: %s" % (fix.name, "; ".join(problems)))
         fix.say(None, plan.problems[-1])
         fix.drop_in = None
     else:
@@ -234,7 +234,7 @@ def _plan_saved(host, plan, rows):
                  "triggers": ["boot"] if row["at_boot"] else [], "action": None, "failed": False, "msg": ""}
         plan.rows.append(shown)
         if row["format"] != "iptables":
-            shown["msg"] = "it is a saved ruleset of nft: save the site's own tables alone"
+            shown["msg"] = "it is a saved nft rule set; save only the site's own tables"
             continue
         from ..._script.edit.clean_saved import clean_saved
         from ..._script.saved_rules import SIZE_LIMIT

@@ -65,4 +65,4 @@ class Record(record.Record):
             return [MaskChange(path, entry["unit"], after=False)]
         if not self._host.exists(path) and self._host.read_link(path) is None:
             return []
-        raise _errors.ChangeFailed("it was changed since; it no longer is a link to %s" % NULL)
+        raise _errors.ChangeFailed("it was changed since: it is not a link to %s any more" % NULL)

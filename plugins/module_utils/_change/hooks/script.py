@@ -24,7 +24,7 @@ def edited_script(host, path, rows):
     changed at all."""
     text = write.read_exactly(host, path)
     if text is None:
-        raise _errors.ChangeFailed("%s is gone" % path)
+        raise _errors.ChangeFailed("%s does not exist any more" % path)
     if host.stat(path).st_nlink > 1:
         raise _errors.ChangeFailed(write.HARD_LINK % path)
     commands, nothing = _commands(path, text)
@@ -61,7 +61,7 @@ def _proved(host, path, text, edits, commands, nothing):
             problem = _unparsed(host, path, text, after)
         if problem is None:
             return after
-    raise _errors.ChangeFailed("%s is left alone: without the command %s" % (path, problem))
+    raise _errors.ChangeFailed("%s is not changed: without the command %s" % (path, problem))
 
 
 def _unparsed(host, path, before, after):
@@ -77,6 +77,6 @@ def _unparsed(host, path, before, after):
         with scratch.scratch({"before": before, "after": after}) as folder:
             if host.run(argv + [folder + "/before"], SHELL_SECONDS).ok:
                 done = host.run(argv + [folder + "/after"], SHELL_SECONDS)
-                return None if done.ok else "%s -n does not parse it" % name
-        problem = "%s -n does not parse it as it is" % name
-    raise _errors.ChangeFailed("%s is left alone: %s" % (path, problem or "no shell of this node can check it"))
+                return None if done.ok else "%s -n refuses it" % name
+        problem = "%s -n refuses it already now" % name
+    raise _errors.ChangeFailed("%s is not changed: %s" % (path, problem or "no shell of this node can check it"))

@@ -20,12 +20,12 @@ from .record import MaskChange, NULL
 DROP_IN, MASKED, ORDERED = "drop_in", "masked", "ordered"
 _SETTINGS = "/etc/default/netfilter-persistent"
 _PLUGINS = "/usr/share/netfilter-persistent/plugins.d"
-_STAYS = ("its start still flushes, and cannot be made to restore with --noflush by a drop-in; it is left to the boot, "
-          "before kubelet, and start: mask keeps it from starting at all. An nftables configuration better resets its "
-          "own tables than the whole ruleset")
-_BESIDE = ("it flushes in its %s, beside what it is for, so its starts are not refused; take the command out of what "
-           "that line starts")
-_ACTIVATED = "its start still flushes, and %s starts it again and again; start: mask keeps it from starting at all"
+_STAYS = ("its start still flushes, because no drop-in can make it restore with --noflush: it runs only at boot, "
+          "before kubelet. start: mask prevents every start. Change an nftables configuration so that it deletes only "
+          "its own tables")
+_BESIDE = ("its %s flushes in addition to its main job, so its start is not prevented; remove the command from the "
+           "script that this line starts")
+_ACTIVATED = "its start still flushes, and %s starts it repeatedly; start: mask prevents every start"
 
 
 class UnitFix:
@@ -82,7 +82,7 @@ def fix_unit(host, units, name, rows, before, start):
     unit = units.unit(name)
     fix = UnitFix(name, unit, rows)
     if unit is None or unit.masked:
-        fix.say(None, "systemd has no file for %s" % name if unit is None else "%s is masked" % name)
+        fix.say(None, "no unit file of %s exists" % name if unit is None else "%s is masked" % name)
         return fix
     lines = unit.exec_lines()
     found = [(line, [row for row in rows if _leads_to(line, row)]) for line in lines]
@@ -95,19 +95,19 @@ def fix_unit(host, units, name, rows, before, start):
         return fix
     late = [path for path in unit.drop_ins if drop_in.sorts_behind(path)]
     if late:
-        fix.say(None, "%s is read after any drop-in written here; give it a name that sorts before %s"
+        fix.say(None, "%s is read after the drop-in of this module; rename it so that it sorts before %s"
                 % (late[0], drop_in.NAME))
         return fix
     fix.before_text = write.read_exactly(host, drop_in.path_of(name))
     fix.drop_in = drop_in.read_drop_in(fix.before_text or "")
-    fix.say(None, "no command of %s that leads to it was found" % name)
+    fix.say(None, "no command of %s that starts it was found" % name)
     for key in EXEC_KEYS:
         _fix_key(host, units, fix, key, [(line, those) for line, those in found if line.key == key])
     fix.drop_in.before += [other for other in before if other not in fix.drop_in.before]
     if start == "mask" and starts:
         for identity, (action, message) in list(fix.done.items()):
             fix.done[identity] = (action, (message + "; " if message else "")
-                                  + "%s cannot be masked: its own file is in %s" % (name, drop_in.FOLDER))
+                                  + "%s cannot be masked: its unit file is in %s" % (name, drop_in.FOLDER))
     return fix
 
 

@@ -26,7 +26,7 @@ def complaints(host, units, texts, unit_path=""):
     """What speaks against the drop-ins `{unit: text}`: sentences, none where nothing does. `unit_path`: where systemd
     looks besides ours."""
     if host.commands:
-        # Who is ordered is started with it, whether or not a boot starts both.
+        # Units that are ordered are started with it, whether or not a boot starts both.
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
         found = _complaints(host, texts, wanted, unit_path)
         if found is not None:

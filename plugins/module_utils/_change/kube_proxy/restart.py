@@ -23,13 +23,13 @@ from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
 UNIT, SIGNAL = "unit", "signal"
 RESTART_SECONDS, END_SECONDS, _PAUSE = 120, 30, 0.1
 _SHOW_SECONDS = 10
-_NOT_HERE = "nothing runs in this place: kube-proxy is restarted on a live node only"
-_NOT_ROOT = "only root may restart kube-proxy; run with become"
-_EMBEDDED = "kube-proxy is a part of %s, and its restart restarts that program: run %s"
+_NOT_HERE = "this is not a live node, so no kube-proxy runs here"
+_NOT_ROOT = "restarting kube-proxy needs root; run with become"
+_EMBEDDED = "kube-proxy is a part of %s, and its restart restarts that program: %s"
 _OTHER_MAIN = ("kube-proxy is not the main process of %s, whose restart may restart other programs: run systemctl "
                "restart %s")
 _NO_POD = "%s belongs to no pod, so kubelet does not start it again: restart it with its container runtime"
-_NO_KUBELET = "no kubelet runs here that starts %s again: start kubelet first"
+_NO_KUBELET = "no kubelet runs here, and only kubelet starts %s again: start kubelet first"
 _NO_OWNER = "neither a unit nor a pod runs %s: restart it as it was started"
 
 # `method` is None where `refused` says why.
@@ -48,7 +48,7 @@ def plan_of(host, place):
         return Plan(None, None, None, "no kube-proxy runs here")
     unit = parse_cgroup_unit(host.read_text("/proc/%d/cgroup" % process.pid).text)
     if found.embedded:
-        command = "systemctl restart %s" % unit if unit else "the restart of that program"
+        command = "run systemctl restart %s" % unit if unit else "restart it by hand"
         return Plan(process, None, None, _EMBEDDED % (process.name, command))
     container = Containers(host).of(process.pid)
     name = "process %d (%s)" % (process.pid, who(process.name, container))
@@ -87,9 +87,9 @@ def end(host, process, seconds=END_SECONDS):
     """SIGTERM to exactly this process, and its end. Raises ChangeFailed."""
     same, refused = terminate(process.pid, lambda: process.is_the_same(host))
     if not same:
-        raise _errors.ChangeFailed("process %d ended while kube-proxy was looked at; look again" % process.pid)
+        raise _errors.ChangeFailed("process %d ended during the look; run it again" % process.pid)
     if refused:
-        raise _errors.ChangeFailed("process %d cannot be sent SIGTERM: %s" % (process.pid, refused))
+        raise _errors.ChangeFailed("SIGTERM cannot be sent to process %d: %s" % (process.pid, refused))
     deadline = time.monotonic() + seconds
     while True:
         now = Process(host, process.pid, process.name)

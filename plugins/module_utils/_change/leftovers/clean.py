@@ -89,14 +89,14 @@ def _clean(context, params, check_mode):
 
 def _must_be_live(context):
     if context.node["place"] != "live":
-        raise Refused("only a live node has rules, and this is a place of kind %s" % context.node["place"])
+        raise Refused("only a live node has rules; this is of kind %s" % context.node["place"])
     if not context.host.is_root():
         raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
 
 
 def _alone(other):
     if other:
-        raise Refused("%s cleans the rules of this node at this moment" % other)
+        raise Refused("%s is cleaning the rules of this node; wait until it is done" % other)
 
 
 def _plan(context, params):
@@ -105,20 +105,21 @@ def _plan(context, params):
     evidence = collect_iptables_backend(host, node, context.rules)
     backend = _in_use(evidence, params["backend"])
     other = BACKENDS[1 - BACKENDS.index(backend)]
-    result.update(backend=backend, backend_because="the node's programs are of it")
+    result.update(backend=backend, backend_because="the node's iptables programs use it")
     result["conflicts"] = conflicts_of(evidence, backend)
     result["left"] = left_in(context.rules, [other])
     if context.rules.unread:
         raise Refused("not all rules could be read: %s" % context.rules.unread[0]["evidence"])
     waiting = still_armed(host, context.boot_id)
     if waiting:
-        raise Refused("what was cleaned before still waits to be confirmed (token %s)" % waiting)
+        raise Refused("an earlier cleaning still waits for its confirmation; confirm it with rollback_token: %s, or "
+                      "wait until it is rolled back" % waiting)
     if not anchors.own_chains(context.rules, other):
         return []
     fixed = next((row for row in evidence["containers"] if row["comm"] == "kube-proxy" and row["backend"] == other),
                  None)
     if fixed:
-        raise Refused("kube-proxy's container %s has iptables of the %s backend, so those rules are in use"
+        raise Refused("the iptables in kube-proxy's container %s uses the %s backend, so these rules are in use"
                       % (fixed["container"] or "", other))
     missing = anchors.not_carried(host, node, context.rules, backend, params)
     if missing:
@@ -132,7 +133,8 @@ def _in_use(evidence, option):
         raise Refused("iptables and ip6tables use different backends (%s); switch them to one first"
                       % (backend or "a wrapper"))
     if option not in (AUTO, backend):
-        raise Refused("the node's programs are of the %s backend, so nothing is cleaned out of it" % backend)
+        raise Refused("the node's iptables programs use the %s backend, so its rules are in use and are not cleaned"
+                      % backend)
     return backend
 
 
@@ -147,7 +149,8 @@ def _twice_the_same(context, backend, seconds):
         now = _read(context.host, argv)
         change = changed_between(before.tables, now.tables)
         if change:
-            raise Refused("the %s backend (%s) still changes: %s between two readings" % (backend, family, change))
+            raise Refused("rules of the %s backend (%s) are still written: %s between two readings"
+                          % (backend, family, change))
         packets += packets_between(before.tables, now.tables)
         work += _of_family(context.host, backend, family, argv, now)
     context.result["sampled"] = {"seconds": seconds, "packets": packets}
@@ -164,7 +167,7 @@ def _read(host, argv):
     try:
         return _Reading(read_save(host, argv + ["-c"]))
     except DumpError as error:
-        raise Refused("what %s prints cannot be worked with: %s" % (argv[-1].rsplit("/", 1)[-1], error)) from error
+        raise Refused("the output of %s cannot be used: %s" % (argv[-1].rsplit("/", 1)[-1], error)) from error
 
 
 def _of_family(host, backend, family, argv, now):
@@ -177,7 +180,8 @@ def _of_family(host, backend, family, argv, now):
                           "Kubernetes, so the chain cannot be removed: %s" % (
                               name, backend, family, removal.foreign[0][:200]))
         if removal and restore is None:
-            raise Refused("no %s of the %s backend is there" % (_PROGRAMS[family].replace("save", "restore"), backend))
+            raise Refused("this system has no %s of the %s backend"
+                          % (_PROGRAMS[family].replace("save", "restore"), backend))
         if removal:
             found.append(Cleaning(backend, family, removal, argv + ["-c"], restore, now.text))
     return found

@@ -47,15 +47,15 @@ def read_dump(text):
         line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
         if not line or line.startswith("#"):
             if "incompatible" in line:
-                raise DumpError("its output has %r, so there are rules that iptables cannot show" % line[:120])
+                raise DumpError("it contains %r, so some rules cannot be shown by iptables" % line[:120])
         elif line.startswith("*") and table is None:
             table = tables[line[1:]] = RawTable()
         elif line == "COMMIT" and table is not None:
             table = None
         elif table is None or not _taken(table, line):
-            raise DumpError("a line of it cannot be given back to iptables-restore: %s" % ascii(line[:120]))
+            raise DumpError("iptables-restore cannot read this line of it: %s" % ascii(line[:120]))
     if table is not None:
-        raise DumpError("it breaks off")
+        raise DumpError("its end is missing")
     return tables
 
 
@@ -78,17 +78,18 @@ def changed_between(early, late):
     Packets still pass rules that nobody maintains any more, so counters may rise. One that fell was written anew.
     """
     if sorted(early) != sorted(late):
-        return "tables came or went"
+        return "tables were created or deleted"
     for name in sorted(early):
         before, after = early[name], late[name]
         if (before.built_in, before.chains) != (after.built_in, after.chains):
-            return "chains of table %s came or went" % name
+            return "chains of table %s were created or deleted" % name
         for chain in sorted(set(before.rules) | set(after.rules)):
             if before.texts(chain) != after.texts(chain):
                 return "rules of chain %s in table %s changed" % (chain, name)
             for (_text, packets, _bytes), (_same, later, _more) in zip(before.rules[chain], after.rules[chain]):
                 if later < packets:
-                    return "a counter in chain %s of table %s went back, so its rules were written anew" % (chain, name)
+                    return ("a counter in chain %s of table %s decreased, so its rules were written again"
+                            % (chain, name))
     return None
 
 

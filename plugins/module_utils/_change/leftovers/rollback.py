@@ -46,7 +46,7 @@ class Cleaning:
         except _errors.ChangeFailed as error:
             return str(error)
         left = [chain for chain in self.removal.chains if raw is not None and chain in raw.chains]
-        return "%s is still there" % left[0] if left else None
+        return "chain %s still exists" % left[0] if left else None
 
     def put_back(self, host):
         """None, or why it failed. Existing chains stay as they are, so it may be repeated."""
@@ -60,7 +60,7 @@ class Cleaning:
         try:
             return read_dump(read_save(host, self.save)).get(self.removal.table)
         except DumpError as error:
-            raise _errors.ChangeFailed("its rules cannot be read: %s" % error) from error
+            raise _errors.ChangeFailed("its rules could not be read: %s" % error) from error
 
     def _feed(self, host, text, options):
         # The nft backend takes the option and has no lock: the kernel serialises its transactions.
@@ -93,7 +93,7 @@ class Rollback:
         changed."""
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
-            raise _errors.ChangeFailed("another run cleans this node now (token %s). Nothing was changed" % waiting)
+            raise _errors.ChangeFailed("another run is cleaning this node (token %s). Nothing was changed" % waiting)
         token = detached.new_token()
         armed = {"schema": 1, "boot_id": self._boot_id, "seconds": self._seconds,
                  "tables": [{"backend": each.backend, "family": each.family, "table": each.removal.table}
@@ -136,10 +136,10 @@ class Rollback:
         node stays where it is."""
         problems = [problem for problem in [each.put_back(self._host) for each in self.work] if problem]
         if problems:
-            return True, "Not everything could be put back yet (%s); the node goes on trying after %d seconds" % (
+            return True, "Not all rules could be put back yet (%s); the node tries again after %d seconds" % (
                 problems[0], self._seconds)
         detached.claim(ROLLBACK, self._token, detached.CONFIRMED)
-        return False, "Everything was put back"
+        return False, "All rules were put back"
 
 
 def _row(each, problem):
@@ -187,10 +187,10 @@ def confirm(host, token, check_mode):
         if state == detached.ARMED:
             raise _errors.ChangeFailed("%s cannot be written, so the rollback cannot be cancelled" % ROLLBACK)
     if state is None:
-        raise _errors.ChangeFailed("there is no rollback with the token %s on this node" % token)
+        raise _errors.ChangeFailed("this node has no rollback with the token %s" % token)
     if state in (detached.RESTORING, detached.RESTORED):
-        raise _errors.ChangeFailed("the node has put back what was removed, since no confirmation came in time; see %s"
-                                   % (
+        raise _errors.ChangeFailed("the node has put the removed rules back, because it was not confirmed in time; see "
+                                   "%s" % (
                                        detached.path_of(ROLLBACK, token, state)))
     armed = _read(host, token, state if check_mode or not changed else detached.CONFIRMED)
     rollback = {"token": token, "seconds": armed.get("seconds"), "pid": armed.get("pid"), "state": detached.CONFIRMED,

@@ -152,10 +152,10 @@ def load(host, plan):
 
 def _why_not(host, name, done):
     if done.status != OK:
-        return "modprobe did not end: %s" % done.status
+        return "modprobe did not finish: %s" % done.status
     alone = host.run(["modprobe", "--", name], MODPROBE_SECONDS)
     text = (alone.err or alone.out).strip()[:400]
-    return "modprobe ended with %s and the module is not loaded%s" % (alone.rc, ": " + text if text else "")
+    return "modprobe ended with status %s, and the module is not loaded%s" % (alone.rc, ": " + text if text else "")
 
 
 def _row(evidence):
@@ -181,7 +181,7 @@ def _judge_load(row, plan, may_load):
     elif row["blocked"]:
         block = row["blocked"][0]
         row["failed"] = True
-        row["msg"] = "%s stops it: %s:%s: %s; unblock: true lifts what stands in a regular file" % (
+        row["msg"] = "%s blocks it (%s:%s: %s); unblock: true comments the line out where it is in a regular file" % (
             block["by"], block["file"], block["line"], block["text"])
     else:
         plan.to_load.append(row["load_as"])
@@ -262,7 +262,8 @@ def _commented(text, numbers):
 def checked_file_name(name):
     """The name of the list below /etc/modules-load.d; raises BadInput for one that systemd would not read."""
     if "/" in name or not name.endswith(".conf") or name == ".conf" or name.startswith("."):
-        raise _errors.BadInput("file %r is not a file name that is read from %s; give a bare name that ends in .conf"
+        raise _errors.BadInput("file: %r is not a file name that is read from %s; give a name without a folder that "
+                               "ends in .conf"
                                % (name, LOAD_DIRECTORY))
     return name
 

@@ -62,7 +62,7 @@ class Keys:
         self.rows.append(row)
         if row["missing"]:
             self.missing.append({"key": row["key"], "module": key.module,
-                                 "reason": "%s is not in the kernel" % key.module})
+                                 "reason": "%s is not in the running kernel" % key.module})
 
     def _default(self, key, now):
         """What the kernel, with the options of its modules, gives a key."""

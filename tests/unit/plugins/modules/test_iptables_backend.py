@@ -114,10 +114,10 @@ for name, text in sorted(texts.items()):
 told["left"] = os.path.exists(FOLDER)
 """)
     assert ("could not switch ip6tables: no room" in told["fails"]["failed"]
-            and "then its state is ip6tables is auto" in told["lies"]["failed"])
+            and "but its state is now ip6tables is auto" in told["lies"]["failed"])
     for name in ("fails", "lies"):
         assert told[name + " after"] == "Status: auto\nValue: /usr/sbin/iptables-nft\n"
-    assert "Every group was put back as it was" in told["lies"]["failed"] and not told["left"]
+    assert "Every group was put back" in told["lies"]["failed"] and not told["left"]
 
 
 def test_the_red_hat_familys_tool_is_the_one_of_its_state(tmp_path):

@@ -45,9 +45,9 @@ told["late"] = clean_leftovers(rollback_token=token)
     left, foreign = tables(told["left"]), tables(told["foreign"])
     assert {name: lines for name, lines in left.items()
             if name != "*mangle"} == foreign and "KUBE" not in str(left["*mangle"])
-    assert "waits to be confirmed (token %s)" % done["rollback"]["token"] in told["waits"]
+    assert "confirm it with rollback_token: %s" % done["rollback"]["token"] in told["waits"]
     assert [row["problem"] for row in told["account"]["restored"]] == [None] * 3 and told["account"]["failed"] is False
-    assert "the node has put back what was removed" in told["late"]["failed"]
+    assert "the node has put the removed rules back" in told["late"]["failed"]
 
 
 @BOTH
@@ -102,9 +102,9 @@ told["left"] = sh("ip6tables-legacy-save").count("KUBE")
         ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')",
          "a rule of another program jumps to a chain of Kubernetes"),
         ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')",
-         "cannot be given back to iptables-restore"),
+         "iptables-restore cannot read this line of it"),
         ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "use different backends (mixed)"),
-        ("options.update(backend='legacy')", "the node's programs are of the nft backend"),
+        ("options.update(backend='legacy')", "the node's iptables programs use the nft backend"),
         ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')",
          "kube-proxy's mode is not known"),
         ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
@@ -138,7 +138,7 @@ clean.still_armed = lambda host, boot_id: None
 told["second"] = clean_leftovers()
 told["same"] = saved(OLD) == before and os.listdir(FOLDER + "/rollback") == ["a" * 16 + ".armed"]
 """)
-    assert told["stale"] is None and told["same"] and "another run cleans this node now" in told["second"]["failed"]
+    assert told["stale"] is None and told["same"] and "another run is cleaning this node" in told["second"]["failed"]
 
 
 def test_rules_that_iptables_cannot_tell_refuse(tmp_path):
@@ -151,9 +151,9 @@ told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
 
 
 @pytest.mark.parametrize("change, sentence", [
-    ("iptables-legacy -t nat -N KUBE-SVC-AAAAAAAAAAAAAAAA", "chains of table nat came or went"),
+    ("iptables-legacy -t nat -N KUBE-SVC-AAAAAAAAAAAAAAAA", "chains of table nat were created or deleted"),
     ("iptables-legacy -t nat -I KUBE-MARK-MASQ -j RETURN", "rules of chain KUBE-MARK-MASQ in table nat changed"),
-    ("iptables-legacy -Z INPUT", "a counter in chain INPUT of table filter went back, so its rules were written anew"),
+    ("iptables-legacy -Z INPUT", "a counter in chain INPUT of table filter decreased, so its rules were written again"),
 ])
 def test_a_change_between_the_readings_refuses(tmp_path, change, sentence):
     told = clean(tmp_path, True, """\
@@ -166,7 +166,8 @@ clean.time = Clock
 told["result"] = clean_leftovers()
 told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
 """ % change)
-    assert "the legacy backend (ipv4) still changes: " + sentence in told["result"]["refused"] and told["kept"] == 3
+    assert ("rules of the legacy backend (ipv4) are still written: "
+            "" + sentence in told["result"]["refused"] and told["kept"] == 3)
 
 
 def test_traffic_over_stale_rules_is_counted_and_is_no_change(tmp_path):
@@ -196,7 +197,7 @@ told["same"] = saved(OLD) == before
 told["again"] = clean_leftovers()
 """)
     assert ("was not cleaned: iptables-legacy-restore ended with status 4" in told["result"]["failed"]
-            and "Everything was put back" in told["result"]["failed"])
+            and "All rules were put back" in told["result"]["failed"])
     assert told["same"] and told["again"]["changed"]
 
 

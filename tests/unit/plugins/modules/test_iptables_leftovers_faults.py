@@ -39,11 +39,11 @@ told["first"] = json.load(open("/run/first"))
 told["third"] = clean_leftovers()["refused"]
 told["lock"] = os.path.exists(clean.LOCK)
 """)
-    sentence = "process %d cleans the rules of this node at this moment" % told["pid"]
+    sentence = "process %d is cleaning the rules of this node; wait until it is done" % told["pid"]
     assert (told["second"]["refused"] == told["announced"]["refused"] == sentence and not told["second"]["changed"]
             and told["same"])
     assert told["first"]["changed"] and told["first"]["refused"] is None
-    assert "waits to be confirmed" in told["third"] and not told["lock"]
+    assert "waits for its confirmation" in told["third"] and not told["lock"]
 
 
 def test_a_lock_of_a_killed_run_is_taken_over(tmp_path):

@@ -49,7 +49,7 @@ def test_a_forged_record_is_an_error_and_nothing_is_changed(tmp_path, name):
     path.write_text(json.dumps(held))
     before = content(tree)
     for state in ("absent", "present"):
-        with pytest.raises(_errors.ChangeFailed, match="is damaged, so what was changed is not known"):
+        with pytest.raises(_errors.ChangeFailed, match="is damaged, so the earlier changes are not known"):
             hook_changes.run(tree, False, state=state, start="mask")
     assert content(tree) == before
 

@@ -19,14 +19,15 @@ def users(kubelet, proxy, kubelet6="none", proxy6="none"):
          "kubelet (ipv4) and kube-proxy (ipv4) have chains in it"),
         (users("both", "nft"), "legacy", ("nft",), "nft", "kube-proxy (ipv4) has chains in it"),
         (users("nft", "legacy"), "nft", ("nft",), None,
-         "kubelet (ipv4) in the nft backend and kube-proxy (ipv4) in the legacy backend: say which one is meant"),
-        (users("nft", "nft", "legacy"), "nft", ("nft",), None, "say which one is meant"),
+         "kubelet (ipv4) in the nft backend and kube-proxy (ipv4) in the legacy backend; give backend: nft or backend: "
+         "legacy"),
+        (users("nft", "nft", "legacy"), "nft", ("nft",), None, "give backend: nft or backend: legacy"),
         (users("both", "both"), "nft", ("nft",), None, "have chains in both backends"),
         (users(None, None), "nft", ("nft",), None, "could not be read"),
-        (users("none", "none"), "legacy", ("nft", "legacy"), "legacy", "the node's programs are of it"),
+        (users("none", "none"), "legacy", ("nft", "legacy"), "legacy", "the node's iptables programs use it"),
         (users("none", "none"), "mixed", ("nft", "legacy"), "nft", "differ"),
         ([], "mixed", ("legacy",), "legacy", "differ"), ([], "mixed", (), None, "neither"),
-        ([], "nft", (), "nft", "the node's programs"),
+        ([], "nft", (), "nft", "the node's iptables programs"),
     ])
 def test_auto(who, programs, has, backend, because):
     found, why = choose_backend("auto", who, programs, lambda name: name in has)
@@ -34,4 +35,4 @@ def test_auto(who, programs, has, backend, because):
 
 
 def test_what_was_asked_for_counts():
-    assert choose_backend("legacy", users("nft", "nft"), "nft", None) == ("legacy", "it was asked for")
+    assert choose_backend("legacy", users("nft", "nft"), "nft", None) == ("legacy", "the option backend names it")

@@ -86,12 +86,12 @@ def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path
     "tree, backend, sentence", [
         ({"etc/os-release": "ID=talos\n"}, "nft", "no iptables program"),
         (plain("nft", {"usr/sbin/xtables-nft-multi": executable()}, "rhel"), "legacy",
-         "no iptables of the legacy backend to switch to (links knows nft)"),
+         "no iptables of the legacy backend (links has nft)"),
         (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft",
-         "no iptables of the nft backend to switch to"),
+         "no iptables of the nft backend"),
         (red_hat(choices=(("nft", "10"),)), "legacy",
-         "no iptables of the legacy backend to switch to (alternatives knows nft)"),
-        (plain(system="flatcar"), "legacy", "replaced as a whole (flatcar)"),
+         "no iptables of the legacy backend (alternatives has nft)"),
+        (plain(system="flatcar"), "legacy", "this system is immutable (flatcar)"),
         (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy",
          "/usr/sbin/iptables is not a link to /etc/alternatives/iptables"),
         (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy",
@@ -129,7 +129,7 @@ def test_what_somebody_changed_since_is_not_put_back(tmp_path):
     os.symlink("/opt/ip6tables", str(tree / "etc/alternatives/ip6tables"))
     before = content(tree)
     result = run(tree, "absent")
-    assert "ip6tables was changed since: /etc/alternatives/ip6tables leads to /opt/ip6tables now" in result["refused"]
+    assert "ip6tables was changed since: /etc/alternatives/ip6tables now links to /opt/ip6tables" in result["refused"]
     assert content(tree) == before, "the other group stays too"
 
 
@@ -151,7 +151,7 @@ def test_where_one_group_fails_all_are_put_back(tmp_path, monkeypatch, call):
         return real(host, path, *more)
     failed = []
     monkeypatch.setattr(write, call, failing)
-    with pytest.raises(_errors.ChangeFailed, match="No space left on device. Every group was put back as it was"):
+    with pytest.raises(_errors.ChangeFailed, match="No space left on device. Every group was put back"):
         run(tree, backend="nft")
     assert content(tree) == before
 

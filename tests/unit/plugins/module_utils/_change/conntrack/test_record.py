@@ -198,5 +198,5 @@ def test_a_value_that_the_kernel_does_not_take_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(write, "set_value",
                         lambda host, path, number: None if path.endswith("_max") else set_value(host, path, number))
     result = run(tmp_path, **ASKED)
-    assert result["failed"] and "%s: it was set to 524288 and is 131072" % MAX in result["msg"]
+    assert result["failed"] and "%s: it was set to 524288, but it is 131072" % MAX in result["msg"]
     assert json.loads((tmp_path / RECORD).read_text())["lost"] is None, "what was not raised forgets no losses"

@@ -37,7 +37,7 @@ def test_a_file_of_others_yields_when_told(tmp_path, rival):
     tree = unpacked(tmp_path, manifest)
     before = content(tree)
     result = run(tree, sysctls=[FORWARD], **RAISED)
-    assert result["failed"] and result["msg"].count("comment_out_conflicts: true makes that line a comment") == 2
+    assert result["failed"] and result["msg"].count("comment_out_conflicts: true comments that line out") == 2
     assert {path: content(tree)[path] for path in before
             if "etc/" in path} == {path: before[path] for path in before if "etc/" in path}
     assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
@@ -59,12 +59,12 @@ def test_tuned_is_told_and_stays(tmp_path):
     assert "failed" not in result
     tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    assert result["failed"] and "(set by tuned (/etc/tuned/throughput/tuned.conf:2)); set it there" in result["msg"]
+    assert result["failed"] and "(set by tuned (/etc/tuned/throughput/tuned.conf:2)); change it there" in result["msg"]
     assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
 
 
 def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
     tree = unpacked(tmp_path, {"srv/x.conf": FORWARD + "=0\n", "etc/sysctl.d/zzz.conf": node_tree.link("/srv/x.conf")})
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    assert (result["failed"] and "leads out of /etc" in result["msg"]
+    assert (result["failed"] and "is a link to a file outside of /etc" in result["msg"]
             and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n")

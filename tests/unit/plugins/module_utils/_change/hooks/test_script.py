@@ -30,7 +30,7 @@ def test_what_its_shell_parses_is_edited(tmp_path, first):
 @pytest.mark.parametrize("text",
                          ["#!/bin/sh\niptables -F\ntables=(nat filter)\n", "#!/bin/bash\niptables -F\nif true; then\n"])
 def test_what_its_shell_does_not_parse_is_left_alone(tmp_path, text):
-    with pytest.raises(_errors.ChangeFailed, match="does not parse it as it is"):
+    with pytest.raises(_errors.ChangeFailed, match="refuses it already now"):
         edited(tmp_path, text, 2)
 
 

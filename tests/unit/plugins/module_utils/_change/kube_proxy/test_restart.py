@@ -51,7 +51,7 @@ def test_what_started_it_decides(cgroup, manifests, fields, method, unit, words,
 
 def test_nothing_where_none_runs_or_no_node_is(tmp_path):
     assert plan_of(node(tmp_path, UNIT, comm="bash"), "live").refused == "no kube-proxy runs here"
-    assert "on a live node only" in plan_of(node(tmp_path / "image", UNIT), "image").refused
+    assert "not a live node" in plan_of(node(tmp_path / "image", UNIT), "image").refused
 
 
 def test_its_unit_is_restarted_and_a_failure_has_the_reason_of_systemd(tmp_path):
@@ -78,7 +78,7 @@ def test_exactly_that_process_is_ended():
         assert child.wait() == -15 and other.poll() is None
         reused = Process(host, other.pid, "python3")
         reused.start_time = str(int(reused.start_time) + 1)
-        with pytest.raises(_errors.ChangeFailed, match="ended while kube-proxy was looked at"):
+        with pytest.raises(_errors.ChangeFailed, match="ended during the look"):
             end(host, reused)
         assert other.poll() is None, "a process of the same number that began later gets no signal"
     finally:

@@ -211,7 +211,7 @@ def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
 def test_a_record_of_a_later_version_is_not_guessed_at(tmp_path):
     node_tree.unpack(merged(IMAGE, {RECORD: '{"schema": 3, "changed": {}, "folders": []}'}), tmp_path)
     with pytest.raises(_errors.ChangeFailed,
-                       match="has schema 3, which this version does not read; use the version that wrote it"):
+                       match="has schema 3, which this version cannot read; use the version that wrote it"):
         undo(tmp_path)
 
 

@@ -55,7 +55,7 @@ def test_nf_conntrack_is_not_loaded(tmp_path):
     assert ([row["key"] for row in section["missing_keys"]][-2:] == [BRIDGE, "net.bridge.bridge-nf-call-ip6tables"]
             and len(section["missing_keys"]) == 10)
     assert section["missing_keys"][0] == {"key": MAX, "module": "nf_conntrack",
-                                          "reason": "nf_conntrack is not in the kernel"}
+                                          "reason": "nf_conntrack is not in the running kernel"}
     assert section["collected"]["table"] == "absent" and fate(section) == (None, 262144, None, 262144, None, None)
     assert (section["size"]["max"] == 131072 and section["size"]["enough"] is True
             and section["limit_when_loaded"] == 262144)
