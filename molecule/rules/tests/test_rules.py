@@ -18,10 +18,10 @@ BROKEN = {
     "node61": {
         ("BACKEND003",
          "nft and legacy rules"): r"IPv4 rules of Kubernetes are in both backends: \d+ in nft, \d+ in legacy",
-        ("CHAIN001", "ipv4 nft nat PREROUTING: KUBE-SERVICES: nothing leads from PREROUTING to it"): r"missing",
+        ("CHAIN001", "ipv4 nft nat PREROUTING: KUBE-SERVICES: no rule of PREROUTING jumps to it"): r"missing",
         ("CHAIN014",
          "ipv4 legacy filter KUBE-FORWARD"): r"chains of kube-proxy with rules, while kube-proxy has rules in nft, too",
-        ("KPROXY015", "ipv4 in the backend nft"): r"rules were deleted and KUBE-PROXY-CANARY in mangle is there, .*",
+        ("KPROXY015", "ipv4 in the backend nft"): r"rules were deleted, but KUBE-PROXY-CANARY in mangle exists, .*",
         ("XLOCK003", "the xtables lock"): r"held by flock for [\d.]+ s",
     },
     "node612": {
@@ -29,7 +29,7 @@ BROKEN = {
         ("IPVS003", "kube-ipvs0"): r"the interface is there; addresses of virtual servers that are on no interface: 1",
     },
     "node72": {
-        ("CHAIN001", "ipv4 nft ip kube-proxy nat-prerouting: this base chain is not there"): r"missing",
+        ("CHAIN001", "ipv4 nft ip kube-proxy nat-prerouting: this base chain does not exist"): r"missing",
         ("KPROXY006", "table ip kube-proxy"): r".*",
         ("CHAIN018", "ipv4 nft ip kube-proxy"): r"cluster-ips has a ClusterIP that .* has: 10\.96\.1\.3",
     },

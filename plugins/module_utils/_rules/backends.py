@@ -114,7 +114,7 @@ def judge_mixing(sets, kubelet, proxy, doubts):
     if len(held) > 1:
         main = max(BACKENDS, key=lambda backend: (_total(sets, backend, "kube_rules"), _total(sets, backend, "rules")))
         other = BACKENDS[1 - BACKENDS.index(main)]
-        return "suspicious", "beside %s there are %s" % (_amount(sets, main), _amount(sets, other))
+        return "suspicious", "there are %s and %s" % (_amount(sets, main), _amount(sets, other))
     empty = [backend for backend in BACKENDS if backend not in held and _total(sets, backend, "tables")]
     if held and empty:
         return "harmless", "the tables of the %s backend exist and are empty" % empty[0]
@@ -138,7 +138,7 @@ def _conflict(sets, kubelet, proxy):
                        for backend in BACKENDS]
         title = "IP" + family[2:]
         if kubelet[family] in BACKENDS and proxy[family] in BACKENDS and kubelet[family] != proxy[family]:
-            return "kubelet keeps its %s chains in the %s backend and kube-proxy its own in the %s backend" % (
+            return "kubelet has its %s chains in the %s backend, but kube-proxy has its own in the %s backend" % (
                 title, kubelet[family], proxy[family])
         if nft and legacy and nft["kube_rules"] and legacy["kube_rules"]:
             return "%s rules of Kubernetes are in both backends: %d in nft, %d in legacy" % (title, nft["kube_rules"],

@@ -26,7 +26,7 @@ def ask_duplicates(rule_set, setting):
             again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
             if again:
                 yield observe("duplicate_rule", rule_set, name, chain, text, again,
-                              "the same rule is there %d times" % times)
+                              "the same rule exists %d times" % times)
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)

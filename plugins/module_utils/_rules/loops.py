@@ -23,7 +23,7 @@ def ask_loops(rule_set, setting):
         for chains in _circles(edges):
             through = sorted(target for target in edges[min(chains)] if target in chains)
             found.append(observe("chain_loop", rule_set, name, min(chains), "", len(chains),
-                                 "leads back to itself through %s" % through[0][:64]))
+                                 "jumps back to itself through %s" % through[0][:64]))
     return found
 
 

@@ -55,7 +55,7 @@ def _dangling(rule_set, name, table):
     counts = table.references(folded) if folded else {}
     for target in sorted(folded):
         yield observe("dangling_jump", rule_set, name, target, "", counts[target],
-                      "service rules lead to this chain, which the table does not have")
+                      "rules of Services jump to this chain, which does not exist")
 
 
 def _unsettled(rule_set, table, targets):
@@ -64,8 +64,8 @@ def _unsettled(rule_set, table, targets):
     waiting = [chain for chain in table.chains if chain[:9] == "KUBE-SVC-" and chain not in targets]
     if waiting:
         yield observe("unsettled_chain", rule_set, "nat", min(waiting), "", len(waiting),
-                      "no rule leads to %d chain%s of Services: deleted Services within syncPeriod of kube-proxy, or "
-                      "lost rules" % (
+                      "no rule jumps to %d chain%s of Services: the Services were deleted within syncPeriod of "
+                      "kube-proxy, or rules were lost" % (
                           len(waiting), "" if len(waiting) == 1 else "s"))
 
 
@@ -84,11 +84,11 @@ def _orphans(rule_set, name, table, setting):
         if SERVICE_CHAIN.match(chain):
             if name == "nat" and not large and _SPOKEN_OF.match(chain):
                 yield observe("orphan_chain", rule_set, name, chain,
-                              detail="a chain of a Service that no rule leads to")
+                              detail="no rule jumps to this chain of a Service")
             elif name == "nat" and not large and chain.startswith("KUBE-SEP-"):
                 unreached.append(chain)
         elif chain == "KUBE-MARK-DROP" and since(setting, (1, 28)):
-            yield observe("orphan_chain", rule_set, name, chain, detail="kubelet makes it up to 1.27 only")
+            yield observe("orphan_chain", rule_set, name, chain, detail="only kubelet up to 1.27 creates it")
     if name != "nat" or setting.mode not in (None, "iptables"):
         return
     local = [chain for chain in targets if chain[:9] in _LOCAL]

@@ -39,7 +39,8 @@ def ask_presence(rule_sets, setting_by):
            for name in CANARY_TABLES):
         return []
     return [observe("chains_missing", rule_sets[0], "nat", "KUBE-SERVICES",
-                    detail="kube-proxy runs in %s mode, but no family and no backend holds any chain of it" % modes[0])]
+                    detail="kube-proxy runs in %s mode, but none of its chains exists in any family or backend"
+                           % modes[0])]
 
 
 def ask_hint(rule_sets, setting_by):
@@ -56,8 +57,8 @@ def ask_hint(rule_sets, setting_by):
                                        for rule_set in mine) or any(KUBELET_CANARY in chains for chains in mangles)
         if used and not any(HINT in chains for chains in mangles):
             beside = any(KUBELET_CANARY in chains for chains in mangles)
-            yield observe("hint_missing", mine[0], "mangle", HINT, detail="kubelet makes it at its start only" + (
-                "" if beside else "; its canary is missing too, so that it will not notice"))
+            yield observe("hint_missing", mine[0], "mangle", HINT, detail="kubelet creates it only at its start" + (
+                "" if beside else "; its canary is missing too, so kubelet does not notice"))
 
 
 def _expected(rule_set, setting):
@@ -80,8 +81,8 @@ def _missing(rule_set, expected):
     for anchor in expected:
         chains = chains_of(rule_set, anchor.table)
         if chains is not None and not any(_leads(rule, anchor) for rule in _rules(chains, anchor.chain)):
-            detail = ("nothing leads from %s to it" % anchor.chain
-                      if anchor.target in chains else "neither the jump nor the chain is there")
+            detail = ("no rule of %s jumps to it" % anchor.chain
+                      if anchor.target in chains else "neither the jump nor the chain exists")
             yield observe("anchor_missing", rule_set, anchor.table, anchor.chain,
                           "-A %s -j %s" % (anchor.chain, anchor.target), detail="%s: %s" % (anchor.target, detail))
 
@@ -108,7 +109,7 @@ def _node_ports(rule_set, setting):
         return
     if not any(rule.target == _NODE_PORTS for rule in _rules(chains, "KUBE-SERVICES")):
         yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "-A KUBE-SERVICES -j %s" % _NODE_PORTS,
-                      detail="%s: it has rules, and nothing leads from KUBE-SERVICES to it" % _NODE_PORTS)
+                      detail="%s: it has rules, but no rule of KUBE-SERVICES jumps to it" % _NODE_PORTS)
 
 
 def _shadowed(rule_set, expected):
@@ -124,8 +125,8 @@ def _shadowed(rule_set, expected):
                          and any(_leads(rule, anchor) for rule in rules[end:])})
         if hidden:
             yield observe("anchor_shadowed", rule_set, place[0], place[1], rules[end].text, len(hidden),
-                          "no packet gets past it to %s%s" % (
-                              ", ".join(hidden), "; nft list table may show a match that iptables-save cannot"
+                          "no packet passes it, so none reaches %s%s" % (
+                              ", ".join(hidden), "; nft list table may show a match that iptables-save does not"
                               if rule_set.backend == "nft" else ""))
 
 
@@ -139,5 +140,5 @@ def _canaries(rule_set, setting):
     for name, chains in zip(CANARY_TABLES, tables):
         if chains is not None and CANARY not in chains:
             yield observe("canary_missing", rule_set, name, CANARY,
-                          detail="kube-proxy creates it in every table that it watches: it was deleted"
+                          detail="it was deleted; kube-proxy creates it in every table that it watches"
                           if name == "mangle" else "it was deleted; kube-proxy watches only the one in mangle")

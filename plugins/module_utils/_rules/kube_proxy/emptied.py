@@ -15,14 +15,14 @@ from .age import is_before_1_20, masquerades_by_mark
 from .proxy import PORTALS, has_proxy
 
 # (table, chain, target of its rules, how many it has at least, what is missing).
-_BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "no rule of it masquerades"),
-         ("nat", "KUBE-POSTROUTING", "MARK", 1, "no rule of it takes the mark away"),
-         ("nat", "KUBE-MARK-MASQ", "MARK", 1, "no rule of it sets the mark"),
-         ("filter", "KUBE-FORWARD", "ACCEPT", 2, "of its rules that accept marked packets and answers one is gone"))
+_BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "none of its rules masquerades"),
+         ("nat", "KUBE-POSTROUTING", "MARK", 1, "none of its rules clears the mark"),
+         ("nat", "KUBE-MARK-MASQ", "MARK", 1, "none of its rules sets the mark"),
+         ("filter", "KUBE-FORWARD", "ACCEPT", 2, "one of its rules that accept marked packets and replies is missing"))
 _ALWAYS = {"iptables": _BOTH, "ipvs": _BOTH + (("nat", "KUBE-SERVICES", None, 1, ""),)}
 # What the chains in the middle lead to.
 _BEHIND = {"KUBE-SERVICES": ("KUBE-SVC-", "KUBE-SVL-"), "KUBE-NODEPORTS": ("KUBE-EXT-", "KUBE-XLB-")}
-_GONE = "the chain is there and all its rules are gone"
+_GONE = "the chain exists, but it has lost all its rules"
 
 
 def ask_emptied(rule_set, setting):
@@ -58,7 +58,7 @@ def _of_services(rule_set, setting):
                       if chain.startswith(("KUBE-EXT-", "KUBE-FW-")) and not counts.get(chain))
     if external:
         yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external),
-                      "the ways of external traffic to a Service are empty")
+                      "the chains for external traffic to a Service are empty")
     for portal in PORTALS if setting.mode == "iptables" else ():
         # Without a NodePort KUBE-NODEPORTS is empty, and with nodePortAddresses and without a Service KUBE-SERVICES may
         # be.
@@ -68,4 +68,4 @@ def _of_services(rule_set, setting):
                     if chain.startswith(_BEHIND[portal]) and counts.get(chain) and chain not in targets]
             if lost:
                 yield observe("emptied_chain", rule_set, "nat", portal, "", 1,
-                              "%s; %d chains of Services are behind it" % (_GONE, len(lost)))
+                              "%s; %d chains of Services are reached only through it" % (_GONE, len(lost)))

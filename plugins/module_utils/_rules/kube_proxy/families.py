@@ -33,7 +33,7 @@ def ask_families(rule_sets, setting_by):
                   if rule_set.backend in backends and _is_usable(rule_set, setting_by(rule_set))]
         if usable and all(chains_of(rule_set, name) is not None for rule_set in mine for name in _TABLES):
             yield observe("anchor_missing", usable[0], "nat", "KUBE-SERVICES",
-                          detail="all %s chains of kube-proxy were deleted, its %d %s chains are there" % (
+                          detail="all %s chains of kube-proxy were deleted; its %d %s chains exist" % (
                               _TITLES[family], len(proxy_chains(held[other])), _TITLES[other]))
 
 

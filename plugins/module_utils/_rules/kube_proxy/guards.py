@@ -45,7 +45,8 @@ def _unrefused(rule_set, filters, limited):
     # A rule that lost its address or port is reported as lost_match.
     if len(lost) > sum(1 for rule in rules if rule.target == "DROP") - len(refused):
         yield observe("emptied_chain", rule_set, "filter", _OF_RANGES, "", len(lost),
-                      "loadBalancerSourceRanges of %s are not enforced: no rule drops what %s does not accept"
+                      "loadBalancerSourceRanges of %s are not enforced: no rule drops the packets that %s does not "
+                      "accept"
                       % (lost[0][0].partition(" ")[0], lost[0][1]))
 
 
@@ -55,13 +56,13 @@ def _unmarked(rule_set, setting, nat, filters, limited):
                    and not any(rule.target == _MARK_DROP for rule in nat[jump[4]].rules)})
     if lost:
         yield observe("emptied_chain", rule_set, "nat", lost[0], "", len(lost),
-                      "loadBalancerSourceRanges are not enforced: nothing leads what it does not accept to %s"
+                      "loadBalancerSourceRanges are not enforced: the packets that it does not accept never reach %s"
                       % _MARK_DROP)
     elif setting.kubelet is not True:
         return
     elif _MARK_DROP in nat and not any(rule.target == "MARK" for rule in nat[_MARK_DROP].rules):
         yield observe("emptied_chain", rule_set, "nat", _MARK_DROP,
-                      detail="loadBalancerSourceRanges are not enforced: no rule of it sets the mark")
+                      detail="loadBalancerSourceRanges are not enforced: none of its rules sets the mark")
     elif _FIREWALL in filters and not any(rule.target == "DROP" and (not rule.has_match or match_options(rule, "mark"))
                                           for rule in filters[_FIREWALL].rules):
         yield observe("emptied_chain", rule_set, "filter", _FIREWALL,
@@ -79,7 +80,7 @@ def _unguarded(rule_set, setting, nat, filters):
             rule.target == "DROP" and (not rule.has_match or rule.options.get("-d", ("",))[0].startswith("127."))
             for rule in filters[_FIREWALL].rules):
         yield observe("emptied_chain", rule_set, "filter", _FIREWALL,
-                      detail="nothing drops packets of other hosts to 127.0.0.0/8: no such rule is in it")
+                      detail="packets of other hosts to 127.0.0.0/8 are not dropped: its rule for them is missing")
 
 
 def _serves_localhost(nat):
@@ -102,7 +103,7 @@ def ask_invalid(rule_sets, setting_by):
         if rules and not _drops(rules) and (liberal is False
                                             or (liberal is None and having.intersection(FAMILIES) - {rule_set.family})):
             yield observe("emptied_chain", rule_set, "filter", "KUBE-FORWARD",
-                          detail="its rule that drops packets of the state INVALID is gone")
+                          detail="its rule that drops packets in the state INVALID is missing")
 
 
 def _forward(rule_set):

@@ -17,7 +17,7 @@ from .proxy import SERVICE_CHAIN, has_proxy
 _MARKING = "KUBE-MARK-MASQ"
 _OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
 _ENTRIES = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
-# What nothing leads to where one of these chains has rules and no rule leads to it.
+# What is not reached where one of these chains has rules and no rule jumps to it.
 _UNREACHED = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is",
               "EXT": "NodePort and external addresses of the Service are",
               "FW": "load balancer addresses of the Service are"}
@@ -52,7 +52,7 @@ def _of_services(rule_set, nat, filters):
     # None has the rule where nothing tells what is local (detectLocalMode); of many chains a few cannot lack it.
     if bare and 2 * len(bare) < len(chains):
         yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
-                      "its rule to %s is gone, which the chains of all other Services have" % _MARKING)
+                      "its rule to %s is missing; the chains of all other Services have one" % _MARKING)
 
 
 def _unreached(rule_set, table, filters, direct):
@@ -78,7 +78,7 @@ def _unreached(rule_set, table, filters, direct):
         # Beside the chain of all endpoints that of the local ones is for external traffic alone.
         if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
             yield observe("anchor_missing", rule_set, "nat", chain,
-                          detail="no rule leads to it: %s not reached" % where)
+                          detail="no rule jumps to it: %s not reached" % where)
 
 
 def _lack(rules):
@@ -87,14 +87,14 @@ def _lack(rules):
     marks = [rule for rule in rules if rule.target == _MARKING]
     last = [rule for rule in rules if (rule.target or "")[:9] in _OF_SERVICE and not rule.has_match]
     if any(rule.target[:9] == "KUBE-SVC-" for rule in last):
-        return None if any(not rule.has_match for rule in marks) else "its rule to %s is gone" % _MARKING
+        return None if any(not rule.has_match for rule in marks) else "its rule to %s is missing" % _MARKING
     if not last:
-        return "its rule to the Service is gone" if any(not rule.has_match for rule in marks) else None
+        return "its rule to the Service is missing" if any(not rule.has_match for rule in marks) else None
     own = [rule.target for rule in rules
            if any(option == "--src-type" for option, _values, _negated in match_options(rule, "addrtype"))]
     missing = _MARKING if _MARKING not in own else "all endpoints" if not any(target[:9] == "KUBE-SVC-"
                                                                               for target in own if target) else None
-    return "its rule to %s, for what the node itself sends, is gone" % missing if missing else None
+    return "its rule to %s for packets of the node itself is missing" % missing if missing else None
 
 
 def _refused(filters):
@@ -111,10 +111,10 @@ def _names(table):
 def _of_sets(rule_set, nat, filters):
     """Of ipvs mode: what ends these chains is always there, with whatever sets before it."""
     for table, chains, chain, target, why in (
-            ("nat", nat, "KUBE-SERVICES", "KUBE-NODE-PORT", "nothing of it leads to the NodePorts"),
-            ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is gone" % _MARKING),
+            ("nat", nat, "KUBE-SERVICES", "KUBE-NODE-PORT", "none of its rules jumps to KUBE-NODE-PORT"),
+            ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is missing" % _MARKING),
             ("nat", nat, "KUBE-POSTROUTING", "MASQUERADE", "none of its rules masquerades marked packets"),
-            ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "no client is refused for its address")):
+            ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "none of its rules refuses a client")):
         rules = chains[chain].rules if chain in chains else ()
         if rules and not any(rule.target == target and not uses(rule, "set") for rule in rules):
             yield observe("emptied_chain", rule_set, table, chain, detail=why)
@@ -122,7 +122,7 @@ def _of_sets(rule_set, nat, filters):
     if any(rule.target == "REJECT"
            for rule in rules) and not any(rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
         yield observe("emptied_chain", rule_set, "filter", "KUBE-IPVS-FILTER",
-                      detail="ClusterIPs are refused: the rule that lets them pass is gone")
+                      detail="ClusterIPs are refused: the rule that lets them pass is missing")
 
 
 def _of_cluster_ips(rule):

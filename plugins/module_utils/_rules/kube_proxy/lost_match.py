@@ -19,8 +19,8 @@ from .match_table import ADDRESS_FORMS, FORMS, JUMP_FORMS, MARKING, MARK_ARGUMEN
 from .proxy import PORTALS, SERVICE_CHAIN, is_portal
 
 # What nft shows of a rule that iptables-save prints with its other matches.
-NO_PORT, NO_SET = "the destination port is missing", "the set it is for is missing"
-_HINT = {"nft": "; nft list table may show a match that this iptables-save cannot"}
+NO_PORT, NO_SET = "the destination port is missing", "the match of the ipset is missing"
+_HINT = {"nft": "; nft list table may show a match that this iptables-save does not"}
 
 
 def ask_lost_match(rule_set, setting):
@@ -57,7 +57,7 @@ def _of_chain(table, chain, rules, setting):
     for why, applies, lacks in (
             (NO_PORT, ports, lambda rule: _lacks_port(rule, ports)),
             (NO_PORT, refusals, lambda rule: _refuses_all_ports(rule, refusals)),
-            ("jumps to this chain never go without a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
+            ("a jump to this chain always has a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
             ("the virtual address is missing", portals, _lacks_address),
             ("the source or the state is missing", (table, chain) == ("filter", "KUBE-FIREWALL"), _lacks_source),
             (NO_SET, sets, _lacks_set)):
@@ -89,7 +89,7 @@ def _of_service(services, chain, rules, setting):
             yield "lost_match", rule, count, NO_PORT
     early = _early_jump(rules) if not balances else None
     if early:
-        yield "lost_match", early, 1, "leads all traffic on before the rules behind it"
+        yield "lost_match", early, 1, "sends on all traffic before the rules after it"
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
@@ -129,10 +129,10 @@ def lost_rules(table, chain, rules, setting):
         if masquerades and rule.target == "MASQUERADE":
             # Up to 1.18 it carries the mark; since then a RETURN for unmarked packets stands before it.
             if not returned:
-                yield rule, "neither it nor a rule before it looks at the mark: all traffic is masqueraded"
+                yield rule, "neither it nor a rule before it matches the mark: all traffic is masqueraded"
         elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last)
                                               for form in forms):
-            yield rule, "rules with this target never go without a match in this chain"
+            yield rule, "a rule with this target always has a match in this chain"
 
 
 def _of_unmarked(rule):

@@ -31,6 +31,6 @@ def ask_repaired(rule_set, setting):
              if name in nat and any(rule.target == "KUBE-SERVICES" for rule in nat[name].rules)]
     if jumps and 2 * len(empty) < max(len(services), 3):
         return []
-    detail = "%d of %d service chains are empty, %s; the canary in mangle is alive, so kube-proxy does not notice" % (
-        len(empty), len(services), "nothing leads to KUBE-SERVICES" if not jumps else "KUBE-SERVICES is reached")
+    detail = "%d of %d service chains are empty, %s; the canary in mangle exists, so kube-proxy does not notice" % (
+        len(empty), len(services), "no rule jumps to KUBE-SERVICES" if not jumps else "KUBE-SERVICES is reached")
     return [observe("half_repaired", rule_set, "nat", empty[0], "", len(empty), detail)]

@@ -28,7 +28,7 @@ def ask_unrepaired(observations, rule_sets, setting_by):
         count = lost[rule_set.family, rule_set.backend]
         if count and setting_by(rule_set).mode == _MODE and CANARY in (chains_of(rule_set, "mangle") or ()):
             yield observe("unrepaired", rule_set, "mangle", CANARY, "", count,
-                          "rules were deleted and %s in mangle is there, so it does not notice" % CANARY)
+                          "rules were deleted, but %s in mangle exists, so kube-proxy does not notice" % CANARY)
 
 
 def _is_lost(row):

@@ -62,9 +62,9 @@ def _missing_tables(found, setting):
         return
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
         if family not in found.tables and (family == "ipv4" or _has_ipv6(found)):
-            there = ", that of %s is" % other if other in found.tables else ""
+            there = ", while the one of %s does" % other if other in found.tables else ""
             yield _seen("anchor_missing", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), 1,
-                        "kube-proxy runs in nftables mode and this table is not there%s: no Service of this family "
+                        "kube-proxy runs in nftables mode, but this table does not exist%s: no Service of this family "
                         "works" % there)
 
 
@@ -82,19 +82,19 @@ def _anchors(found, family, setting):
     for name, (kind, hook) in sorted(layout.base.items()):
         chain = table.chains.get(name)
         if chain is None:
-            yield _seen("anchor_missing", family, name, "", 1, "this base chain is not there")
+            yield _seen("anchor_missing", family, name, "", 1, "this base chain does not exist")
         elif (chain.type, chain.hook) != (kind, hook):
             is_now = "type %s hook %s" % (chain.type, chain.hook) if chain.is_base else "no base chain"
             yield _seen("anchor_missing", family, name, is_now, 1,
                         "this chain must be of type %s at hook %s" % (kind, hook))
     for name in layout.chains:
         if name not in table.chains:
-            yield _seen("anchor_missing", family, name, "", 1, "this chain is not there")
+            yield _seen("anchor_missing", family, name, "", 1, "this chain does not exist")
     for name in layout.sets:
         if name not in table.sets and (family, name) not in found.unread:
-            yield _seen("anchor_missing", family, "", name, 1, "this map or set is not there")
+            yield _seen("anchor_missing", family, "", name, 1, "this map or set does not exist")
     for name, target in _lost_jumps(table, layout):
-        yield _seen("anchor_missing", family, name, "", 1, "no rule of this chain leads to %s" % target)
+        yield _seen("anchor_missing", family, name, "", 1, "no rule of this chain jumps to %s" % target)
 
 
 def _lost_jumps(table, layout):
@@ -138,10 +138,10 @@ def _refusals(found, family, _setting):
         chain = table.chains[name]
         if chain.policy == "drop":
             yield _seen("unexpected_drop", family, name, "policy drop", 1,
-                        "kube-proxy's base chains accept what they do not refuse")
+                        "kube-proxy's base chains have the policy accept")
         for text in chain.texts if name != "reject-chain" else ():
             if _BARE.match(text) and _BARE.match(text).group(1) in ("drop", "reject"):
-                yield _seen("unexpected_drop", family, name, text, 1, "this rule refuses everything")
+                yield _seen("unexpected_drop", family, name, text, 1, "this rule refuses all packets")
     for served, refused in (("service-ips", "no-endpoint-services"), ("service-nodeports", "no-endpoint-nodeports")):
         if served in table.sets and refused in table.sets:
             keys = {element.key for element in table.sets[served].elements}
@@ -149,7 +149,7 @@ def _refusals(found, family, _setting):
             for element in table.sets[refused].elements:
                 if element.key in keys and element.verdict == "goto":
                     yield _seen("unexpected_drop", family, "", " . ".join(element.key), 1,
-                                "in %s and in %s at once" % (served, refused))
+                                "this key is both in %s and in %s" % (served, refused))
 
 
 def _foreign(found, family, _setting):
@@ -178,7 +178,7 @@ def _emptied(found, family, _setting):
 
 def _dangling(found, family, _setting):
     for target, holder in sorted(leads_nowhere(found.tables[family]).items()):
-        yield _seen("dangling_jump", family, target, "", 1, "%s leads to this chain, and it is not there" % holder)
+        yield _seen("dangling_jump", family, target, "", 1, "%s jumps to this chain, which does not exist" % holder)
 
 
 def _service_chains(found, family, _setting):

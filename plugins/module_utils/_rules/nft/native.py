@@ -27,7 +27,7 @@ _KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "ancho
           "redirect": "anchor_shadowed", "notrack": "untracked", "mark": "mark_cleared"}
 _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy",
             "redirect": "redirects before kube-proxy",
-            "notrack": "keeps from conntrack, and so from kube-proxy's DNAT,",
+            "notrack": "exempts from conntrack, and so from kube-proxy's DNAT,",
             "mark": "clears kube-proxy's mark for masquerading on"}
 # The packet goes on to the next rule.
 _PASSING = ("continue", "mark", "notrack")
@@ -50,7 +50,7 @@ def judge_table(table, services, own=()):
             try:
                 walk.base_chain(chain)
             except TooMuch:
-                walk.doubts.append("chain %s has more rules than are judged" % name)
+                walk.doubts.append("chain %s has too many rules to judge" % name)
         elif chain.is_base:
             walk.doubts.append("the priority of chain %s is not known" % name)
     return walk.rows, walk.doubts[0] if walk.doubts else None
@@ -98,13 +98,13 @@ class _Walk:
         if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions
                                                       and rules[0].statement.action in ("drop", "reject")):
             self._row("unexpected_drop", chain, rules[0].text if rules else "policy drop",
-                      "refuses everything that is for the node itself")
+                      "refuses all packets to the node itself")
 
     def _rules(self, chain):
         if chain.name not in self._parsed:
             self._parsed[chain.name] = [rule for text in chain.texts for rule in parse_rule(text)]
             if self._cut(chain):
-                self.doubts.append("chain %s has more rules than are read" % chain.name)
+                self.doubts.append("chain %s has too many rules to read" % chain.name)
         return self._parsed[chain.name]
 
     @staticmethod
@@ -202,7 +202,7 @@ class _Walk:
                           "this policy drops" if text == "policy drop" else "this rule " + _EFFECTS[action],
                           _text(yes[0]), others, self._base.hook, self._base.priority))
         elif maybe:
-            self.doubts.append("whether \"%s\" of chain %s meets traffic of Services cannot be judged"
+            self.doubts.append("whether the rule \"%s\" of chain %s matches Service traffic cannot be judged"
                                % (text[:120], chain.name))
 
     def _may_be_own(self, packets, text):

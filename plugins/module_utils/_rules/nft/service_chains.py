@@ -16,14 +16,14 @@ _NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+
 _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 # The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
-_MAPS = (("service-nodeports", ("external-",), "every NodePort"),
-         ("service-ips", ("service-", "local-", "external-"), "every ClusterIP"))
+_MAPS = (("service-nodeports", ("external-",), "NodePort"),
+         ("service-ips", ("service-", "local-", "external-"), "ClusterIP"))
 # nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names
 # are compared.
 _COMMENT_LIMIT = 120
 # kube-proxy makes this chain only for a Service that has such an address.
-_NOT_EXTERNAL = ("no element of service-nodeports or service-ips leads to this chain: NodePort, load balancer and "
-                 "external IPs of %s are dead")
+_NOT_EXTERNAL = ("no element of service-nodeports or service-ips jumps to this chain: NodePort, load balancer and "
+                 "external IPs of %s do not work")
 
 
 def judge_service_chains(table):
@@ -38,26 +38,26 @@ def judge_service_chains(table):
         lost = [orphan for orphan in orphans if orphan.startswith(kinds)]
         if lost and name in table.sets and table.sets[name].complete and not table.sets[name].elements:
             yield ("anchor_missing", "", "map %s" % name,
-                   "the map %s is empty: %s is dead; %s" % (
+                   "the map %s is empty, so no %s works; %s" % (
                        name, dead, "1 chain of a Service is"
                        if len(lost) == 1 else "%d chains of Services are" % len(lost)) + " not reached", 1)
             orphans = [orphan for orphan in orphans if orphan not in lost]
     unguarded = [orphan for orphan in orphans if orphan.startswith("firewall-")]
     if unguarded:
         more = " and %d more" % (len(unguarded) - 1) if unguarded[1:] else ""
-        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips leads there" % (
+        detail = "loadBalancerSourceRanges of %s%s are not enforced: no element of firewall-ips jumps to this chain" % (
             _named(unguarded[0]), more)
         yield "emptied_chain", unguarded[0], "map firewall-ips", detail, len(unguarded)
         orphans = [orphan for orphan in orphans if not orphan.startswith("firewall-")]
     dead = _without_cluster_ip(table)
     for name in dead:
         yield ("anchor_missing", name, "",
-               "no element of service-ips leads to this chain: the ClusterIP of %s is dead" % _named(name), 1)
+               "no element of service-ips jumps to this chain: the ClusterIP of %s does not work" % _named(name), 1)
     for name in orphans:
         if name.startswith("external-"):
             yield "anchor_missing", name, "", _NOT_EXTERNAL % _named(name), 1
         elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
-            yield "orphan_chain", name, "", "no map and no rule leads to this chain of a Service" + _address_of(name), 1
+            yield "orphan_chain", name, "", "no map and no rule jumps to this chain of a Service" + _address_of(name), 1
     for name in sorted(table.chains):
         # The rules of a chain that came while the table was listed are not known.
         if "/" in name and name in referred and table.chains[name].rules is not None:
@@ -73,7 +73,7 @@ def _judge(table, name, chain):
     if name.startswith("endpoint-"):
         endpoints = set(chain.endpoints)
         if len(endpoints) != 1:
-            yield "unsound_endpoint", "an endpoint's chain that translates to %d addresses%s%s" % (
+            yield "unsound_endpoint", "the chain of an endpoint, but it translates to %d addresses%s%s" % (
                 len(endpoints), ": " + ", ".join(sorted(endpoints)) if endpoints else "", _address_of(name))
         elif not loopback and not _is_its_own(name, chain.endpoints[0]):
             yield ("unsound_endpoint",
@@ -88,24 +88,24 @@ def _judge(table, name, chain):
                    "loadBalancerSourceRanges of %s are not enforced: no rule of this chain drops" % _named(name))
         return
     if not chain.rules:
-        yield "empty_service_chain", "a Service leads to this chain, and it has no rule"
+        yield "empty_service_chain", "a Service jumps to this chain, but it has no rule"
     elif name.startswith(("service-", "local-")) and not chain.endpoints and not any(target.startswith("endpoint-")
                                                                                      for target in chain.targets):
-        yield "empty_service_chain", "a Service leads to this chain, and no rule of it leads to an endpoint"
+        yield "empty_service_chain", "a Service jumps to this chain, but none of its rules jumps to an endpoint"
     elif name.startswith("external-") and not any(target.startswith(("service-", "local-"))
                                                   for target in chain.targets):
         yield ("empty_service_chain",
-               "external traffic of %s comes to this chain, and no rule of it leads to an endpoint" % _named(name))
+               "external traffic of %s reaches this chain, but none of its rules jumps to an endpoint" % _named(name))
     elif name.startswith("external-") and chain.rules == 1 and (chain.otherwise or "").startswith("service-"):
-        yield ("emptied_chain", "external traffic of %s is not marked for masquerading: answers of endpoints on other "
+        yield ("emptied_chain", "external traffic of %s is not marked for masquerading: replies of endpoints on other "
                                 "nodes bypass this node" % _named(name))
     forgotten, noting = _forgotten(table, name, chain)
     if forgotten:
-        yield "emptied_chain", "sessionAffinity of %s: clients are not led back to %d of its %d endpoints" % (
+        yield "emptied_chain", "sessionAffinity of %s: no rule sends clients back to %d of its %d endpoints" % (
             _named(name), forgotten, noting)
     for target in sorted(set(chain.targets)):
         if target in table.chains and _belongs_to_another(name, target):
-            yield "unsound_endpoint", "leads to %s, a chain of another Service%s" % (target, _address_of(target))
+            yield "unsound_endpoint", "jumps to %s, a chain of another Service%s" % (target, _address_of(target))
     if chain.share is not None and chain.share[0] != chain.share[1]:
         yield "wrong_probability", _share_text(*chain.share)
 

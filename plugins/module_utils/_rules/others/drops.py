@@ -75,7 +75,7 @@ def _early(rule_set):
             if end is not None and end.target in REFUSALS:
                 count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
                 yield observe("unexpected_drop", rule_set, name, chain, end.text, count,
-                              "refuses all that passes here, traffic of Services too")
+                              "refuses all packets, Service traffic too")
 
 
 def _portals(rule_set, setting):
@@ -97,10 +97,10 @@ def _portals(rule_set, setting):
                 bare, bare_count = bare or rule, bare_count + 1
         if bare:
             yield observe("unexpected_drop", rule_set, "nat", chain, bare.text, bare_count,
-                          "the virtual addresses behind it are not reached")
+                          "packets do not reach the virtual addresses after it")
         if matched:
             yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count,
-                          "what it is for is not led to a Service behind it")
+                          "packets that it matches do not reach a Service after it")
 
 
 def _rules(table, chain):
@@ -185,9 +185,9 @@ def _why(table, chain, rules, index):
     """Why a rule that refuses everything is unexpected."""
     if chain == "FORWARD":
         return (None if accepts_pods(table, rules[:index])
-                else "refuses all that is forwarded, and nothing before it accepts pod traffic")
+                else "refuses all forwarded packets, and no rule before it accepts pod traffic")
     # The last rule of a host's firewall is its default; anything behind it would be dead.
-    return "refuses everything, the rules behind it are dead" if index < len(rules) - 1 else None
+    return "refuses all packets, so the rules after it have no effect" if index < len(rules) - 1 else None
 
 
 def _is_known(rule, chain):
@@ -241,6 +241,6 @@ def _policy(rule_set, table):
             or any(ends_chain(rule) for rule in chain.rules)):
         return
     yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
-                  detail="what no rule accepts is dropped%s, and no rule accepts pod traffic; Docker and ufw set this "
-                         "policy" % (
+                  detail="packets that no rule accepts are dropped%s, and no rule accepts pod traffic; Docker and ufw "
+                         "set this policy" % (
                              " (%d packets so far)" % chain.packets if chain.packets else ""))

@@ -13,7 +13,7 @@ from ..services.reached import PER_SERVICE
 from ..tables import table_of
 from .owners import owner_of
 
-_DETAIL = "kube-proxy cannot delete %s when its Service goes; from then on each of its syncs of this family fails"
+_DETAIL = "kube-proxy cannot delete %s when its Service is deleted; from then on each of its syncs of this family fails"
 
 
 def ask_foreign(rule_set, setting):

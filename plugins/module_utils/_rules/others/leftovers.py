@@ -63,7 +63,7 @@ def _old(rule_set, setting):
         # kubelet makes this chain too, so it may belong there.
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
             yield observe("idle_leftover", rule_set, "filter", "KUBE-FIREWALL", "", 1,
-                          "stays behind when iptables mode is given up; harmless")
+                          "remains after a change from iptables mode to another; harmless")
     for name, table in readable(rule_set):
         if setting.mode == "iptables" and name == "nat" and proxy_since(setting, (1, 24)):
             chains = sorted([chain for chain in table.chains if chain.startswith("KUBE-XLB-")])

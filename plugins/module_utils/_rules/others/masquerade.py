@@ -31,7 +31,7 @@ def ask_masquerade(rule_set, _setting):
     reached = {rule.target for rule in chains["POSTROUTING"].rules} if "POSTROUTING" in chains else ()
     empty = [name for name in names if not _translates(chains, name) and (name != _KEPT or name in reached)]
     lost = [name for name in names if name not in reached and name not in empty and name != _KEPT]
-    for found, detail in ((empty, "no rule of it masquerades"), (lost, "nothing leads from POSTROUTING to it")):
+    for found, detail in ((empty, "none of its rules masquerades"), (lost, "no rule of POSTROUTING jumps to it")):
         if found:
             yield observe("masquerade_missing", rule_set, "nat", found[0], "", len(found), detail)
 

@@ -34,11 +34,11 @@ def ask_affinity(rule_set, setting):
         lost = endpoints - led.get(name, set())
         if lost:
             yield observe("emptied_chain", rule_set, "nat", name, "", 1,
-                          "sessionAffinity: no rule leads returning clients to %d of its %d endpoints" % (
+                          "sessionAffinity: no rule sends returning clients to %d of its %d endpoints" % (
                               len(lost), len(endpoints)))
         # An endpoint without a DNAT is reported as unsound_endpoint.
         forgetful = [endpoint for endpoint in led.get(name, set()) - noting if endpoint_of(table, endpoint)[0]]
         if forgetful:
-            detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none" % (
+            detail = "sessionAffinity: %d of the %d endpoints of returning clients do not record clients" % (
                 len(forgetful), len(led[name]))
             yield observe("emptied_chain", rule_set, "nat", name, detail=detail)

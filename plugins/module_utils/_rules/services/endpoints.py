@@ -27,7 +27,7 @@ def endpoint_of(table, name):
         elif kind == "DNAT":
             return (what, "") if what[0] == masqueraded else (
                 None,
-                "it masquerades %s and translates to %s" % ((masqueraded or "no address of its own")[:64], what[0]))
+                "it masquerades %s, but translates to %s" % ((masqueraded or "no address")[:64], what[0]))
     return None, "no rule of the chain is a DNAT"
 
 

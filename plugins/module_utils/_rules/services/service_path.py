@@ -53,7 +53,7 @@ def _questions(rule_set, mode, ipvs):
     found, mark, nat = [], service_mark(rule_set), table_of(rule_set, "nat")
     if mode != "ipvs":
         # IPVS has connections of its own, and masquerades by sets too.
-        found.append(_Question("untracked", "exempts from connection tracking", _RAW_HOOKS, _UNTRACKING,
+        found.append(_Question("untracked", "exempts from conntrack", _RAW_HOOKS, _UNTRACKING,
                                lambda rule: untracks(rule_set, rule), None, KUBERNETES + CNI))
         if mark:
             found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING,
@@ -151,6 +151,6 @@ def _drops(rule_set, place):
 
 def _described(packet):
     if packet.port is None:
-        return "every new connection that gets here, those to Services too"
+        return "every new connection, those to Services too"
     return "packets of a Service: port %d/%s of %s" % (
         packet.original_port or packet.port, packet.protocol, packet.original or packet.destination or "every node")

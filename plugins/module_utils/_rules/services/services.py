@@ -111,7 +111,7 @@ def ask_services(rule_set, setting):
             fault = _unfair(balancing) if balancing else None
             if not balancing and not refuses(table.chains[name]):
                 found.append(observe("empty_service_chain", rule_set, "nat", name,
-                                     detail="no rule of the chain leads to an endpoint"))
+                                     detail="no rule of the chain jumps to an endpoint"))
             elif fault:
                 found.append(observe("wrong_probability", rule_set, "nat", name, detail=fault))
     return found

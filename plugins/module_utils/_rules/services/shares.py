@@ -15,7 +15,7 @@ from .endpoints import balancing_of, endpoint_of
 
 # At most so many chains are matched to their Services.
 _LIMIT = 50
-_DETAIL = "no rule of the Service leads to its endpoint %s any more: it gets no connection, none is lost"
+_DETAIL = "no rule of the Service jumps to its endpoint %s any more: the endpoint gets no connections, none is lost"
 
 
 def ask_shares(rule_set, table, unreached, local):
@@ -30,7 +30,7 @@ def ask_shares(rule_set, table, unreached, local):
                             if name == "KUBE-SEP-" + chain_hash(service[0], service[1], endpoint_text(endpoint))), None)
             if service is None:
                 found.append(observe("orphan_chain", rule_set, "nat", name,
-                                     detail="a sound endpoint that no rule leads to"))
+                                     detail="no rule jumps to this chain of an endpoint"))
             elif owners[service]:
                 found.append(_share(rule_set, owners[service], name, endpoint))
     return found

@@ -29,9 +29,9 @@ def tell_jumps(rule_set, table):
         owner = next(((other, how) for other, how in _of_hash(names, ending)), None)
         mine = next((kind + own for kind in (target[:-HASH_LENGTH],) + _KINDS if kind + own in table.chains), None)
         if owner and owner[0] == name and owner[1] != protocol:
-            chain, why = target, "its rule in %s is for %s, the Service for %s" % (source, protocol, owner[1])
+            chain, why = target, "its rule in %s is for %s, but the Service is for %s" % (source, protocol, owner[1])
         elif mine:
-            chain, why = mine, "its rule in %s for %s port %d/%s leads to %s%s" % (
+            chain, why = mine, "its rule in %s for %s port %d/%s jumps to %s%s" % (
                 source, "the NodePort" if address in (None, NODE_PORT) else address, port, protocol, target,
                 ", the chain of %s" % owner[0] if owner else "")
         else:
@@ -65,21 +65,21 @@ def tell_endpoints(rule_set, table, owners, unproven):
         text = endpoint_text(endpoint)
         if chain_hash(owner[0], owner[1], text) == name[9:]:
             yield observe("unsound_endpoint", rule_set, "nat", name,
-                          detail="it translates %s, its Service is %s" % (endpoint[2], owner[1]))
+                          detail="it translates %s, but its Service is %s" % (endpoint[2], owner[1]))
             continue
         other = next((service for service in owners.values() if chain_hash(service[0], service[1], text) == name[9:]),
                      None) if index < _LIMIT else None
         if other:
             yield observe("unsound_endpoint", rule_set, "nat", chain, "-A %s -j %s" % (chain, name), 1,
-                          "leads to the endpoint %s of %s" % (text, other[0]))
+                          "jumps to the endpoint %s of %s" % (text, other[0]))
             continue
         port = port_of_hash(name[9:], owner[0], owner[1], endpoint[0]) if searches else None
         searches -= bool(searches)
         if port is not None:
             yield observe("unsound_endpoint", rule_set, "nat", name,
-                          detail="translates to port %d of %s, its name is that of port %d" % (
+                          detail="translates to port %d of %s, but its name belongs to port %d" % (
                               endpoint[1], endpoint[0], port))
         elif ":" not in endpoint[0]:
             # An EndpointSlice may write an address of IPv6 in more than one way, so its hash proves no other address.
             yield observe("unsound_endpoint", rule_set, "nat", name,
-                          detail="translates to %s, its name is that of another endpoint" % text)
+                          detail="translates to %s, but its name belongs to another endpoint" % text)

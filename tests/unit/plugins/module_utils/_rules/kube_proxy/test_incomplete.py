@@ -71,7 +71,7 @@ def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what)
     read = [texts.read(text)]
     rows = questions.ask(read, texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat",
-                                 chain)] and rows[0]["detail"] == "no rule leads to it: %s not reached" % what
+                                 chain)] and rows[0]["detail"] == "no rule jumps to it: %s not reached" % what
     # Somebody emptied the chain too, so nothing tells that the Service is still there; and in ipvs mode all of it is
     # left over.
     empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))

@@ -46,7 +46,7 @@ def test_every_observation_has_its_keys():
     row = rows(made)[0]
     assert row == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy",
                    "chain": "nat-output", "text": "", "count": 1,
-                   "detail": "this base chain is not there"} and row["kind"] in KINDS
+                   "detail": "this base chain does not exist"} and row["kind"] in KINDS
 
 
 # ---- tables that are missing, or should be
@@ -63,7 +63,7 @@ def test_one_family_repaired_after_a_flush():
     """kube-proxy 1.31 and newer repairs only the family in which a Service changes."""
     made = rows(tables(families=["ipv6"]))
     assert [(row["kind"], row["family"])
-            for row in made] == [("anchor_missing", "ipv4")] and "that of ipv6 is" in made[0]["detail"]
+            for row in made] == [("anchor_missing", "ipv4")] and "while the one of ipv6 does" in made[0]["detail"]
     # A node without IPv6 has no such table, and nobody else has one.
     assert ask(tables(families=["ipv4"])) == []
     assert ask(tables(families=["ipv4"]),

@@ -19,8 +19,8 @@ PLUGINS = {
                       ["-A IP-MASQ-AGENT -d 10.0.0.0/8 -j RETURN", "-A IP-MASQ-AGENT -j MASQUERADE"]),
     POD: ("-A POSTROUTING -s 10.244.1.7/32 -j %s" % POD, ["-A %s ! -d 224.0.0.0/4 -j MASQUERADE" % POD]),
 }
-ELSEWHERE = "nothing leads from POSTROUTING to it"
-EMPTY = "no rule of it masquerades"
+ELSEWHERE = "no rule of POSTROUTING jumps to it"
+EMPTY = "none of its rules masquerades"
 
 
 def dump(chains, *rules):

@@ -34,7 +34,7 @@ def test_rules_of_affinity_that_are_gone(name, form):
     chain = RETURNING.match(rules[0]).group(1)
     mine = [rule for rule in rules if " %s " % chain in rule]
     assert len(mine) > 1
-    detail = "sessionAffinity: no rule leads returning clients to %d of its %d endpoints"
+    detail = "sessionAffinity: no rule sends returning clients to %d of its %d endpoints"
     assert found(texts.without(text, *mine)) == [("emptied_chain", chain, detail % (len(mine), len(mine)))]
     assert found(texts.without(text, mine[0])) == [("emptied_chain", chain, detail % (1, len(mine)))]
 
@@ -45,7 +45,7 @@ def test_endpoints_that_no_longer_note_their_clients(name, form):
     text = kube_audit.sample(name)
     mine = [RETURNING.match(line).group(1) for line in text.split("\n") if RETURNING.match(line)]
     count = len([chain for chain in mine if chain == mine[0]])
-    detail = "sessionAffinity: %d of the %d endpoints that it leads returning clients to note none"
+    detail = "sessionAffinity: %d of the %d endpoints of returning clients do not record clients"
     noting = re.compile(r"-m recent --set --name \S+ --mask \S+ --rsource ")
     told = [("emptied_chain", chain, detail % (mine.count(chain), mine.count(chain))) for chain in sorted(set(mine))]
     assert sorted(found(form(noting.sub("", text)))) == told

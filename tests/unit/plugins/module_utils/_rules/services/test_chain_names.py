@@ -68,12 +68,12 @@ def test_a_dnat_to_another_port(node, form):
     address = re.search(r"-A %s .*--to-destination \[?([^\]\n]+?)\]?:8080" % endpoint, text).group(1)
     told = found(form(changed(text, endpoint, ":8080", ":8081")))
     assert [row[:2] for row in told] == [("unsound_endpoint", endpoint)]
-    assert told[0][2].endswith("translates to port 8081 of %s, its name is that of port 8080" % address)
+    assert told[0][2].endswith("translates to port 8081 of %s, but its name belongs to port 8080" % address)
 
 
 def test_a_dnat_of_another_protocol(node):
     text, _cart, _login, endpoint = node
-    assert ("unsound_endpoint", endpoint, "shop/cart:http: it translates udp, its Service is tcp") in found(
+    assert ("unsound_endpoint", endpoint, "shop/cart:http: it translates udp, but its Service is tcp") in found(
         changed(changed(text, endpoint, "-p tcp", "-p udp"), endpoint, "-m tcp", "-m udp"))
 
 
@@ -83,7 +83,7 @@ def test_an_endpoint_that_was_moved_with_its_mark(node):
     moved = changed(text, endpoint, "10.129.0.7" if four else "fd02:a:0:1::7",
                     "10.129.0.98" if four else "fd02:a:0:1::98", "-A")
     # An address of IPv6 may be written otherwise in the EndpointSlice: its hash proves nothing.
-    detail = "shop/cart:http: translates to 10.129.0.98:8080, its name is that of another endpoint"
+    detail = "shop/cart:http: translates to 10.129.0.98:8080, but its name belongs to another endpoint"
     assert found(moved) == ([("unsound_endpoint", endpoint, detail)] if four else [])
 
 
@@ -93,14 +93,14 @@ def test_a_service_that_leads_to_the_endpoint_of_another(node, form):
     foreign = endpoints(text, login)[-1]
     told = found(form(changed(text, cart, "-j " + endpoint, "-j " + foreign, "-j KUBE-SEP-")))
     assert [row[:2] for row in told] == [("unsound_endpoint", cart)]
-    assert re.match(r"shop/cart:http: leads to the endpoint \S+:8080 of shop/login:http$", told[0][2])
+    assert re.match(r"shop/cart:http: jumps to the endpoint \S+:8080 of shop/login:http$", told[0][2])
 
 
 def test_an_address_that_leads_to_another_service(node):
     text, cart, login, _endpoint = node
     address = CART.search(text).group(1)
     told = found(changed(text, "KUBE-SERVICES", "-j " + cart, "-j " + login, "shop/cart:http cluster"))
-    detail = ("shop/cart:http: its rule in KUBE-SERVICES for %s port 80/tcp leads to %s, the chain of shop/login:http"
+    detail = ("shop/cart:http: its rule in KUBE-SERVICES for %s port 80/tcp jumps to %s, the chain of shop/login:http"
               % (address, login))
     assert told == [("anchor_missing", cart, detail)]
 

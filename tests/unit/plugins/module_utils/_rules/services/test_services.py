@@ -346,4 +346,4 @@ def test_a_broken_rule_at_a_random_place_is_told_and_nothing_else():
                       (balancing()[:1] + balancing()[2:], "no connection is lost, one endpoint gets 67 %"), ([], None)])
 def test_a_lost_balancing_rule_says_what_becomes_of_the_connections(rules, effect):
     rows = ask_services(read(small(svc=rules)), setting())
-    assert [row["detail"].rpartition(effect or "no rule of the chain leads to an endpoint")[2] for row in rows] == [""]
+    assert [row["detail"].rpartition(effect or "no rule of the chain jumps to an endpoint")[2] for row in rows] == [""]
