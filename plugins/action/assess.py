@@ -63,9 +63,10 @@ class ActionModule(LookingAction):
         arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items()
                      if value is not None}
         for name, value in arguments.items():
-            _values.refuse_wrong_value("node_assess_" + name, value, label=name)
+            _values.refuse_wrong_value("node_assess_" + name, value, label=name, known=self._policy.checks)
         _selection.refuse_no_check("checks and skip",
-                                   _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip")))
+                                   _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
+                                                            self._policy.checks))
         if "bundle" in arguments:
             _bundle.check(arguments, self._connection.transport)
         return arguments
@@ -73,7 +74,8 @@ class ActionModule(LookingAction):
     def work(self, arguments, task_vars):
         arguments = dict(arguments, sections=_select.judged_again(arguments.get("sections"),
                                                                   task_vars.get("ansible_facts") or {}))
-        checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"))
+        checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
+                                          self._policy.checks)
         with _bundle.opened(arguments.get("bundle")) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         facts = self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),

@@ -34,7 +34,7 @@ class ActionModule(LookingAction):
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
         self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
-        self._place = _policy.role_settings("node_assess", task_vars, self._templated)
+        self._place = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         if self._up_to == "none":
             return results.skipped("up_to: none")
         chosen = self._chosen(arguments.get("subjects") or NAMES)
@@ -86,14 +86,17 @@ class ActionModule(LookingAction):
                     if not _select.assessed(self._facts, section)}
         # What node_assess_checks and node_assess_skip leave out as a whole has nothing to be judged.
         sections = sorted(section for section in sections if (not within or section in within) and (
-            not summary or _selection.chosen_checks([section], self._place["checks"], self._place["skip"])))
+            not summary or self._checks([section])))
         if sections:
             self._look_at(sections)
+
+    def _checks(self, sections):
+        return _selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
 
     def _look_at(self, sections):
         sections = _select.judged_again(sections, self._facts)
         place = dict(self._place, sections=sections)
-        checks = _selection.chosen_checks(sections, place["checks"], place["skip"])
+        checks = _selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
         looked = self.look(place, checks, self._policy, self._variables)
         self._export(self.judged(looked, checks, self._policy, self._variables, self._facts,
                                  with_evidence=place["evidence"]))

@@ -5,7 +5,7 @@
 
 import time
 
-from ..plugin_utils import _policy, _select, _selection
+from ..plugin_utils import _policy, _run, _select, _selection
 from ..plugin_utils._fix import migration
 from ..plugin_utils._fix.leftovers import BACKENDS
 from ..plugin_utils._looking import LookingAction
@@ -28,8 +28,9 @@ class ActionModule(LookingAction):
         if self._task.check_mode:
             return {"changed": False, "missing": []}
         sections = _select.judged_again(_SECTIONS, task_vars.get("ansible_facts") or {})
-        place = dict(_policy.role_settings("node_assess", task_vars, self._templated), sections=sections)
-        checks = _selection.chosen_checks(sections)
+        known, facts = self._policy.checks, task_vars.get("ansible_facts") or {}
+        place = dict(_policy.role_settings("node_assess", task_vars, self._templated, known), sections=sections)
+        checks = _selection.with_users(_selection.chosen_checks(sections, known=known), known, _run.findings_of(facts))
         until = time.monotonic() + arguments.get("timeout", 300)
         while True:
             facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars,

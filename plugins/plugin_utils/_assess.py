@@ -29,7 +29,7 @@ def subsets_of(checks, policy, sections=None):
                    and (not check.opt_in or policy.values[check.opt_in])]
     needed = {need.partition(".")[0] for check in judged_here for need in check.needs}
     if any("requirements" in check.needs
-           for check in chosen_checks(sections or {check.section for check in checks} or None)):
+           for check in chosen_checks(sections or {check.section for check in checks} or None, known=policy.checks)):
         needed.update(_requirements.SECTIONS)
     # Remedies name the node's own way of being changed, so who it is is always asked.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
@@ -72,7 +72,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     findings = sorted(_outcomes.kept(before, findings), key=lambda row: (row["check"], row["subject"]))
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
                    **_who(evidence, requirements))
-    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings),
+    summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),
                    waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date()),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
@@ -95,11 +95,11 @@ def _disabled_rows(findings, policy):
             for check_id in sorted({row["check"] for row in findings} & set(policy.disabled))]
 
 
-def _left_out(findings):
-    """Checks of the sections judged that were not chosen."""
+def _left_out(findings, known):
+    """Checks of the sections judged that were not chosen; `known` are all by id."""
     ids = {row["check"] for row in findings}
-    sections = {check.section for check in chosen_checks() if check.id in ids}
-    return [check.id for check in chosen_checks(sections) if check.id not in ids] if sections else []
+    sections = {check.section for check in known.values() if check.id in ids}
+    return [check.id for check in chosen_checks(sections, known=known) if check.id not in ids] if sections else []
 
 
 def _kept(evidence, required, with_evidence):

@@ -6,13 +6,14 @@
 import dataclasses
 import functools
 import importlib
+import pathlib
 import re
 import types
 
 from ..module_utils._errors import BadInput
 from . import _entry, _finding
 from ._expressions import compiled
-from ._options import unknown_name
+from ._options import checked, unknown_name
 from ._role_data import ROLES, load_yaml
 
 FIX_CLASSES = ("safe", "guarded", "disruptive")
@@ -33,7 +34,8 @@ PARTS = {
 class Check:
     """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names
     evidence sections, or single sources of one as `section.source`, that must have been read; `left_out` yields how
-    many offenders the node did not name; `opt_in` is the policy value without which the check is skipped."""
+    many offenders the node did not name; `opt_in` is the policy value without which the check is skipped. `file` is no
+    key of an entry: the file of the user that it stands in, None for a check of the collection."""
 
     id: str
     title: str
@@ -55,11 +57,12 @@ class Check:
     observed: str = "{value}"
     expected: str = "{want}"
     reason: str = ""
+    file: str = None
 
     @property
     def section(self):
         """The letters of the id: KMOD, KPROXY, ..."""
-        return self.id.rstrip("0123456789")
+        return _finding.section_of(self.id)
 
 
 def judge_of(kind):
@@ -69,7 +72,14 @@ def judge_of(kind):
     return getattr(module, "judge_%s" % kind), module.WANT
 
 
+def kinds():
+    """The names of all kinds."""
+    return sorted(path.stem for path in pathlib.Path(__file__).with_name("_kinds").glob("*.py"))
+
+
 def _kind(name):
+    if name not in kinds():
+        raise ImportError(name)
     return importlib.import_module("%s._kinds.%s" % (__package__, name))
 
 
@@ -86,26 +96,28 @@ def checks_of(entries):
     """`{id: Check}` of `[(where, entry)]`. Raises BadInput for an entry that is not as it must be."""
     checks = {}
     for where, entry in entries:
-        check = _check_of("%s: %s" % (where, entry.get("id") or "an entry without id"), entry)
+        named = "%s: %s" % (where, entry.get("id") or "an entry without id")
+        check = check_of(named, entry)
+        if not _ID.match(check.id):
+            raise BadInput("%s: an id is capital letters and three digits" % named)
         if check.id in checks:
             raise BadInput("%s: the id is there twice" % where)
         checks[check.id] = check
     return dict(sorted(checks.items()))
 
 
-def _check_of(where, entry):
-    fields = {field.name: field for field in dataclasses.fields(Check)}
+def check_of(where, entry):
+    """The Check of an entry, a dictionary; only the form of its id is not validated. Raises BadInput."""
+    fields = {field.name: field for field in dataclasses.fields(Check) if field.name != "file"}
     for key in entry:
         if key not in fields:
             raise unknown_name("%s: the key" % where, key, fields)
     missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in entry]
     if missing:
         raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
+    _entry.refuse_wrong_types(where, entry)
     check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"])))
-    if not _ID.match(check.id):
-        raise BadInput("%s: an id is capital letters and three digits" % where)
-    if check.severity not in _finding.SEVERITIES:
-        raise BadInput("%s: severity must be one of %s" % (where, ", ".join(_finding.SEVERITIES)))
+    checked("%s: severity" % where, check.severity, {"type": "str", "choices": _finding.SEVERITIES})
     if sorted(set(check.fix) - {"part"}) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
         raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS),
                                                                       ", ".join(FIX_CLASSES)))
@@ -113,7 +125,7 @@ def _check_of(where, entry):
     try:
         _judge, wants = judge_of(check.kind)
     except ImportError:
-        raise BadInput("%s: there is no kind %s" % (where, check.kind)) from None
+        raise unknown_name("%s: the kind" % where, check.kind, kinds()) from None
     if bool(wants) != ("want" in entry):
         raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if wants else "takes no"))
     _entry.refuse_wrong_want(where, check, wants)

@@ -21,6 +21,44 @@ _PREFIX = "node_policy_"
 _POLICY_VALUE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+\Z")
 _TYPES = {int: "a number", float: "a number", list: "a list"}
 
+_LISTS = ("needs", "sources")
+# A want is what the kind compares with.
+_ANY = ("want",)
+_TEXT_LIMIT = 4000
+
+
+def refuse_wrong_types(where, entry):
+    """Raises BadInput for a key of an entry, all of them known, whose value is not a text or a list of texts; the
+    texts of `fix` may be null."""
+    for key, value in entry.items():
+        name = "%s: %s" % (where, key)
+        if key == "fix":
+            if not isinstance(value, dict):
+                raise BadInput("%s must be a dictionary, not %s" % (name, _shown(value)))
+            for part, text in value.items():
+                _refuse_no_text("%s.%s" % (name, part), text, may_be_null=True)
+        elif key in _LISTS:
+            if not isinstance(value, list) or not value:
+                raise BadInput("%s must be a list of texts, not %s" % (name, _shown(value)))
+            for text in value:
+                _refuse_no_text(name, text)
+        elif key not in _ANY:
+            _refuse_no_text(name, value)
+
+
+def _refuse_no_text(name, text, may_be_null=False):
+    if may_be_null and text in (None, ""):
+        return
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput("%s must be a text, not %s" % (name, _shown(text)))
+    if len(text) > _TEXT_LIMIT:
+        raise BadInput("%s has %d characters; give at most %d" % (name, len(text), _TEXT_LIMIT))
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
 
 def refuse_wrong_want(where, check, types):
     """Raises BadInput for a want that looks like a policy value and is none, or that the kind cannot compare with;

@@ -12,6 +12,7 @@ from ..module_utils._errors import BadInput
 try:
     import jmespath
     from jmespath.exceptions import JMESPathError
+    from jmespath.functions import Functions
     from jmespath.visitor import TreeInterpreter
 except ImportError:
     jmespath = None
@@ -49,6 +50,12 @@ def _interpreter():
     """One for all searches: it remembers its methods by kind of node, and one for each search takes half as long
     again."""
     return TreeInterpreter()
+
+
+@functools.lru_cache(maxsize=1)
+def functions():
+    """The names of all functions of JMESPath."""
+    return frozenset(Functions.FUNCTION_TABLE)
 
 
 def search(expression, evidence):

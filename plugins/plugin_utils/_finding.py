@@ -14,6 +14,11 @@ KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed"
 _NULLABLE = ("problem", "waiver", "outcome", "evidence")
 
 
+def section_of(check_id):
+    """The letters of an id of a check: KMOD, KPROXY, ..."""
+    return check_id.rstrip("0123456789")
+
+
 def finding(check, status, subject="", observed="", expected="", reason="", remediation="", waiver=None, problem=None,
             outcome=None, evidence=None):
     """A flat dict with always the same keys; `check` and `subject` together identify it in all runs."""

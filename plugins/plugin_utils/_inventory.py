@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The path of the run's inventory in its repository. PRIVATE to the collection."""
+"""The path of the run's inventory in its repository, and its folders. PRIVATE to the collection."""
 
 import pathlib
 
@@ -17,6 +17,13 @@ def path_in_repository(sources) -> str:
         if found:
             return _relative(found)
     return NO_FILE
+
+
+def folders_of(sources) -> list:
+    """The folders of the inventory sources; the working folder where no source is a file or a folder."""
+    paths = [pathlib.Path(str(source)).absolute() for source in sources or ()]
+    found = [path if path.is_dir() else path.parent for path in paths if path.exists()]
+    return list(dict.fromkeys(found)) or [pathlib.Path.cwd()]
 
 
 def _file_of(path):

@@ -11,11 +11,12 @@ import contextlib
 import dataclasses
 import functools
 import re
+from collections.abc import Mapping
 
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.search_directories import checked_directories
-from . import _catalogue, _cluster_ranges, _conntrack_need, _finding, _selection, _values, _waivers
+from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection, _user_checks, _values, _waivers
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
@@ -52,7 +53,8 @@ _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 class Policy:
     """`values` by name without the prefix; `requirements` are the rows of the matrix and the user's extra modules.
 
-    `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged.
+    `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged. `checks` are
+    those of the collection and of the user, by id.
     """
 
     values: dict
@@ -60,6 +62,7 @@ class Policy:
     requirements: tuple
     severities: dict
     disabled: dict
+    checks: Mapping
 
     @property
     def module_names(self):
@@ -89,12 +92,12 @@ def role_defaults(role):
     return load_yaml(ROLES / role / "defaults" / "main.yml")
 
 
-def role_settings(role, variables, templated):
+def role_settings(role, variables, templated, known=None):
     """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of
-    the role. Raises BadInput."""
+    the role. `known` are all checks of the host by id. Raises BadInput."""
     specs, given = options_of(role), role_defaults(role)
     given = dict(given, **{name: variables[name] for name in specs if variables.get(name) is not None})
-    return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name])
+    return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name], known)
             for name, value in given.items()}
 
 
@@ -104,18 +107,19 @@ def tunable_roles():
     return sorted(path.name for path in ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
 
 
-def policy_of(overrides):
-    """The policy for `overrides`, the host's `node_policy_*` variables as plain values. Raises BadInput."""
-    return _build(overrides) if overrides else default_policy()
+def policy_of(overrides, folders=()):
+    """The policy for `overrides`, the host's `node_policy_*` variables as plain values; paths of files with checks are
+    relative to one of `folders`. Raises BadInput."""
+    return _build(overrides, folders) if overrides else default_policy()
 
 
 @functools.lru_cache(maxsize=1)
 def default_policy():
     """The policy of a host that sets nothing; built once in a process."""
-    return _build({})
+    return _build({}, ())
 
 
-def _build(overrides):
+def _build(overrides, folders):
     spec = options_of("node_policy")
     for name in sorted(overrides):
         if name not in spec:
@@ -127,6 +131,7 @@ def _build(overrides):
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
     _conntrack_need.check_policy(values)
     _cluster_ranges.check_policy(values)
+    checks = _user_checks.with_checks_of(values["check_files"], folders)
     requirements = list(values["module_requirements"])
     for index, row in enumerate(requirements):
         _check_requirement("node_policy_module_requirements[%d]" % index, row)
@@ -142,9 +147,9 @@ def _build(overrides):
     for kind in ("tool_requirements", "mode_advice", "mode_requirements"):
         for index, row in enumerate(values[kind]):
             _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
-    waivers = _waivers.parse_waivers(values["waivers"], _catalogue.catalogue())
-    policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"]),
-                    _disabled(values["disabled_checks"]))
+    waivers = _waivers.parse_waivers(values["waivers"], checks)
+    policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"], checks),
+                    _disabled(values["disabled_checks"], checks), checks)
     if len(policy.module_names) > _names.NAMES_LIMIT:
         raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a "
                        "node can be asked for at most %d" % (
@@ -173,30 +178,30 @@ _JOINED = {"node_policy_severities": lambda severities, mine: dict(severities, *
            "node_policy_disabled_checks": _joined_rows}
 
 
-def _checked_value(name, value, spec):
+def _checked_value(name, value, spec, known=None):
     """The value in the type that the argument_specs state, and one that means something."""
     value = checked(name, value, spec)
-    _values.refuse_wrong_value(name, value)
+    _values.refuse_wrong_value(name, value, known=known)
     return value
 
 
-def _severities(given):
+def _severities(given, checks):
     for check_id, severity in given.items():
-        _refuse_unknown_id("node_policy_severities", check_id)
+        _refuse_unknown_id("node_policy_severities", check_id, checks)
         checked("node_policy_severities.%s" % check_id, severity,
                 {"type": "str", "required": True, "choices": _finding.SEVERITIES})
     return given
 
 
-def _disabled(rows):
+def _disabled(rows, checks):
     for index, row in enumerate(rows):
-        _refuse_unknown_id("node_policy_disabled_checks[%d]" % index, row["check"])
+        _refuse_unknown_id("node_policy_disabled_checks[%d]" % index, row["check"], checks)
     return {row["check"]: row["reason"] for row in rows}
 
 
-def _refuse_unknown_id(where, check_id):
-    if check_id not in _catalogue.catalogue():
-        raise unknown_name("%s: the check" % where, check_id, _catalogue.catalogue())
+def _refuse_unknown_id(where, check_id, checks):
+    if check_id not in checks:
+        raise unknown_name("%s: the check" % where, check_id, checks)
 
 
 def _families(value):
@@ -266,37 +271,38 @@ def refuse_wrong_variables(variables, templated):
             # What is made from results of later tasks cannot be known here; its role meets it then.
             with contextlib.suppress(BadInput):
                 others[plain(name)] = templated(name, variables[name])
-    check_role_variables(others)
+    built = policy_of(policy, _inventory.folders_of(plain(variables.get("ansible_inventory_sources"))))
+    check_role_variables(others, built.checks)
     check_strangers(strange)
-    built = policy_of(policy)
     _waivers.refuse_groups(built.waivers, variables.get("groups") or {})
     host = plain(variables.get("inventory_hostname") or "")
     return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host)) if built.waivers else built
 
 
-def check_role_variables(variables):
-    """Checks the roles' and playbooks' variables a host has. Raises BadInput.
+def check_role_variables(variables, known=None):
+    """Checks the roles' and playbooks' variables a host has; `known` are all its checks by id. Raises BadInput.
 
     A name that only looks like one of the roles' may belong to somebody else, so it is refused only where it is
     very near to a known one.
     """
     for role in tunable_roles():
-        values = _checked_prefixed(role + "_", options_of(role), variables)
+        values = _checked_prefixed(role + "_", options_of(role), variables, known)
         selections = [values.get(name) for name in SELECTIONS]
         if any(selections):
-            _selection.refuse_no_check(" and ".join(SELECTIONS), _selection.chosen_checks(None, *selections))
+            _selection.refuse_no_check(" and ".join(SELECTIONS),
+                                       _selection.chosen_checks(None, *selections, known=known))
     for prefix, options in PLAYBOOKS.items():
         _checked_prefixed(prefix, options, variables)
 
 
-def _checked_prefixed(prefix, options, variables):
+def _checked_prefixed(prefix, options, variables, known=None):
     """`{name: value}` of the variables in `options`."""
     values = {}
     for name in sorted(variables):
         if not name.startswith(prefix) or name in EXPORTED:
             continue
         if name in options:
-            values[name] = _checked_value(name, variables[name], options[name])
+            values[name] = _checked_value(name, variables[name], options[name], known)
         elif close_to(name, options, cutoff=0.88):
             raise unknown_name("The variable", name, options)
     return values

@@ -8,6 +8,8 @@ A value is a dict `{key: value}` of known keys, a list `[value of its elements]`
 of it.
 """
 
+import functools
+
 from . import _schema
 from ._expressions import compiled
 
@@ -20,14 +22,16 @@ _SAME_LIST = ("sort", "sort_by", "reverse")
 def fields_of(expression):
     """The fields of the rows that a select yields: a set, empty where rows are no dictionaries, None where that is not
     known."""
-    selected = _value(compiled(expression, "select").parsed, _evidence())
-    row = _element(selected)
+    selected = value_of(compiled(expression, "select").parsed, evidence())
+    row = element_of(selected)
     if row is ANY:
         return None
     return set(row) if isinstance(row, dict) else set()
 
 
-def _evidence():
+@functools.lru_cache(maxsize=1)
+def evidence():
+    """What a check may name: the sections, and what the controller derives."""
     # What `resolve` derives is documented nowhere, so nothing is known of it.
     return dict({name: _documented(shape) for name, shape in _schema.sections().items()}, requirements=ANY)
 
@@ -40,7 +44,7 @@ def _documented(shape):
     return ANY if shape.type == "raw" else SCALAR
 
 
-def _element(value):
+def element_of(value):
     """What the elements of a value are; of a list that is always empty nothing is known."""
     return value[0] if isinstance(value, list) and value else ANY
 
@@ -64,7 +68,7 @@ def _any_of(values):
     return found
 
 
-def _value(node, current):
+def value_of(node, current):
     """What a node of a parsed expression yields, put to the value `current`."""
     return _NODES.get(node["type"], lambda _node, _current: ANY)(node, current)
 
@@ -75,30 +79,30 @@ def _field(node, current):
 
 def _in_turn(node, current):
     for child in node["children"]:
-        current = _value(child, current)
+        current = value_of(child, current)
     return current
 
 
 def _projection(node, current):
-    return [_value(node["children"][1], _element(_value(node["children"][0], current)))]
+    return [value_of(node["children"][1], element_of(value_of(node["children"][0], current)))]
 
 
 def _flatten(node, current):
-    value = _value(node["children"][0], current)
-    return (_element(value) if isinstance(_element(value), list) else value
-            if isinstance(value, list) and _element(value) is not ANY else ANY)
+    value = value_of(node["children"][0], current)
+    return (element_of(value) if isinstance(element_of(value), list) else value
+            if isinstance(value, list) and element_of(value) is not ANY else ANY)
 
 
 def _rows(node, current):
-    return [_any_of([_value(child, current) for child in node["children"]])]
+    return [_any_of([value_of(child, current) for child in node["children"]])]
 
 
 def _row(node, current):
-    return {child["value"]: _value(child["children"][0], current) for child in node["children"]}
+    return {child["value"]: value_of(child["children"][0], current) for child in node["children"]}
 
 
 def _or(node, current):
-    return _any_of([_value(child, current) for child in node["children"]])
+    return _any_of([value_of(child, current) for child in node["children"]])
 
 
 def _literal(node, _current):
@@ -114,7 +118,7 @@ def _plain(value):
 
 
 def _function(node, current):
-    given = [_value(child, current) for child in node["children"]]
+    given = [value_of(child, current) for child in node["children"]]
     if node["value"] == "merge" and all(isinstance(value, dict) for value in given):
         return {key: value for each in given for key, value in each.items()}
     if node["value"] in _SAME_LIST:
@@ -125,9 +129,9 @@ def _function(node, current):
 _NODES = {
     "field": _field, "subexpression": _in_turn, "pipe": _in_turn, "index_expression": _in_turn,
     "projection": _projection, "filter_projection": _projection, "flatten": _flatten, "multi_select_list": _rows,
-    "multi_select_dict": _row, "or_expression": _or, "and_expression": lambda node, current: _value(
+    "multi_select_dict": _row, "or_expression": _or, "and_expression": lambda node, current: value_of(
         node["children"][1], current), "comparator": lambda _node, _current: SCALAR,
     "not_expression": lambda _node, _current: SCALAR, "literal": _literal, "function_expression": _function,
-    "index": lambda _node, current: _element(current), "slice": lambda _node, current: current,
+    "index": lambda _node, current: element_of(current), "slice": lambda _node, current: current,
     "identity": lambda _node, current: current, "current": lambda _node, current: current,
 }

@@ -44,7 +44,7 @@ def assessed(facts, section=None):
     if section == _CONNTRACK and _conntrack_need.is_outdated(
             _run.section_of(facts, "node_conntrack"), _run.section_of(facts, "node_kernel_modules")):
         return False  # Modules were loaded since, and their sysctls appeared: they are still to be judged.
-    return section is None or any(row["check"].startswith(section) for row in _run.findings_of(facts))
+    return section is None or any(_finding.section_of(row["check"]) == section for row in _run.findings_of(facts))
 
 
 def judged_again(sections, facts):

@@ -36,11 +36,11 @@ _BOUNDS = {  # variable -> least, most, what is counted
 _LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
 
 
-def refuse_wrong_value(name, value, label=None):
+def refuse_wrong_value(name, value, label=None, known=None):
     """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable
     `name` can be.
 
-    `label` is what the user calls it where that is another name.
+    `label` is what the user calls it where that is another name, `known` are all checks of the host by id.
     """
     if value is None:
         return
@@ -48,6 +48,8 @@ def refuse_wrong_value(name, value, label=None):
         _refuse_beyond(label or name, value, *_BOUNDS[name])
     if name in _CHECKS:
         _CHECKS[name](label or name, value)
+    if name in _SELECTIONS:
+        _SELECTIONS[name](label or name, value, known)
 
 
 def _refuse_beyond(name, value, least, most, what):
@@ -117,9 +119,6 @@ _CHECKS = {
     "node_assess_root": _refuse_relative,
     "node_assess_kernel": _refuse_no_release,
     "node_assess_timeout": _refuse_wait,
-    "node_assess_sections": _selection.refuse_unknown_sections,
-    "node_assess_checks": _selection.refuse_unknown_checks,
-    "node_assess_skip": _selection.refuse_unknown_checks,
     "node_gate_classes": _refuse_no_class,
     "node_gate_max_hosts": _rollout.checked_limit,
     "node_report_folder": _refuse_empty,
@@ -131,4 +130,9 @@ _CHECKS = {
     "harden_conntrack_timeouts": _refuse_timeouts,
     "harden_iptables_backend_kubectl": _refuse_empty,
     "harden_iptables_backend_node_name": _refuse_empty,
+}
+_SELECTIONS = {
+    "node_assess_sections": _selection.refuse_unknown_sections,
+    "node_assess_checks": _selection.refuse_unknown_checks,
+    "node_assess_skip": _selection.refuse_unknown_checks,
 }

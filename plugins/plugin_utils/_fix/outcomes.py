@@ -48,7 +48,7 @@ def refused(row, reason):
 
 
 def _section(row):
-    return row["check"].rstrip("0123456789")
+    return _finding.section_of(row["check"])
 
 
 def _key(row):

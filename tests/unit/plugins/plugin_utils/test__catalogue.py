@@ -28,8 +28,8 @@ def test_an_entry():
 @pytest.mark.parametrize(
     "change, words", [
         ({"id": "kmod1"}, "capital letters and three digits"),
-        ({"severity": "critical"}, "severity must be one of"),
-        ({"kind": "some_of"}, "there is no kind some_of"),
+        ({"severity": "critical"}, "severity is 'critical', but must be one of: info, low, medium, high"),
+        ({"kind": "some_of"}, "the kind some_of is not known; did you mean one_of?"),
         ({"kind": "equals"}, "kind equals needs want"),
         ({"want": 3}, "kind none_of takes no want"),
         ({"select": "a["}, "select is not a valid JMESPath expression"),

@@ -1,0 +1,78 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keys and functions of a JMESPath expression that cannot be there, as far as the documentation of the evidence tells.
+PRIVATE to the collection.
+
+JMESPath yields null for a key that is misspelled, so a check with one would be unknown on every node.
+"""
+
+from ..module_utils._errors import BadInput
+from . import _row_shapes
+from ._expressions import compiled, functions
+from ._options import close_to
+
+# A key that never exists is JMESPath's shortest null.
+_NULL = "null"
+_PROJECTIONS = ("projection", "filter_projection", "value_projection", "flatten")
+_IN_TURN = ("subexpression", "pipe", "index_expression")
+
+
+def refuse_unknown_keys(where, name, expression):
+    """Raises BadInput for a section, a key or a function in the expression `name` that does not exist."""
+    evidence = _row_shapes.evidence()
+    for kind, word, known, above in _unknown(compiled(expression, "%s: %s" % (where, name)).parsed, evidence, ""):
+        near = close_to(word, known)
+        near = "; did you mean %s?" % near if near else "; there is: %s" % ", ".join(sorted(known))
+        if kind == "function":
+            raise BadInput("%s: %s uses the function %s, which does not exist%s" % (where, name, word, near))
+        if known is evidence:
+            raise BadInput("%s: %s reads %s, but there is no such section%s" % (where, name, word, near))
+        raise BadInput("%s: %s reads %s, which no row and no RETURN has%s" % (where, name, above + word, near))
+
+
+def sections_read(expression):
+    """The sections that an expression names at its beginning, or anywhere where the whole evidence is current."""
+    found = set()
+    _walk_names(compiled(expression, "expression").parsed, found)
+    return found & (set(_row_shapes.evidence()) - {"requirements"})
+
+
+def _walk_names(node, found):
+    if node["type"] == "field":
+        found.add(node["value"])
+    for child in node.get("children", ()):
+        if isinstance(child, dict):
+            _walk_names(child, found)
+
+
+def _unknown(node, current, above):
+    """(kind, word, known words, path above it) of each word that is not known where the value `current` is."""
+    kind, children = node["type"], node["children"]
+    if kind == "slice":
+        return  # Its children are numbers.
+    if kind == "field":
+        if isinstance(current, dict) and node["value"] not in current and node["value"] != _NULL:
+            yield kind, node["value"], current, above
+    elif kind in _IN_TURN:
+        for child in children:
+            yield from _unknown(child, current, above)
+            above = above + child["value"] + "." if child["type"] == "field" else ""
+            current = _row_shapes.value_of(child, current)
+    elif kind in _PROJECTIONS:
+        yield from _unknown(children[0], current, above)
+        element = _row_shapes.element_of(_row_shapes.value_of(children[0], current))
+        for child in children[1:]:
+            yield from _unknown(child, element, "")
+    elif kind == "function_expression":
+        if node["value"] not in functions():
+            yield "function", node["value"], functions(), ""
+        rows = [_row_shapes.element_of(_row_shapes.value_of(child, current)) for child in children
+                if child["type"] != "expref"]
+        for child in children:
+            by_row = child["type"] == "expref"
+            yield from _unknown(child["children"][0] if by_row else child, (rows or [_row_shapes.ANY])[0]
+                                if by_row else current, "")
+    else:
+        for child in children:
+            yield from _unknown(child, current, "")
