@@ -222,6 +222,24 @@ ansible_facts:
           contains:
             file: {description: File., type: str, returned: always, sample: /etc/modules-load.d/k8s.conf}
             line: {description: Line., type: int, returned: always, sample: 1}
+    node_assess_user_checks:
+      description:
+        - What the reports print of each check of C(node_policy_check_files) that has a finding, besides the finding.
+        - Part of C(node_assess_kept), unless O(evidence) keeps all sections.
+      type: list
+      elements: dict
+      returned: when checks of the user were judged
+      contains:
+        check: {description: Id of the check., type: str, returned: always, sample: SITE-MTU001}
+        file: {description: 'The file that it is in, as the variable names it.', type: str, returned: always,
+               sample: checks/site.yml}
+        why: {description: The effect on users., type: str, returned: always, sample: Storage traffic is dropped.}
+        needs: {description: The sources that it rests on., type: list, elements: str, returned: always,
+                sample: [node_cni.routes]}
+        sources: {description: Where the rule is written., type: list, elements: str, returned: always,
+                  sample: ['https://wiki.example.com/mtu']}
+        manual: {description: The fix by hand., type: str, returned: always, sample: ip link set eth0 mtu 9000}
+        class: {description: 'Class of the fix, or null.', type: str, returned: always, sample: guarded}
     node_assess_summary:
       description: Counts by status, the worst severity that fails, checks that were not judged, and the kind of node.
       type: dict

@@ -5,7 +5,7 @@
 
 import dataclasses
 
-from . import _catalogue, _evaluate, _finding, _items, _numbers, _requirements, _run, _unknown, _waivers
+from . import _catalogue, _described, _evaluate, _finding, _items, _numbers, _requirements, _run, _unknown, _waivers
 from ._fix import outcomes as _outcomes
 from ._selection import chosen_checks
 
@@ -82,6 +82,9 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
     facts.update(_items.facts_of(evidence))
+    users = _described.rows_of(policy.checks, findings)
+    if users:
+        facts[_described.FACT] = users
     conntrack = _conntrack_fact(requirements, earlier_peak)
     # A look at other sections alone leaves what one before it knew.
     if before and not all(section in evidence for section in _requirements.SECTIONS):

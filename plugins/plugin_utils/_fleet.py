@@ -27,6 +27,7 @@ def node_report(name, facts, evidence=False, groups=()):
         "numbers": _run.part_of(facts, "node_assess_numbers") or _numbers.numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
         "items": {kind.name: _items.items_of(_run.part_of(facts, kind.fact)) for kind in _items.KINDS},
+        "user_checks": _run.user_checks_of(facts),
         "groups": [group for group in groups if group != "ungrouped"],
         # By variable, see _group_by.
         "group_by": {},

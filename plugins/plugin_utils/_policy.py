@@ -26,7 +26,7 @@ PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
 EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
             "node_assess_hooks", "node_assess_kept", "node_assess_modules", "node_assess_numbers",
-            "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls")
+            "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls", "node_assess_user_checks")
 _SUBJECTS = {"type": "list", "elements": "str",
              "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}

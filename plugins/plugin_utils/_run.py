@@ -12,7 +12,7 @@ import datetime
 import os
 from collections.abc import Mapping
 
-from . import _evidence, _finding, _kept, _schema, _waivers
+from . import _described, _evidence, _finding, _kept, _schema, _waivers
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -65,6 +65,11 @@ def _is_summary(summary):
              summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
     return None not in texts + [
         row[key] for row in summary["waivers"] for key in _waivers.KEYS + ("days_left",)]
+
+
+def user_checks_of(facts):
+    """What the report prints of the user's checks that judged a host, see _described."""
+    return part_of(_kept.unpacked(facts), _described.FACT) or [] if isinstance(facts, Mapping) else []
 
 
 def part_of(facts, name):

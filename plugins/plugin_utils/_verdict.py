@@ -6,6 +6,7 @@
 from typing import NamedTuple
 
 from . import _catalogue, _finding, _run, _unknown
+from ._described import described
 from ._options import checked
 from ._render.text import some
 from ._select import facts_of
@@ -40,17 +41,18 @@ def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catal
     level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown, _finding.WAIVED: waived}
     rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
     levels = {level: [] for level in LEVELS}
+    users = _run.user_checks_of(facts)
     for row in rows:
         level = level_of.get(row["status"])
         if level:
-            levels["warn" if level == "fail" and not _is_of(row, classes) else level].append(row)
+            levels["warn" if level == "fail" and not _is_of(row, classes, users) else level].append(row)
     return {level: Weighed(found, summary["needs_root"], None) for level, found in levels.items()}, summary
 
 
-def _is_of(row, classes):
+def _is_of(row, classes, users):
     """Whether a finding counts with these classes of fixes; one of a check without a class always does."""
-    check = _catalogue.catalogue().get(row["check"])
-    return row["status"] != _finding.FAIL or not check or check.fix["class"] in (None, *classes)
+    check = described(row["check"], users)
+    return row["status"] != _finding.FAIL or not check or check.fix_class in (None, *classes)
 
 
 def _not_judged(summary, findings):

@@ -85,6 +85,7 @@ def schema():
                   "additionalProperties": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
                   "description": "What nodes are compared by: items of each kind with their values, null where they are "
                                  "not known."},
+        "user_checks": facts["node_assess_user_checks"],
         "groups": {"type": "array", "items": {"type": "string"}, "description": "Groups of the inventory that the host "
                                                                                 "is in."},
         "group_by": {"type": "object", "additionalProperties": {"type": "string"},

@@ -14,7 +14,7 @@ import operator
 import zlib
 
 from .. import _finding
-from .._catalogue import catalogue
+from .._described import described, of_reports
 from .text import escaped
 
 _STATUSES = (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED, _finding.PASS, _finding.SKIP)
@@ -46,16 +46,18 @@ def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
     hosts = [{"name": escaped(row["host"]), "status": row["status"], "reason": escaped(row["reason"] or ""),
               "groups": [escaped(group) for group in reports.get(row["host"], {}).get("groups", ())],
               "findings": numbers.get(row["host"], [])} for row in fleet["hosts"]]
+    users = of_reports(reports.values())
     data = {"severities": _finding.SEVERITIES, "hosts": hosts, "findings": rows,
-            "checks": [_check(name, titles[name]) for name in checks], "texts": [escaped(text) for text in texts]}
+            "checks": [_check(name, titles[name], users) for name in checks], "texts": [escaped(text) for text in texts]}
     text = json.dumps(data, separators=(",", ":")).encode("ascii")
     return base64.b64encode(zlib.compress(text, _LEVEL)).decode("ascii")
 
 
-def _check(name, title):
-    check = catalogue().get(name)
+def _check(name, title, users):
+    check = described(name, users)
     row = {"id": escaped(name), "title": escaped(title)}
     if check:
-        row.update(why=check.why, needs=check.needs, sources=check.sources,
-                   fix=check.fix["class"] if check.fix.get("role") else None)
+        sources = [*check.sources, "check: " + check.file] if check.file else check.sources
+        row.update(why=escaped(check.why), needs=[escaped(need) for need in check.needs],
+                   sources=[escaped(source) for source in sources], fix=check.fix_class if check.role else None)
     return row

@@ -14,7 +14,7 @@ import json
 import re
 import urllib.parse
 
-from .. import _catalogue, _finding, _tool
+from .. import _described, _finding, _tool
 from .text import escaped, some
 
 _HOME = "https://github.com/kubenode/kubenode.netfilter"
@@ -32,11 +32,11 @@ def render_sarif(reports: dict, fleet: dict) -> str:
     """A result for each check that fails, for each that is unknown, and one for the hosts that were not reached; its
     properties name every node and subject."""
     results = _results(reports, fleet)
-    rules = sorted({each["check"] for each in results})
+    rules, users = sorted({each["check"] for each in results}), _described.of_reports(reports.values())
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{
         "tool": {"driver": {"name": _tool.NAME, "version": fleet["tool"]["version"],
                             "semanticVersion": fleet["tool"]["version"], "informationUri": _HOME,
-                            "rules": [_rule(check, [each for each in results if each["check"] == check])
+                            "rules": [_rule(check, [each for each in results if each["check"] == check], users)
                                       for check in rules]}},
         "invocations": [_invocation(fleet)],
         "results": [_result(each, rules, fleet) for each in results],
@@ -97,16 +97,17 @@ def _message(each, fleet):
     return _short("%s: %s%s%s" % (head, "; ".join(texts[:_TEXTS]), more, fix))
 
 
-def _rule(check, results):
+def _rule(check, results, users):
     severity = max((each["severity"] for each in results), key=_finding.SEVERITIES.index)
     level, score = _LEVELS[severity]
-    known, title = _catalogue.catalogue().get(check), _short(results[0]["title"])
+    known, title = _described.described(check, users), _short(results[0]["title"])
     why = _short(known.why) if known else title
-    text = [known.why, known.fix["manual"] and "Fix: " + _FIELD.sub(r"<\1>", known.fix["manual"]),
-            "Sources: " + ", ".join(known.sources)] if known else [title]
+    text = [_written(known.why), known.manual and "Fix: " + _written(_FIELD.sub(r"<\1>", known.manual)),
+            "Sources: " + _written(", ".join(known.sources)), known.file and "Check: " + _written(known.file)
+            ] if known else [title]
     return {"id": _written(check), "shortDescription": {"text": title}, "fullDescription": {"text": why},
             "help": {"text": "\n\n".join(filter(None, text))},
-            "helpUri": "%s/blob/main/docs/checks.md%s" % (_HOME, "#" + check.lower() if known else ""),
+            "helpUri": "%s/blob/main/docs/checks.md%s" % (_HOME, "#" + check.lower() if known and not known.file else ""),
             "defaultConfiguration": {"level": level},
             "properties": dict({"tags": ["kubernetes", "netfilter", "security"], "precision": "high"},
                                **({"security-severity": score} if score else {}))}
