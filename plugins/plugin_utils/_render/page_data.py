@@ -48,7 +48,8 @@ def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
               "findings": numbers.get(row["host"], [])} for row in fleet["hosts"]]
     users = of_reports(reports.values())
     data = {"severities": _finding.SEVERITIES, "hosts": hosts, "findings": rows,
-            "checks": [_check(name, titles[name], users) for name in checks], "texts": [escaped(text) for text in texts]}
+            "checks": [_check(name, titles[name], users) for name in checks],
+            "texts": [escaped(text) for text in texts]}
     text = json.dumps(data, separators=(",", ":")).encode("ascii")
     return base64.b64encode(zlib.compress(text, _LEVEL)).decode("ascii")
 

@@ -107,7 +107,8 @@ def _rule(check, results, users):
             ] if known else [title]
     return {"id": _written(check), "shortDescription": {"text": title}, "fullDescription": {"text": why},
             "help": {"text": "\n\n".join(filter(None, text))},
-            "helpUri": "%s/blob/main/docs/checks.md%s" % (_HOME, "#" + check.lower() if known and not known.file else ""),
+            "helpUri": "%s/blob/main/docs/checks.md%s" % (_HOME, "#" + check.lower() if known and not known.file
+                                                          else ""),
             "defaultConfiguration": {"level": level},
             "properties": dict({"tags": ["kubernetes", "netfilter", "security"], "precision": "high"},
                                **({"security-severity": score} if score else {}))}
