@@ -8,20 +8,52 @@ digest before and after it was read; otherwise the cluster may have changed in b
 until the next look.
 """
 
+import collections
+
+from ..module_utils._rules.services.sketch import differences
+
 PARTS = ("services", "endpoints")
 # Key of a digest -> how many are in it.
 _COUNTS = {"services": "service_count", "endpoints": "endpoint_count"}
+# What a part tells of the Services that differ, and how a text says it of hosts.
+_WHICH = {"services": (("missing", "services missing on %s"), ("extra", "services on %s alone"),
+                       ("served", "services whose endpoints are missing or extra on %s")),
+          "endpoints": (("endpoints", "services with other endpoints on %s"),)}
+# Services that are named of each host, and lines about them; fleet.json has more of both.
+_MOST_LISTED, _MOST_NAMED, _MOST_LINES = 25, 8, 8
 
 
 def compare(digests, baseline=None):
-    """`{part: {"most", "hosts", "differs", "moving", "unknown", "count", "counts"}}` for `{host: digest or None}`; None
-    where less than two are known, or nothing is known of the host `baseline`.
+    """`{part: {"most", "hosts", "differs", "moving", "unknown", "count", "counts", "which"}}` for `{host: digest or
+    None}`; None where less than two are known, or nothing is known of the host `baseline`.
 
     `most` is the digest of the host `baseline`, else of most hosts (of those read last, where two are even), `hosts`
-    how many have it, `count` how many Services or endpoints are in it, `counts` the same of each host with another one.
+    how many have it, `count` how many Services or endpoints are in it, `counts` the same of each host with another one,
+    `which` the Services in which each host that differs does: `{host: {kind: names, "complete"}}`, without hosts of
+    which these are not known.
     """
     known = {part: {host: digest for host, digest in digests.items() if digest and digest.get(part)} for part in PARTS}
-    return {part: _compared(part, known[part], len(digests) - len(known[part]), baseline) for part in PARTS}
+    found = {part: _compared(part, known[part], len(digests) - len(known[part]), baseline) for part in PARTS}
+    for part, row in found.items():
+        if row is not None:
+            row["which"] = _which(part, row, known[part], baseline)
+    return found
+
+
+def _which(part, row, known, baseline):
+    """`{host: what its sketch lists against the most frequent one of those with the digest of most hosts}`."""
+    alike = [host for host, digest in sorted(known.items()) if digest[part] == row["most"] and digest.get("sketch")]
+    sketches = collections.Counter(known[host]["sketch"] for host in alike)
+    usual = known[baseline].get("sketch") if baseline else max(sketches, key=sketches.get, default=None)
+    found = {}
+    for host in row["differs"]:
+        listed = differences(known[host].get("sketch") or "", usual or "")
+        if listed is not None:
+            lists = {kind: listed[kind] for kind, _text in _WHICH[part]}
+            found[host] = dict({kind: names[:_MOST_LISTED] for kind, names in lists.items()},
+                               complete=listed["complete"] and all(
+                                   len(names) <= _MOST_LISTED for names in lists.values()))
+    return found
 
 
 def compared_texts(compared, some):
@@ -39,7 +71,27 @@ def compared_texts(compared, some):
                     + (" (read before or after the rest: look again)" if word == "moving" else "")
                     for word in listed if listed[word]), ", unknown on %d" % row["unknown"] if row["unknown"] else ""))
             named.update(*listed.values())
-    return texts
+    return texts + _which_texts(compared, some)
+
+
+def _which_texts(compared, some):
+    """A sentence for each list of Services that hosts differ in, the same list of several hosts once."""
+    alike = {}
+    for part, kinds in _WHICH.items():
+        for host, row in sorted(((compared[part] or {}).get("which") or {}).items()):
+            for kind, text in kinds:
+                if row[kind]:
+                    alike.setdefault((text, tuple(row[kind]), row["complete"]), []).append(host)
+    texts = ["%s: %s" % (text % some(hosts), _list(names, complete))
+             for (text, names, complete), hosts in alike.items()]
+    return texts[:_MOST_LINES] + (["and %d more such lines" % (len(texts) - _MOST_LINES)]
+                                  if len(texts) > _MOST_LINES else [])
+
+
+def _list(names, complete):
+    left = len(names) - _MOST_NAMED
+    rest = ["and more"] if not complete else ["and %d more" % left] if left > 0 else []
+    return ", ".join([*names[:_MOST_NAMED], *rest])
 
 
 def _with_count(host, row):

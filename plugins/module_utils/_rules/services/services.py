@@ -20,6 +20,7 @@ from ..tables import chains_of
 from ..targets import REFUSALS
 from .endpoints import balancing_of, endpoint_of, refuses
 from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
+from .sketch import Sketch
 
 # One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node.
 # endpoints: each (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be
@@ -59,25 +60,26 @@ def list_services(rule_set):
 
 def digest(services):
     """What the Services mean, in a form to compare nodes by: `{"services", "endpoints": hex or None, "service_count",
-    "endpoint_count"}`.
+    "endpoint_count", "sketch"}`; two sketches tell which Services differ.
 
     `services`: [Service] of both families, each once, or None if they are not known.
     """
     if services is None:
-        return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
-    meant, behind, count = hashlib.sha256(), hashlib.sha256(), 0
+        return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None, "sketch": None}
+    meant, behind, count, sketch = hashlib.sha256(), hashlib.sha256(), 0, Sketch()
     heads = ["%s %s %d %s " % service[:4] for service in services]
     # No head begins another, so lines are sorted as a whole when the heads are, and the endpoints behind each.
     for index in sorted(range(len(heads)), key=heads.__getitem__):
         head, service = heads[index], services[index]
         meant.update(_line(head + ("yes" if service.has_endpoints else "no")))
-        if service.cluster and service.endpoints:
-            texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
-                            for address, port, _protocol in service.endpoints])
+        texts = sorted([("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
+                        for address, port, _protocol in service.endpoints]) if service.cluster else []
+        if texts:
             behind.update(_line(head + ("\n" + head).join(texts)))
             count += len(texts)
+        sketch.add(service, " ".join(texts))
     return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services),
-            "endpoint_count": count}
+            "endpoint_count": count, "sketch": sketch.texts()}
 
 
 def _line(text):
