@@ -16,6 +16,8 @@ BUNDLE_FOLDER = "/.kubenode-bundle"
 BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
 # The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
+# Logs below their paths in the bundle, and a list of these.
+BUNDLE_LOGS, BUNDLE_LOG_NAMES = BUNDLE_FOLDER + "/logs", BUNDLE_FOLDER + "/log-names"
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.

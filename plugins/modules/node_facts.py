@@ -139,6 +139,14 @@ ansible_facts:
         now: {description: The time of the node in UTC., type: str, returned: always, sample: '2026-11-22T10:00:00Z'}
         utc_offset_seconds: {description: How far the zone of the node is ahead of UTC., type: int, returned: always,
                              sample: 3600}
+        ends:
+          description: The time of the last line of each log of a support bundle, as the line has it; null on a node.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source: {description: Path in the bundle., type: str, returned: always, sample: /kube-proxy.log}
+            time: {description: The time., type: str, returned: always, sample: '11-22T10:00:00.000001'}
         read:
           description: The logs that were looked at, at most 40; those older than 15 minutes are not opened.
           type: list

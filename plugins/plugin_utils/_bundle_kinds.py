@@ -9,9 +9,13 @@ folders of texts, a copy of a node's file system.
 
 import re
 
+from ..module_utils._parse.kube.pod_log_names import AGENTS
+
 # The kind is decided from so many bytes at the beginning.
 _HEAD = 256 * 1024
 _LINE, _PATH_LIMIT = 1000, 4096
+# A log has one of its lines at its beginning.
+_LOG_HEAD, _LOG_LINES = 16 * 1024, 20
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
     r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
@@ -53,6 +57,30 @@ _MODPROBE = re.compile(r"^(?:blacklist \S+|install \S+ /\S|options \S+ \w+=|soft
 _KERNEL_LINE = re.compile(
     r"^(?:(?:<\d+>)?\[\s*(?:\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})\] |\S.{0,80} kernel: "
     r"|nf_conntrack: .*table full)", re.MULTILINE)
+
+# klog, logrus, files of the runtime (CRI) and of Docker, syslog and the journal.
+_LOG_LINE = re.compile(
+    r"^(?:.{0,120}[ \"])?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\] "
+    r"|^(?:.{0,120} )?time=\"\d{4}-\d\d-\d\d[T ][^\"]{8,30}\" level=|^\d{4}-\d\d-\d\dT\S{8,30} (?:stdout|stderr) [FP] "
+    r"|^\{\"log\":\"|^(?:\d{4}-\d\d-\d\dT\S{8,24}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S{1,255} [^\s:]{1,80}: "
+    r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
+_OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
+# A script or a unit may have such a line in a comment.
+_NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
+
+
+def is_log(item):
+    """Whether a file is a log that may have causes. Of pods only agents of the network are read: the others write what
+    their users want."""
+    if item.link is not None or len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
+        return False
+    folders = re.split(r"[/_]", item.path)
+    if item.path.endswith(_NO_LOG):
+        return False
+    if _OF_PODS.search(item.path) and not any(name in folders for name in AGENTS):
+        return False
+    head = item.data[:_LOG_HEAD].decode("utf-8", "replace")
+    return any(_LOG_LINE.search(line[:_LINE]) for line in head.split("\n")[:_LOG_LINES])
 
 
 def kind_of(item):

@@ -20,6 +20,8 @@ from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_source, _bundle_texts
 
 RULES_LIMIT = 40
+# Of each log its end is kept.
+_LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _CONFIG_RELEASE = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
 _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
@@ -33,14 +35,18 @@ def lay_out(bundle, folder):
     for item in _bundle_source.items_of(bundle):
         files += 1
         kind, path = _bundle_kinds.kind_of(item)
-        if kind is None:
+        is_log = _bundle_kinds.is_log(item)
+        if is_log:
+            tree.take_log(item)
+        if kind is None and not is_log:
             continue
         recognised += 1
         nodes.update(_NODE.findall(item.path))
         if len(nodes) > 1:
             raise BadInput("bundle %s is about several nodes (%s); give the folder of one of them"
                            % (bundle, ", ".join(sorted(nodes))))
-        getattr(tree, "take_" + kind)(item, path)
+        if kind is not None:
+            getattr(tree, "take_" + kind)(item, path)
     if not recognised:
         raise BadInput("bundle %s holds nothing that is known here, such as rules, lsmod, a kernel configuration or "
                        "sysctls; see docs/bundles.md" % bundle)
@@ -57,6 +63,7 @@ class _Tree:
         self._rules = 0
         self._release = None
         self._whole = []
+        self._logs = []
         self.put(_names.BUNDLE_WHOLE, "")
 
     def put(self, path, content, executable=False):
@@ -127,6 +134,13 @@ class _Tree:
         """dmesg, or the text of a journal."""
         self._log += _bundle_texts.kernel_log(_text(item))
 
+    def take_log(self, item):
+        """The log of a program or of the node, besides what else its file is."""
+        name = posixpath.normpath("/" + item.path)
+        if len(self._logs) < _LOGS_LIMIT and name.isprintable():
+            self._logs.append(name)
+            self.put(_names.BUNDLE_LOGS + name, item.data[-_LOG_BYTES:])
+
     def take_conntrack(self, item, _path):
         """What conntrack -S prints."""
         self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
@@ -181,6 +195,8 @@ class _Tree:
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
         self._place(_names.BUNDLE_WHOLE).write_text("\n".join(self._whole))
+        if self._logs:
+            self.put(_names.BUNDLE_LOG_NAMES, "\n".join(self._logs))
         if self._log:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
         linked = {path for path, _target in self._links}

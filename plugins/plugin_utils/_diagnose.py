@@ -23,6 +23,11 @@ _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries w
 
 def diagnose(logs):
     """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). Raises BadInput."""
+    return [{key: value for key, value in row.items() if key != "last_of"} for row in found_in(logs)]
+
+
+def found_in(logs):
+    """The findings of diagnose(), each with `last_of`: `{source: time of the last line of it}`."""
     found, failures, times = {}, [], collections.defaultdict(list)
     for source, lines in _sources(logs).items():
         for cause, shown in _shown(lines, failures).items():
@@ -32,11 +37,14 @@ def diagnose(logs):
                     "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
                     "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()),
                     "evidence": shown[0][1], "source": source and escaped(source[:_MOST_SOURCE]), "count": 0,
-                    "first": None, "last": None, "pods": [], "pod_count": 0}
+                    "first": None, "last": None, "pods": [], "pod_count": 0, "last_of": {}}
             for entry, _text in shown:
                 finding["count"] += entry.count
                 times[cause].append(entry.time)
                 _stretch(finding, entry.time)
+                last = finding["last_of"].get(source)
+                if moment(entry.time) is not None and (last is None or is_later(entry.time, last)):
+                    finding["last_of"][source] = entry.time
     for cause in times if failures else ():
         pods = tied_pods(failures, cause, times[cause])
         found[cause.id].update(pods=pods[:_MOST_PODS], pod_count=len(pods))

@@ -133,7 +133,7 @@ SECTIONS = {
     },
     "node_logs": {
         "schema": 1, "collected": {"journal": "ok", "files": "ok"}, "now": "2026-11-22T10:00:00Z",
-        "utc_offset_seconds": 3600, "read": ["journal"], "cut": False, "lines": [],
+        "utc_offset_seconds": 3600, "read": ["journal"], "cut": False, "lines": [], "ends": None,
     },
     "node_cni": {
         "schema": 1, "collected": {"conf_dir": "ok", "net_d": "ok", "processes": "ok", "routes": "ok",

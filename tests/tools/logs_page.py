@@ -54,9 +54,12 @@ causes below, together with all other checks. They are skipped unless the variab
 Each cause is one finding: LOG001 has those of confidence `high`, LOG002 `middle`, and LOG003 `low`, which fails only
 where no surer cause is found. An error counts if its last line is at most `node_policy_log_recent_seconds` old, 300 by
 default. Of an error that repeats its line until it is mended, such as a failed sync, the line may be missing for at
-most twice its interval. Normal lines are no findings, nor are lines without a time. Images and bundles are skipped. Of
+most twice its interval. Normal lines are no findings, nor are lines without a time. Images are skipped. Of
 pods only those in namespaces of the system are read, because a user who may create a pod can give its container any
 name.
+
+`bundle.yml` judges the logs of a [support bundle](bundles.md) with the same checks. What is recent is measured from the
+last line of each log, because the time of the collection is not in it.
 
 ## What can go wrong
 

@@ -7,7 +7,7 @@ collection."""
 from .. import _diagnose, _log_causes, _log_times
 
 WANT = (int,)
-FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual"))
+FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))
 # A fault that repeats its line is over when the line was left out twice.
 _MISSED = 2
 
@@ -21,11 +21,14 @@ def judge_log_causes(selected, want):
     if not logs["lines"]:
         return []  # Of most nodes; reading the causes takes longer than judging everything else.
     causes = {cause.id: cause for cause in _log_causes.causes()}
-    lasting = [row for row in _diagnose.diagnose(logs["lines"])
-               if _is_recent(row["last"], logs, _limit(causes[row["cause"]], want))]
+    recent = _is_recent if logs["ends"] is None else _is_at_the_end
+    lasting = [row for row in _diagnose.found_in(logs["lines"])
+               if recent(row, logs, _limit(causes[row["cause"]], want))]
+    period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     surest = lasting[0]["confidence"] if lasting else None
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
-             "last": row["last"], "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row)}
+             "last": row["last"], "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row),
+             "period": period}
             for row in lasting if row["confidence"] == selected["confidence"] and
             (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
 
@@ -51,7 +54,14 @@ def _limit(cause, want):
     return min(want, cause.repeats * _MISSED) if cause.repeats else want
 
 
-def _is_recent(text, logs, seconds):
-    """Whether a time of the log is that close to the look; without a time nobody knows."""
-    age = _log_times.age_seconds(text, logs["now"], logs["utc_offset_seconds"])
+def _is_at_the_end(row, logs, seconds):
+    """Whether the last line of a log was written at most so many seconds later."""
+    ends = {end["source"]: end["time"] for end in logs["ends"]}
+    passed = [_log_times.seconds_between(last, ends.get(source)) for source, last in row["last_of"].items()]
+    return any(each is not None and each <= seconds for each in passed)
+
+
+def _is_recent(row, logs, seconds):
+    """Whether its last line is that close to the look; without a time nobody knows."""
+    age = _log_times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
     return age is not None and abs(age) <= seconds

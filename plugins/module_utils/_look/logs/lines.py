@@ -9,6 +9,7 @@ import re
 from ..._errors import BadInput
 from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.kube.pod_log_names import AGENTS
 from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
 
@@ -29,9 +30,6 @@ _PODS_LEAD_TO = (PODS, "/var/lib/docker/containers")
 _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
 # What Python does not unpack on every node; in packed bytes a short word is found by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
-# Containers of agents that change rules or network of a node; the text of other pods is not read.
-_AGENTS = ("kube-proxy", "kube-flannel", "calico-node", "cilium-agent", "kube-router", "aws-node", "aws-eks-nodeagent",
-           "weave", "weave-npc", "kube-ovn-cni", "antrea-agent", "kindnet-cni", "install-cni", "install-cni-plugin")
 _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "docker", "k3s", "k3s-agent", "rke2-server", "rke2-agent",
           "k0scontroller", "k0sworker", "snap.microk8s.daemon-kubelite")
 _JOURNAL_LINES = 20000
@@ -165,7 +163,7 @@ def agent_logs(host, namespaces=("",)):
     paths = []
     pods = [pod for pod in host.list_dir(PODS)[1] if pod.startswith(namespaces)]
     for pod in (posixpath.join(PODS, pod) for pod in pods[:_MOST_PODS]):
-        for folder in (posixpath.join(pod, name) for name in host.list_dir(pod)[1] if name in _AGENTS):
+        for folder in (posixpath.join(pod, name) for name in host.list_dir(pod)[1] if name in AGENTS):
             paths += [posixpath.join(folder, name) for name in host.list_dir(folder)[1] if ".log" in name]
     return paths
 

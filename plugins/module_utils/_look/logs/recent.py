@@ -23,11 +23,16 @@ _END_BYTES = 256 * 1024
 
 
 def collect_node_logs(host, node, now=None):
-    """The section `node_logs`. Only the logs of a running node have lines of now."""
+    """The section `node_logs`. Only the logs of a running node have lines of now; of a bundle each log has an end."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
+               "ends": None,
                "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
                "utc_offset_seconds": time.localtime(now).tm_gmtoff}
+    if node["place"] == "bundle":
+        from .of_bundle import add_logs_of_bundle
+        section["ends"] = []
+        add_logs_of_bundle(host, section, MOST_ROWS, MOST_CHARACTERS)
     if node["place"] != "live":
         return section
     found = []

@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The logs that a support bundle holds. PRIVATE to the collection.
+
+When they were collected is not written in them, so what counts as recent is measured from the last line of each log.
+"""
+
+from ..._host.file_end import stream_back
+from ..._host.host import OK
+from ..._names import BUNDLE_LOG_NAMES, BUNDLE_LOGS, UNCOLLECTED
+from ..._parse.logs.line import parse_line
+from . import lines as log_lines
+
+_LOGS = 40
+_ROWS_OF_LOG = 20
+_NAMES_LIMIT = 256 * 1024
+_END_BYTES, _END_LINES = 64 * 1024, 200
+
+
+def add_logs_of_bundle(host, section, most_rows, most_characters):
+    """Fills a section `node_logs` that has no line yet."""
+    names = host.read_text(BUNDLE_LOG_NAMES, _NAMES_LIMIT).text.splitlines()
+    if not names:
+        section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
+        return
+    section["collected"]["files"] = OK
+    left, found = log_lines.MOST_BYTES, []
+    for name in names[:_LOGS]:
+        path = BUNDLE_LOGS + name
+        _status, texts, size, cut = log_lines.of_file(host, path, left, _ROWS_OF_LOG)
+        left -= size
+        section["cut"] = section["cut"] or cut
+        end = _last_time(host, path)
+        section["read"].append(name)
+        if texts and end:
+            section["ends"].append({"source": name, "time": end})
+        found += [(name, text) for text in texts]
+    section["lines"] = log_lines.bounded(found, most_rows, most_characters)
+    section["cut"] = section["cut"] or len(names) > _LOGS or len(section["lines"]) < len(found)
+
+
+def _last_time(host, path):
+    """The time of the last line of a log that has one, or None."""
+    blocks = []
+    stream_back(host, host.tree_path(path) or path, lambda block, _is_first: blocks.insert(0, block), _END_BYTES)
+    rows = b"".join(blocks).decode("utf-8", "replace").split("\n")[-_END_LINES:]
+    return next(filter(None, (parse_line(row).time for row in reversed(rows))), None)
