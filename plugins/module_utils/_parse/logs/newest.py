@@ -12,6 +12,8 @@ from .line import LONGEST, parse_line
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
 _DIGITS = b"0123456789"
 _CONTINUED = ("\t", " >")
+# What a line that opens a value ends with, and how JSON of Go writes it.
+_OPENING = (b"=<", b"=\\u003c")
 # What may wait for the block before it; a message is not longer.
 _MOST_REST = MOST_LINES * LONGEST
 
@@ -117,6 +119,9 @@ def _first_message(data):
 
 def _message(data, start):
     """(text, where it ends) of the line at `start` with the lines of its value, where it opens one."""
+    stop = data.find(b"\n", start)
+    if not any(data.find(sign, start, stop) >= 0 for sign in _OPENING):
+        return _line(data, start, stop), stop + 1  # Of nearly all lines: to parse each one costs most of the search.
     lines = []
     while start < len(data) and len(lines) < MOST_LINES:
         stop = data.find(b"\n", start)
