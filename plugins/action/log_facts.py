@@ -21,5 +21,5 @@ class ActionModule(Action):
     def work(self, arguments, task_vars):
         answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))
         result = _answer.documented_part(answer, self.name())
-        result["findings"] = _diagnose.diagnose(result.get("lines") or [])
+        result["findings"] = _diagnose.diagnose(result.get("lines") or [], result.get("kube_proxy_ports"))
         return result

@@ -90,6 +90,13 @@ files_left_out:
   returned: always
   type: int
   sample: 0
+kube_proxy_ports:
+  description: Ports that a line of the node's logs calls in use, and on which kube-proxy itself listens, as in dual
+    stack; null where unknown.
+  returned: always
+  type: list
+  elements: int
+  sample: []
 findings:
   description: One row for each cause, the surest first, as P(kubenode.netfilter.diagnose#filter) returns them.
   returned: success

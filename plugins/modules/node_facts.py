@@ -139,6 +139,13 @@ ansible_facts:
         now: {description: The time of the node in UTC., type: str, returned: always, sample: '2026-11-22T10:00:00Z'}
         utc_offset_seconds: {description: How far the zone of the node is ahead of UTC., type: int, returned: always,
                              sample: 3600}
+        kube_proxy_ports:
+          description: Ports that a line calls in use, and on which kube-proxy itself listens, as in dual stack;
+            null where unknown.
+          type: list
+          elements: int
+          returned: always
+          sample: []
         ends:
           description: The time of the last line of each log of a support bundle, as the line has it; null on a node.
           type: list

@@ -21,16 +21,17 @@ _MOST_PODS = 5
 _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
 
 
-def diagnose(logs):
-    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). Raises BadInput."""
-    return [{key: value for key, value in row.items() if key != "last_of"} for row in found_in(logs)]
+def diagnose(logs, own_ports=None):
+    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are those
+    of kube-proxy on that node, None where they are not known. Raises BadInput."""
+    return [{key: value for key, value in row.items() if key != "last_of"} for row in found_in(logs, own_ports)]
 
 
-def found_in(logs):
+def found_in(logs, own_ports=None):
     """The findings of diagnose(), each with `last_of`: `{source: time of the last line of it}`."""
     found, failures, times = {}, [], collections.defaultdict(list)
     for source, lines in _sources(logs).items():
-        for cause, shown in _shown(lines, failures).items():
+        for cause, shown in _shown(lines, failures, own_ports).items():
             finding = found.get(cause.id)
             if finding is None:
                 finding = found[cause.id] = {
@@ -78,7 +79,7 @@ def _stretch(finding, time):
         finding["last"] = time
 
 
-def _shown(lines, failures):
+def _shown(lines, failures, own):
     """`{cause: [(entry, the line that shows it)]}` of one source, without what is normal, an effect, or over; adds to
     `failures` the sandboxes of pods that were not created."""
     shown, before, opened = {}, collections.deque(maxlen=_NEAR), collections.Counter()
@@ -100,13 +101,23 @@ def _shown(lines, failures):
         is_effect = any(name in before for name in cause.silent_after)
         # What follows an effect within the same call is an effect as well.
         before.append(cause.silent_after[0] if is_effect else cause.id)
-        if cause.opened_by and opened:
-            # Of two that open the same object one succeeds, and then there are more openings than failures.
-            opened[cause, match.group(1)] -= 1
-            is_effect = opened[cause, match.group(1)] > 0
+        if cause.opened_by:
+            is_effect = _is_own(cause, match.group(1), own, opened)
         if not cause.normal and not is_effect:
             shown.setdefault(cause, []).append((entry, _evidence(entry.text, match)))
     return shown
+
+
+def _is_own(cause, name, own, opened):
+    """Whether the writer itself has what it calls taken: `own` is what it has, or None; `opened` counts how often it
+    tried to take each."""
+    if own is not None:
+        return name in map(str, own)
+    if (cause, name) not in opened:
+        return True  # Nothing tells, and with two families it is so each time.
+    # Of two that open the same object one succeeds, and then there are more openings than failures.
+    opened[cause, name] -= 1
+    return opened[cause, name] > 0
 
 
 def _best(text):

@@ -134,6 +134,7 @@ SECTIONS = {
     "node_logs": {
         "schema": 1, "collected": {"journal": "ok", "files": "ok"}, "now": "2026-11-22T10:00:00Z",
         "utc_offset_seconds": 3600, "read": ["journal"], "cut": False, "lines": [], "ends": None,
+        "kube_proxy_ports": [],
     },
     "node_cni": {
         "schema": 1, "collected": {"conf_dir": "ok", "net_d": "ok", "processes": "ok", "routes": "ok",

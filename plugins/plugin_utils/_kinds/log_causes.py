@@ -22,7 +22,7 @@ def judge_log_causes(selected, want):
         return []  # Of most nodes; reading the causes takes longer than judging everything else.
     causes = {cause.id: cause for cause in _log_causes.causes()}
     recent = _is_recent if logs["ends"] is None else _is_at_the_end
-    lasting = [row for row in _diagnose.found_in(logs["lines"])
+    lasting = [row for row in _diagnose.found_in(logs["lines"], logs["kube_proxy_ports"])
                if recent(row, logs, _limit(causes[row["cause"]], want))]
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     surest = lasting[0]["confidence"] if lasting else None

@@ -51,7 +51,7 @@ def find_kube_proxy(host):
     status, processes = find_processes(host, NAMES)
     processes = of_this_network(host, processes)
     processes.sort(key=lambda process: process.name != "kube-proxy")
-    sockets = _listening(host)
+    sockets = listening_sockets(host)
     ports = [port for port in (METRICS_PORT, HEALTH_PORT) if any(row.port == port for row in sockets)]
     owner = _owner(host, {row.inode for row in sockets if row.port == ports[0]}, processes) if ports else None
     addresses = {}
@@ -64,7 +64,7 @@ def find_kube_proxy(host):
     return Found(status, None, None, owner.name if owner is not None else None, addresses)
 
 
-def _listening(host):
+def listening_sockets(host):
     """The listening sockets of this network."""
     found = []
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -72,6 +72,19 @@ def _listening(host):
         host.stream_file(path, chunks.append, _TABLE_LIMIT, packed=False)
         text = b"".join(chunks).decode("ascii", "replace")
         found += [row for row in parse_net_tcp(text) if row.state == "LISTEN"]
+    return found
+
+
+def own_ports(host, ports):
+    """Those of `ports` on which kube-proxy itself listens, in whatever family; None where nobody but root may see."""
+    processes = of_this_network(host, find_processes(host, NAMES)[1])
+    if not host.is_root():
+        return None
+    sockets, found = [row for row in listening_sockets(host) if row.port in ports], []
+    for port in sorted({row.port for row in sockets}) if processes else ():
+        owner = _owner(host, {row.inode for row in sockets if row.port == port}, processes)
+        if owner is not None and any(owner.pid == process.pid for process in processes):
+            found.append(port)
     return found
 
 

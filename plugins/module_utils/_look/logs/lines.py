@@ -35,11 +35,16 @@ _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "docker", "k3s", "k3s-a
 _JOURNAL_LINES = 20000
 _JOURNAL_SECONDS = 5.0
 _MASKED_TO = 2000
+# kube-proxy asks for the health check port of a Service in each family, and gets it once (kubernetes
+# pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
+_PORT_TAKEN = re.compile(r"listen tcp \S{0,80}:(\d{1,5}): bind: address already in use")
+_MOST_PORTS = 8
 _MOST_PACKED = 1032
 
 
 def collect_lines(host, sources=None):
-    """`{"lines", "files", "files_left_out"}` of the files `sources` of the tree, or of journal, agents and system.
+    """`{"lines", "files", "files_left_out", "kube_proxy_ports"}` of the files `sources` of the tree, or of journal,
+    agents and system.
 
     Raises BadInput for a path that names no log, and for too many of them.
     """
@@ -61,7 +66,17 @@ def collect_lines(host, sources=None):
         left -= size
         files.append(_file(path, status, size, cut))
         lines += [(path, text) for text in found]
-    return {"lines": bounded(lines), "files": files, "files_left_out": len(named) - len(paths)}
+    return {"lines": bounded(lines), "files": files, "files_left_out": len(named) - len(paths),
+            "kube_proxy_ports": kube_proxy_ports(host, lines) if not sources and host.commands else None}
+
+
+def kube_proxy_ports(host, lines):
+    """Ports that the lines of `[(source, text)]` call taken, and that kube-proxy has taken itself, or None."""
+    ports = sorted({int(port) for _source, text in lines for port in _PORT_TAKEN.findall(text)})
+    if not ports:
+        return []
+    from ..kube.kube_proxy_found import own_ports
+    return own_ports(host, ports[:_MOST_PORTS])
 
 
 def _refuse_no_log(host, path):

@@ -26,7 +26,7 @@ def collect_node_logs(host, node, now=None):
     """The section `node_logs`. Only the logs of a running node have lines of now; of a bundle each log has an end."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
-               "ends": None,
+               "ends": None, "kube_proxy_ports": None,
                "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
                "utc_offset_seconds": time.localtime(now).tm_gmtoff}
     if node["place"] == "bundle":
@@ -57,4 +57,5 @@ def collect_node_logs(host, node, now=None):
     section["lines"] = log_lines.bounded(found, MOST_ROWS, MOST_CHARACTERS)
     section["cut"] = section["cut"] or len(section["lines"]) < len(found)
     section["read"] = sorted(section["read"])[:MOST_ROWS]
+    section["kube_proxy_ports"] = log_lines.kube_proxy_ports(host, found)
     return section

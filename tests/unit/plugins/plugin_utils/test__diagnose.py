@@ -162,6 +162,14 @@ def test_the_second_family_of_dual_stack_finds_its_healthcheck_port_in_use():
     assert found([*both, OPENING % 30603, IN_USE % (30603, 30603)]) == {"healthcheck-port-taken": 1}
 
 
+def test_who_has_the_healthcheck_port_is_looked_up_on_the_node_and_not_guessed():
+    line = IN_USE % (30602, 30602)
+    assert found(line) == {}, "a log without the lines before it"
+    for own, causes in (([30602], {}), ([], {"healthcheck-port-taken": 1}), ([30603], {"healthcheck-port-taken": 1})):
+        assert {row["cause"]: row["count"] for row in _diagnose.diagnose(line, own)} == causes
+        assert {row["cause"]: row["count"] for row in _diagnose.diagnose([OPENING % 30602, line], own)} == causes
+
+
 NO_CNI = 'E1122 10:0%d:00.000001       1 kubelet.go:2900] "not ready" err="cni plugin not initialized"'
 
 

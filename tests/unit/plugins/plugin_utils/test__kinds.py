@@ -34,7 +34,7 @@ def test_what_is_no_number_is_no_pass(selected):
 def logs(**change):
     line = "2026-11-22T10:00:00Z a kernel: nf_conntrack: table full, dropping packet"
     return {"confidence": "high", "logs": dict({
-        "ends": None, "now": "2026-11-22T10:00:30Z", "utc_offset_seconds": 0,
+        "ends": None, "kube_proxy_ports": [], "now": "2026-11-22T10:00:30Z", "utc_offset_seconds": 0,
         "lines": [{"source": "journal", "text": line}]}, **change)}
 
 
