@@ -14,7 +14,8 @@ HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", 
 # A spreadsheet takes a cell that begins so for a formula, some also with the wide form of the sign, and so what comes
 # after a character that separates cells in its language (OWASP, CSV injection). The quote that prevents it must differ
 # from one of the text.
-_FORMULA = re.compile("(^|[,;])(?=[=+@'\uff1d\uff0b\uff0d\uff20-])")
+_QUOTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
+_INSIDE = re.compile("[,;](?=[%s])" % re.escape("".join(_QUOTED)))
 
 
 def render_csv(reports: dict, fleet: dict) -> str:
@@ -32,4 +33,5 @@ def render_csv(reports: dict, fleet: dict) -> str:
 
 
 def _cell(value):
-    return _FORMULA.sub(r"\1'", escaped(value or ""))
+    text = _INSIDE.sub(r"\g<0>'", escaped(value or ""))
+    return "'" + text if text.startswith(_QUOTED) else text
