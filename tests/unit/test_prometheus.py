@@ -55,10 +55,24 @@ def test_numbers_of_the_evidence(metrics):
             "kube_proxy_sync_age_seconds": 300.9, "kube_proxy_change_wait_seconds": 0}
 
 
+@pytest.mark.parametrize("waivers, ends", [
+    ([("2026-12-08", True), ("2026-12-07", True)], {"HOOK001": 1796688000}), ([("2026-12-08", False)], {}),
+    ([("2026-12-08", None)], {})])
+def test_a_waiver_ends_with_its_last_day_in_utc(waivers, ends):
+    known = report_runs.report("a", report_runs.finding())
+    known["summary"]["waivers"] = [{"check": "HOOK001", "host": "*", "subject": "*", "owner": "net", "days_left": 1,
+                                    "expires": expires, "matched": matched} for expires, matched in waivers]
+    text = report_runs.text_of("prometheus", *report_runs.run(known))
+    assert dict(re.findall(r'waiver_end_timestamp_seconds\{node="a",check="(\w+)"\} (\d+)', text)) == {
+        check: str(end) for check, end in ends.items()}
+
+
 def test_a_number_that_is_not_known_has_no_sample():
     text = report_runs.text_of("prometheus", *report_runs.run(dict(report_runs.report_of("a"), numbers=dict.fromkeys(
         report_runs.report_of("a")["numbers"]))))
     assert "conntrack_entries" not in text and "conntrack_peak_entries" in text
+    assert "conntrack_peak_entries" not in report_runs.text_of("prometheus", *report_runs.run(
+        report_runs.report_of("a", not_reached="no route to host")))
 
 
 def textfiles():
@@ -100,16 +114,16 @@ def test_the_alerts_of_the_page_fire_when_they_should(tmp_path):
     # A sample each minute of the run of tests/fixtures/golden, whose times count from 1970 here.
     kept = (golden_run.FOLDER / "kubenode_netfilter.prom").read_text(encoding="utf-8")
     series = [line.rpartition(" ") for line in kept.splitlines() if not line.startswith("#")]
-    samples = [{"series": name, "values": "%sx%d" % ("0" if name.endswith("timestamp_seconds") else value, 3 * 1440)}
-               for name, _blank, value in series]
+    shift = next(int(value) for name, _blank, value in series if name == PREFIX + "run_timestamp_seconds")
+    samples = [{"series": name, "values": "%sx%d" % (
+        int(value) - shift if "timestamp_seconds" in name else value, 3 * 1440)} for name, _blank, value in series]
     known = {alert["alert"]: alert for alert in alerts()}
 
     def fired(name, minutes, *found):
         """What the alert shows for series with these labels."""
         summary = known[name]["annotations"]["summary"]
-        shown = [{"exp_labels": dict(labels, **known[name]["labels"]), "exp_annotations": {
-            "summary": re.sub(r"{{ \$labels\.(\w+) }}", lambda match, of=labels: of[match[1]], summary)}}
-                 for labels in found]
+        shown = [{"exp_labels": dict(labels, **known[name]["labels"]), "exp_annotations": {"summary": re.sub(
+            r"{{ \$labels\.(\w+) }}", lambda match, of=labels: of[match[1]], summary)}} for labels in found]
         return {"eval_time": "%dm" % minutes, "alertname": name, "exp_alerts": shown}
 
     failing = [{"check": check, "node": node} for node, check in (
@@ -118,6 +132,9 @@ def test_the_alerts_of_the_page_fire_when_they_should(tmp_path):
         "interval": "1m", "input_series": samples, "alert_rule_test": [
             fired("KubenodeNetfilterStale", 2 * 1440), fired("KubenodeNetfilterStale", 2 * 1440 + 60, {}),
             fired("KubenodeNetfilterCheckFails", 60, *failing),
+            # The waiver ends 15.5 days after the run.
+            fired("KubenodeNetfilterWaiverEnds", 35 * 60),
+            fired("KubenodeNetfilterWaiverEnds", 37 * 60, {"node": "node-2.example", "check": "HOOK001"}),
             fired("KubenodeNetfilterNotReached", 60, {"node": "lost-5"}, {"node": "node-4"})]}]}
     (tmp_path / "tests.yml").write_text(yaml.safe_dump(tests), encoding="utf-8")
     status, printed = promtool.run("test", "rules", tmp_path / "tests.yml")

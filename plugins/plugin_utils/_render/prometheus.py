@@ -49,10 +49,27 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
                                       if report["numbers"][name] is not None])
     lines += _metric("conntrack_peak_entries",
                      "Highest number of conntrack entries that this run or an earlier report knows of.",
-                     [({"node": host}, report["conntrack_peak"]) for host, report in judged])
+                     # 0 where none is known.
+                     [({"node": host}, report["conntrack_peak"]) for host, report in judged
+                      if report["conntrack_peak"]])
+    lines += _metric("waiver_end_timestamp_seconds",
+                     "First end of the waivers that match findings of a check on a node.",
+                     [({"node": host, "check": check}, end) for host, report in judged
+                      for check, end in sorted(_waiver_ends(report).items())])
     lines += _metric("build_info", "Version of the collection that wrote this file.", [(
         {"version": fleet["tool"]["version"]}, 1)])
     return "".join(line + "\n" for line in lines)
+
+
+def _waiver_ends(report):
+    """{check: when the first of its waivers ends}: a waiver is good until the end of its last day in UTC."""
+    found = {}
+    for row in report["summary"].get("waivers", ()):
+        if row["matched"]:
+            last = datetime.datetime.strptime(row["expires"] + "Z", "%Y-%m-%d%z")
+            end = int((last + datetime.timedelta(days=1)).timestamp())
+            found[row["check"]] = min(found.get(row["check"], end), end)
+    return found
 
 
 def _checks(report):
