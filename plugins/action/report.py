@@ -4,6 +4,7 @@
 """Action of kubenode.netfilter.report: write and show what the run found, for a whole batch or host by host."""
 
 import contextlib
+import functools
 import os
 
 from ansible.utils.color import ANSIBLE_COLOR
@@ -13,6 +14,7 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _earlier, _fleet, _inventory, _play, _store, _summary, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
+from ..plugin_utils._pseudonyms import Pseudonyms
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
@@ -52,6 +54,7 @@ class ActionModule(Action):
         "baseline": {"type": "str"},
         "keep": {"type": "int"},
         "group_by": {"type": "list", "elements": "str"},
+        "pseudonyms": {"type": "bool"},
     }
 
     def work(self, arguments, task_vars):
@@ -70,7 +73,7 @@ class ActionModule(Action):
             plain(task_vars.get("ansible_inventory_sources"))))
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
-        files, problems, complete = [], [], once
+        files, problems, complete, shared = [], [], once, None
         if set(formats) - {"terminal"}:
             folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
             changes = (_earlier.since_last(folder, reports, fleet)
@@ -79,10 +82,15 @@ class ActionModule(Action):
                          **rendered(formats, reports, dict(fleet, changes=changes)))
             of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
             files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
+            if arguments.get("pseudonyms") and (once or complete):
+                shared = _store.write_shared(folder, functools.partial(_shared, formats, reports, dict(
+                    fleet, changes=changes)))
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
         written = os.path.dirname(files[0]) if files else None
         if written:
             result["folder"] = written
+        if shared:
+            result["shared"] = shared
         if problems:
             result["warnings"] = problems
         if once or complete:
@@ -99,6 +107,20 @@ class ActionModule(Action):
                 result.update(_shown(render_tables, [reports[name] for name in mine], fleet if complete else None,
                                      details, folder=written, limit_file=limit))
         return result
+
+
+def _shared(formats, reports, fleet, known):
+    """What _store.write_shared() takes: the mapping, the reports of the hosts and the files of the run, which have the
+    pseudonyms."""
+    names = Pseudonyms([row["host"] for row in fleet["hosts"]], known)
+    reports = {names.host(host): names.of(report) for host, report in reports.items()}
+    fleet = names.of(fleet)
+    changes = fleet.pop("changes")
+    texts = dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, dict(fleet, changes=changes)))
+    # It is for a command on this controller.
+    texts.pop(LIMIT, None)
+    of_nodes = {host: render_json(report) for host, report in reports.items()} if "json" in formats else {}
+    return names.known, of_nodes, texts
 
 
 def _written(folder, reports, fleet, texts, once, keep):

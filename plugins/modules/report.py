@@ -93,6 +93,16 @@ options:
         are in no group; a variable that is set for no host of the play is refused.
     type: list
     elements: str
+  pseudonyms:
+    description:
+      - Whether the files are also written with pseudonyms (C(node-001), C(ip-001)) in place of names of hosts and IP
+        addresses, below C(shared) in the folder. Loopback and unspecified addresses stay.
+      - A name has one pseudonym in all files and in later runs. The mapping is in C(pseudonyms.json) of the folder,
+        readable by its owner only.
+      - Hosts are known by their names in the inventory, with or without the domain, as hosts of the same domains, and
+        as hosts of a URL. Other texts stay, such as names of Services, groups and waivers.
+    type: bool
+    default: false
 seealso:
   - module: kubenode.netfilter.assess
 """
@@ -116,6 +126,11 @@ folder:
   returned: when O(formats) contains more than V(terminal)
   type: str
   sample: /srv/audit
+shared:
+  description: The folder of the files with pseudonyms, as an absolute path.
+  returned: when O(pseudonyms) is true
+  type: str
+  sample: /srv/audit/shared
 totals:
   description:
     - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is

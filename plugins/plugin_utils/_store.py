@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
-from . import _history, _run
+from . import _history, _pseudonyms, _run
 from ._history import FLEET
 from ._render.files import FILES, LIMIT
 
@@ -31,8 +31,10 @@ _READ_LIMIT = 4 * 1024 * 1024
 _NAME_LIMIT = 200
 _NAME_PART = 150
 _NODES = "nodes"
+_SHARED = "shared"
+_PSEUDONYMS = "pseudonyms.json"
 COMPARED = {"html": "changes.html", "json": "changes.json", "markdown": "changes.md"}
-_OURS = {FLEET, LIMIT, _NODES, _history.RUNS, _history.LATEST, *COMPARED.values(),
+_OURS = {FLEET, LIMIT, _NODES, _SHARED, _PSEUDONYMS, _history.RUNS, _history.LATEST, *COMPARED.values(),
          *(name for name, _render in FILES.values())}
 
 
@@ -96,6 +98,42 @@ def write_beside(folder, texts):
     with contextlib.ExitStack() as stack:
         handle = _held_top(stack, folder)
         return [_write(handle, os.path.join(folder, name), text) for name, text in texts.items()]
+
+
+def write_shared(folder, pseudonyms_of):
+    """Writes the copy of a run that has pseudonyms, below `shared`, and beside it the mapping, which is not to be
+    shared; `pseudonyms_of` makes of the mapping so far (mapping, {host: text}, {file: text}). Returns the path of the
+    copy. Raises BadInput."""
+    path = os.path.join(folder, _SHARED)
+    with contextlib.ExitStack() as stack:
+        top = _held_top(stack, folder)
+        shared = _held_below(stack, folder, _SHARED, top)
+        nodes = _held_below(stack, path, _NODES, shared)
+        # Two runs into one folder do not give a name twice.
+        fcntl.flock(shared, fcntl.LOCK_EX)
+        known, of_nodes, texts = pseudonyms_of(_earlier_mapping(folder, top))
+        _write(top, os.path.join(folder, _PSEUDONYMS), json.dumps(known, indent=1, sort_keys=True) + "\n")
+        for host, text in of_nodes.items():
+            _write(nodes, os.path.join(path, _NODES, file_name(host)), text)
+        for name, text in texts.items():
+            _write(shared, os.path.join(path, name), text)
+    return path
+
+
+def _earlier_mapping(folder, top):
+    """The mapping of earlier runs, empty where there is none."""
+    path = os.path.join(folder, _PSEUDONYMS)
+    try:
+        handle = os.open(_PSEUDONYMS, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadInput("%s cannot be read: %s" % (path, error.strerror)) from None
+    try:
+        with os.fdopen(handle, encoding="ascii") as stream:
+            return _pseudonyms.checked(json.loads(stream.read()))
+    except (OSError, ValueError, RecursionError):
+        raise BadInput("%s is no mapping of pseudonyms; remove it, and names get new ones" % path) from None
 
 
 def _held_top(stack, folder):

@@ -5,43 +5,18 @@
 
 import json
 import re
-from unittest import mock
 
 import pytest
+import report_action
 from ansible.errors import AnsibleActionFail
-from healthy import healthy
+from report_action import assessed
 
-from ansible_collections.kubenode.netfilter.plugins.action import report
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _run
-
-
-def assessed(**modules):
-    policy = _policy.default_policy()
-    return _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None)
-
-
-class HostVars(dict):
-    """As Ansible's: raw_get hands over what is known of a host."""
-
-    raw_get = dict.__getitem__
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 
 
 @pytest.fixture
 def run(monkeypatch):
-    shown = []
-    monkeypatch.setattr(report, "Display", lambda: mock.Mock(display=shown.append, columns=100))
-
-    def call(arguments, hosts, batch=None, alive=None):
-        task = mock.Mock(action="kubenode.netfilter.report", args=arguments, async_val=0, check_mode=True, diff=False)
-        plugin = report.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                     templar=mock.Mock(), shared_loader_obj=None)
-        variables = {"ansible_play_batch": batch or sorted(hosts), "ansible_play_hosts_all": sorted(hosts),
-                     "ansible_play_hosts": alive or sorted(hosts),
-                     "hostvars": HostVars({name: {"ansible_facts": facts} for name, facts in hosts.items()})}
-        return plugin.run(task_vars=variables)
-
-    call.shown = shown
-    return call
+    return report_action.runner(monkeypatch)
 
 
 def test_files_and_table(run, tmp_path):
