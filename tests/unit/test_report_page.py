@@ -10,6 +10,8 @@ from chromium import DRAWN, VIOLATIONS, chromium, typed
 
 NODES = '[...document.querySelectorAll("#cells tbody th button")].map(button => button.textContent)'
 
+COUNT = "document.getElementById('count').textContent"
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 VALUE = ("[...document.querySelectorAll('#detail article:first-of-type dt')].find(one => one.textContent === '%s')"
          ".nextSibling.textContent")
 
@@ -106,6 +108,102 @@ def test_the_arrow_keys_move_between_cells(page):
     for _step in range(50):
         page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
     assert page.run("document.activeElement.dataset.at") == "50 -1"
+
+
+FOCUS = "[document.activeElement.id || document.activeElement.dataset.at || document.activeElement.tagName]"
+
+
+def test_with_the_keyboard_alone(page):
+    """Tab passes the filters, the region that scrolls and one cell; Enter opens it, Escape leads back to it."""
+    stops = []
+    for _stop in range(15):
+        page.key("Tab")
+        stops += page.run(FOCUS)
+    first = stops.index("text")
+    assert stops[first:first + 5] == ["text", "check", "severity", "group", "sort"]
+    assert stops[stops.index("scroll") - 5:stops.index("scroll")] == ["INPUT"] * 5
+    page.run('document.querySelector("#cells td button").focus()')
+    cell = page.run(FOCUS)
+    page.key("Enter")
+    assert page.run(FOCUS) == ["detail"]
+    page.key("Tab")
+    assert page.run(FOCUS) == ["detail-close"]
+    assert page.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.key("Escape")
+    assert page.run(FOCUS) == cell and page.run("document.getElementById('detail').hidden")
+
+
+def test_escape_after_the_cell_was_scrolled_away_or_filtered(page):
+    page.run('document.querySelector("#cells tbody button").click();'
+             'document.getElementById("scroll").scrollTop = 9999')
+    page.until("!document.querySelector('#cells [data-at=\"0 -1\"]')")
+    page.run("document.getElementById('detail').focus()")
+    page.key("Escape")
+    assert page.run(FOCUS) == ["0 -1"]
+    page.key("Enter")
+    page.run(typed(text="worker-1") + "document.getElementById('detail').focus()")
+    page.key("Escape")
+    assert page.run(FOCUS) == ["text"] and page.run("document.getElementById('detail').hidden")
+
+
+def test_a_sort_by_check_keeps_the_focus(page):
+    page.run('document.querySelector("#cells thead button").focus()')
+    page.key("Enter")
+    assert page.run("document.activeElement === document.querySelector('[aria-sort] button')")
+
+
+def test_nothing_matches(page):
+    page.run(typed(text="nothing has this word"))
+    assert page.run(COUNT).endswith("0 findings. Nothing matches the filters.")
+    assert page.run("document.getElementById('scroll').hidden")
+    page.run(typed(text="worker-7"))
+    assert page.run(NODES) == ["worker-7"] and not page.run("document.getElementById('scroll').hidden")
+
+
+@pytest.fixture
+def shown(tab, tmp_path):
+    """shown(reports, lost): the page of these reports is open."""
+    def call(reports, lost=()):
+        path = tmp_path / "report.html"
+        path.write_text(report_runs.text_of("html", reports, report_runs.roll_up(reports, lost)))
+        tab.problems.clear()
+        tab.open(path)
+        tab.until("!document.getElementById('map').hidden")
+        assert tab.problems == []
+        return tab
+
+    yield call
+    tab.size(1280, 900)
+
+
+def test_a_fleet_that_is_healthy_shows_its_map(shown):
+    page = shown({"only": report_runs.report_of("only")})
+    assert page.run(NODES) == ["only"] and page.run("document.querySelectorAll('#cells td .pass').length") > 50
+    # Nobody knows that of a host that was lost.
+    page = shown({"only": report_runs.report_of("only")}, lost=["gone"])
+    assert page.run(NODES) == ["gone"]
+
+
+def test_a_run_without_hosts(shown):
+    page = shown({})
+    assert page.run(COUNT) == "0 of 0 nodes, 0 of 0 checks, 0 findings. Nothing matches the filters."
+    assert "The run has no hosts" in page.text()
+
+
+def test_long_names_on_a_narrow_screen(shown):
+    """Nothing but the map and the tables scrolls sideways (WCAG 2.2, 1.4.10), also in print."""
+    names = ["n%d-%s" % (number, "abcdefghi" * 28) for number in range(3)]
+    reports = {name[:253]: report_runs.report_of(name[:253], groups=["g" * 253], **modules) for name, modules in zip(
+        names, ({"nf_conntrack": "loadable"}, {}, {}))}
+    page = shown(reports, lost=["x" * 253])
+    page.run('document.querySelector("#cells td button").click()')
+    for width in (320, 1280):
+        page.size(width, 900)
+        assert page.run(FITS), width
+    page.scheme("light", "print")
+    page.size(700, 900)
+    assert page.run(FITS)
+    page.scheme("light")
 
 
 def test_hostile_texts_are_shown_as_texts(page):

@@ -35,6 +35,8 @@ def render_html(reports: dict, fleet: dict) -> str:
 
 
 def _verdict(totals):
+    if not totals["hosts"]:
+        return "The run has no hosts"
     if totals["failing"]:
         return "%d of %d nodes fail" % (totals["failing"], totals["hosts"])
     if totals["healthy"] == totals["hosts"] and totals["hosts"]:

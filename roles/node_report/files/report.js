@@ -15,6 +15,7 @@ function show(data) {
   const byId = (id) => document.getElementById(id);
   const shown = { hosts: [], checks: [], matches: null, first: -1, last: -1 };
   let active = null;
+  let opener = null;
 
   function node(name, content, attributes) {
     const made = document.createElement(name);
@@ -83,12 +84,15 @@ function show(data) {
       shown.hosts.sort((one, other) => at.get(one) - at.get(other));
     }
     shown.checks = [...columns.keys()].filter((index) => columns[index]);
+    byId("scroll").hidden = !shown.hosts.length;
     byId("count").textContent = `${shown.hosts.length} of ${data.hosts.length} nodes, ${shown.checks.length} of `
-      + `${data.checks.length} checks, ${findings} findings`;
+      + `${data.checks.length} checks, ${findings} findings`
+      + (shown.hosts.length ? "" : ". Nothing matches the filters.");
     byId("scroll").scrollTop = 0;
     drawHead();
     shown.first = -1;
     active = null;
+    opener = null;
     draw(0);
     performance.measure("filter", "filter-begins");
   }
@@ -113,7 +117,9 @@ function show(data) {
       cell.append(sort);
       row.append(cell);
     }
+    const focused = document.activeElement.dataset.sort;
     document.querySelector("#cells thead").replaceChildren(row);
+    if (focused) document.querySelector(`#cells [data-sort="${focused}"]`)?.focus();
     byId("cells").setAttribute("aria-rowcount", shown.hosts.length + 1);
   }
 
@@ -178,10 +184,7 @@ function show(data) {
       row += step[0];
       column += step[1];
       if (row < 0 || row >= shown.hosts.length || column < -1 || column >= shown.checks.length) return;
-      if (row < shown.first || row >= shown.last) {
-        byId("scroll").scrollTop = Math.max(0, (row - SPARE) * ROW);
-        draw(byId("scroll").scrollTop);
-      }
+      see(row);
       const next = document.querySelector(`#cells [data-at="${row} ${column}"]`);
       if (next) {
         document.querySelectorAll('#cells [tabindex="0"]').forEach((one) => { one.tabIndex = -1; });
@@ -203,13 +206,29 @@ function show(data) {
       .sort((one, other) => one[STATUS] - other[STATUS] || other[SEVERITY] - one[SEVERITY] || one[CHECK] - other[CHECK]);
     const title = node("h2", check === undefined ? host.name : `${host.name}, ${data.checks[check].id}`,
       { id: "detail-title" });
-    const parts = [title];
+    const end = node("button", "Close", { type: "button", id: "detail-close" });
+    end.addEventListener("click", close);
+    opener = at;
+    const parts = [end, title];
     if (host.reason) parts.push(node("p", `${host.status.replace("_", " ")}: ${host.reason}`));
     if (host.groups.length) parts.push(node("p", `Inventory groups: ${host.groups.join(", ")}`));
     detail.replaceChildren(...parts, ...found.map((finding) => article(host, finding)));
     detail.hidden = false;
     detail.focus();
     detail.scrollIntoView({ block: "start" });
+  }
+
+  function see(row) {
+    if (row >= shown.first && row < shown.last) return;
+    byId("scroll").scrollTop = Math.max(0, (row - SPARE) * ROW);
+    draw(byId("scroll").scrollTop);
+  }
+
+  // Back to the cell; a filter since then has made other cells.
+  function close() {
+    byId("detail").hidden = true;
+    if (opener) see(Number(opener.split(" ")[0]));
+    (document.querySelector(`#cells [data-at="${opener}"]`) || byId("text")).focus();
   }
 
   function article(host, finding) {
@@ -244,7 +263,7 @@ function show(data) {
         + `-e preflight_fix=${check.fix}`));
     }
     add("Evidence", finding[EVIDENCE].map((at) => data.texts[at]).join("\n"));
-    add("Evidence read", check.needs && check.needs.join(", "));
+    add("Read from", check.needs && check.needs.join(", "));
     add("Sources", check.sources && check.sources.join("; "));
     made.append(title, list);
     return made;
@@ -253,7 +272,7 @@ function show(data) {
   function copyable(command) {
     const whole = document.createDocumentFragment();
     const code = node("code", command);
-    const button = node("button", "Copy", { type: "button", class: "copy" });
+    const button = node("button", "Copy", { type: "button", class: "copy", "aria-live": "polite" });
     button.addEventListener("click", () => {
       const range = document.createRange();
       range.selectNodeContents(code);
@@ -267,6 +286,8 @@ function show(data) {
   }
 
   function fill() {
+    const healthy = data.hosts.every((host) => host.status === "assessed")
+      && !data.findings.some((finding) => finding[STATUS] < 3);
     const severity = byId("severity");
     data.severities.forEach((name, index) => {
       severity.append(node("option", index ? `${name} and above` : "all", { value: index }));
@@ -283,7 +304,8 @@ function show(data) {
     STATUSES.forEach((name, index) => {
       const label = node("label");
       const box = node("input", undefined, { type: "checkbox", value: index });
-      box.checked = index < 3;
+      // A fleet in which everything passes shows that, not an empty map.
+      box.checked = index < 3 || healthy;
       label.append(box, ` ${name[0].toUpperCase()} ${name}`);
       byId("statuses").append(label);
     });
@@ -297,6 +319,9 @@ function show(data) {
   byId("scroll").addEventListener("scroll", redraw, { passive: true });
   addEventListener("resize", redraw);
   byId("cells").addEventListener("keydown", move);
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !byId("detail").hidden && event.target.closest("#detail, #cells")) close();
+  });
   byId("cells").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;

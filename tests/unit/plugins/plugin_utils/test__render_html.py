@@ -95,6 +95,7 @@ def test_the_verdict_is_never_greener_than_the_fleet(hosts, verdict):
     reports = [report("h%d" % number, *(finding(status=status) for status in statuses))
                for number, statuses in enumerate(hosts)]
     assert "<h2 id=\"summary\">%s" % verdict in text_of("html", *run(*reports, lost=["gone"]))
+    assert "<h2 id=\"summary\">The run has no hosts" in text_of("html", *run())
     healthy = text_of("html", *run(report("a", finding())))
     assert "All nodes are healthy" in healthy and "Nothing fails, nothing is unknown" in healthy
 
