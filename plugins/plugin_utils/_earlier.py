@@ -47,12 +47,12 @@ def path_of(folder: str, name: str, after: "str | None" = None) -> str:
 
 
 def _last(folder, known):
-    """The run that was written last, also where the clock was set back since the one before."""
+    """The run that `latest` leads to, else the last one."""
     try:
-        name = os.path.basename(os.readlink(os.path.join(folder, _history.LATEST)))
+        around, name = os.path.split(os.readlink(os.path.join(folder, _history.LATEST)))
     except OSError:
         return known[-1]
-    return name if name in known else known[-1]
+    return name if around == _history.RUNS and name in known else known[-1]
 
 
 def _before(known, after):

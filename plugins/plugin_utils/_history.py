@@ -5,7 +5,8 @@
 PRIVATE to the collection.
 
 A run writes into its own folder, so that one that is killed leaves those before it whole. A folder without fleet.json
-is that of a run that was killed before its first roll-up, or is being removed.
+is that of a run that was killed before its first roll-up, or is being removed. The file `order` has the number of a
+run: names alone are in another order after the clock was set back, and within a second.
 """
 
 import contextlib
@@ -16,8 +17,9 @@ import secrets
 import stat
 
 RUNS, LATEST = "runs", "latest"
-FLEET = "fleet.json"
+FLEET, ORDER = "fleet.json", "order"
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]+\Z")
+_NUMBER = re.compile(r"[0-9]{1,15}\n?\Z")
 
 
 def is_run(name):
@@ -27,7 +29,31 @@ def is_run(name):
 
 def names_in(handle):
     """The runs in the folder `runs`, a descriptor or a path, the oldest first."""
-    return sorted(filter(is_run, os.listdir(handle)))
+    return sorted(filter(is_run, os.listdir(handle)), key=lambda name: _key(handle, name))
+
+
+def _key(handle, name):
+    started, _dash, process = name.partition("-")
+    return number_of(handle, name) or 0, started, int(process)
+
+
+def number_of(handle, name):
+    """The number of a run in the folder `runs`, a descriptor or a path; None where it has none, as one of an earlier
+    version, or it cannot be read."""
+    path, around = (os.path.join(name, ORDER), handle) if isinstance(handle, int) else (
+        os.path.join(handle, name, ORDER), None)
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
+        with os.fdopen(opened, "rb") as stream:
+            text = stream.read(20).decode("ascii", "replace")
+    except OSError:
+        return None
+    return int(text) if _NUMBER.match(text) else None
+
+
+def next_number(handle):
+    """One more than the number of any run in the folder `runs`."""
+    return 1 + max([number_of(handle, name) or 0 for name in os.listdir(handle) if is_run(name)], default=0)
 
 
 def point_latest(handle, run):

@@ -89,6 +89,9 @@ def opened(folder):
         runs = _held_below(stack, folder, _history.RUNS, handle)
         run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
         fcntl.flock(run, fcntl.LOCK_SH)
+        if _history.number_of(runs, _run.ID) is None:
+            _write(run, os.path.join(folder, _history.RUNS, _run.ID, _history.ORDER),
+                   "%d\n" % _history.next_number(runs))
         run_nodes = _held_below(stack, os.path.join(folder, _history.RUNS, _run.ID), _NODES, run)
         yield Folder(folder, handle, nodes, runs, run, run_nodes)
 

@@ -73,8 +73,22 @@ def test_runs_and_nodes_by_name(folder, arguments, expected):
 
 def test_the_last_run_after_the_clock_was_set_back(folder, monkeypatch):
     write(monkeypatch, folder, "20261122T120000Z-5", {"a": "pass", "b": "fail"})
-    assert rows(run(folder=str(folder))) == [("a", "fixed"), ("b", "still_failing")]
+    result = run(folder=str(folder))
+    assert result["changes"]["before"]["run"] == RUNS[2] and rows(result) == [("a", "fixed"), ("b", "new")]
+
+
+@pytest.mark.parametrize("target", [None, "runs/20990101T000000Z-1", "/etc", "../" + RUNS[0],
+                                    "runs/../runs/" + RUNS[0]])
+def test_without_a_link_to_the_last_run(folder, target):
     (folder / "latest").unlink()
+    if target:
+        (folder / "latest").symlink_to(target)
+    changes = run(folder=str(folder))["changes"]
+    assert [changes[name]["run"] for name in ("before", "after")] == RUNS[1:]
+
+
+def test_a_run_that_was_killed_before_its_first_roll_up(folder):
+    (folder / "runs" / "20261124T090000Z-1" / "nodes").mkdir(parents=True)
     assert run(folder=str(folder))["changes"]["after"]["run"] == RUNS[2]
 
 

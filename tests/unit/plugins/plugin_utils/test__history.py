@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _history, _run, _store
 
 HOSTS = ("a", "b")
 
@@ -24,12 +24,12 @@ def write(monkeypatch, tmp_path):
     """write(number, keep, pending): one run with that number."""
 
     def call(number, keep=10, pending=0, hosts=HOSTS):
-        monkeypatch.setattr(_run, "ID", run_id(number))
+        monkeypatch.setattr(_run, "ID", number if isinstance(number, str) else run_id(number))
         fleet = {"run": _run.ID, "totals": {"pending": pending}}
         with _store.opened(str(tmp_path / "report")) as opened:
             for host in hosts:
                 _store.write_node(opened, host, json.dumps({"host": host, "run": _run.ID}))
-            _store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet), "junit.xml": "<%d/>" % number},
+            _store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet), "junit.xml": "<%s/>" % number},
                                keep=keep)
 
     call.folder = tmp_path / "report"
@@ -47,7 +47,7 @@ def runs(folder):
 def files(folder):
     """{name: text} of the files of a run, by name below its folder, without what a killed run left half-written."""
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*")
-            if path.is_file() and not path.name.startswith(".report-")}
+            if path.is_file() and not path.name.startswith(".report-") and path.name != "order"}
 
 
 def run_of(folder):
@@ -87,6 +87,32 @@ def test_a_run_whose_clock_was_set_back_is_not_removed(write):
     for number in (7, 8, 9, 3):
         write(number, keep=2)
     assert runs(write.folder) == [run_id(3), run_id(9)] and run_of(write.folder / "latest") == {run_id(3)}
+
+
+def test_runs_are_in_the_order_in_which_they_were_written(write):
+    """Also within a second, where a process has a higher number with more digits, and after the clock was set back."""
+    for name in ("20261123T090000Z-900", "20261123T090000Z-1000", "20261122T090000Z-5", "20261122T090001Z-4"):
+        write(name, keep=3)
+        kept = _history.names_in(str(write.folder / "runs"))
+    assert kept == ["20261123T090000Z-1000", "20261122T090000Z-5", "20261122T090001Z-4"]
+    handle = os.open(str(write.folder / "runs"), os.O_RDONLY)
+    assert _history.names_in(handle) == kept
+    os.close(handle)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"-1", b"9" * 4000, b"\xff", None])
+def test_a_damaged_number_of_a_run_counts_for_nothing(write, content):
+    for number in (1, 2):
+        write(number)
+        order = write.folder / "runs" / run_id(number) / "order"
+        order.unlink()
+        if content is None:
+            os.mkfifo(str(order))
+        else:
+            order.write_bytes(content)
+    assert _history.names_in(str(write.folder / "runs")) == [run_id(1), run_id(2)]
+    write(3)
+    assert _history.number_of(str(write.folder / "runs"), run_id(3)) == 1
 
 
 def test_a_killed_run_leaves_the_one_before_whole(write, monkeypatch):
