@@ -23,7 +23,7 @@ def evaluate(checks, evidence, policy, not_reached=None, problems=None):
     sections that are not used."""
     findings = []
     for check in checks:
-        reason = not_reached or _problem(check, problems or {})
+        reason = not_reached or problems and _problem(check, problems)
         if reason:
             findings.append(_unknown(check, reason))
         elif check.opt_in and not policy.values[check.opt_in]:
@@ -101,9 +101,9 @@ def _unread(check, evidence):
         collected = evidence[section].get("collected") if isinstance(evidence[section], dict) else None
         if not isinstance(collected, dict):
             return "%s does not tell what was read" % section
-        for name in sorted(collected):
-            if source in ("", name) and str(collected[name]) in _UNREAD:
-                return "%s of %s is %s" % (name, section, collected[name])
+        unread = [name for name, status in collected.items() if str(status) in _UNREAD and source in ("", name)]
+        if unread:
+            return "%s of %s is %s" % (min(unread), section, collected[min(unread)])
     return ""
 
 

@@ -108,7 +108,10 @@ def _text(value, shape, room):
     if len(value) > room.text:
         raise Misfit("is longer than %d characters" % room.text)
     room.take(len(value) + 4)
-    if not value.isascii():
+    if value.isascii():
+        if value.isprintable():
+            return str.__str__(value)  # As most texts, and escaped_lines() would say the same.
+    else:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:

@@ -13,7 +13,8 @@ try:
     import jmespath
     from jmespath.exceptions import JMESPathError
     from jmespath.functions import Functions
-    from jmespath.visitor import TreeInterpreter
+
+    from . import _closures
 except ImportError:
     jmespath = None
 
@@ -45,11 +46,9 @@ def _compiled(expression):
     return jmespath.compile(expression)
 
 
-@functools.lru_cache(maxsize=1)
-def _interpreter():
-    """One for all searches: it remembers its methods by kind of node, and one for each search takes half as long
-    again."""
-    return TreeInterpreter()
+@functools.lru_cache(maxsize=None)
+def _function(expression):
+    return _closures.function_of(compiled(expression, "select").parsed)
 
 
 @functools.lru_cache(maxsize=1)
@@ -62,7 +61,7 @@ def search(expression, evidence):
     """(answer, problem); the answer is None where the expression raises or returns null, and the problem is the
     reason."""
     try:
-        answer = _interpreter().visit(compiled(expression, "select").parsed, evidence)
+        answer = _function(expression)(evidence)
     except JMESPathError as error:
         return None, "%s: %s" % (expression, str(error).splitlines()[0])
     return answer, _missing(expression, evidence) if answer is None else None
