@@ -87,11 +87,7 @@ def opened(folder):
         handle = _held_top(stack, folder)
         nodes = _held_below(stack, folder, _NODES, handle)
         runs = _held_below(stack, folder, _history.RUNS, handle)
-        run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
-        fcntl.flock(run, fcntl.LOCK_SH)
-        if _history.number_of(runs, _run.ID) is None:
-            _write(run, os.path.join(folder, _history.RUNS, _run.ID, _history.ORDER),
-                   "%d\n" % _history.next_number(runs))
+        run = _held_run(stack, folder, handle, runs)
         run_nodes = _held_below(stack, os.path.join(folder, _history.RUNS, _run.ID), _NODES, run)
         yield Folder(folder, handle, nodes, runs, run, run_nodes)
 
@@ -147,6 +143,21 @@ def _held_top(stack, folder):
         # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
         _make_safe(handle, folder, set(os.listdir(handle)) <= _OURS)
     return handle
+
+
+def _held_run(stack, folder, handle, runs):
+    """A descriptor of the folder of this run, locked and with its number. Who removes old runs holds the lock on the
+    report folder, and would take a new folder without both for one of them."""
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
+        fcntl.flock(run, fcntl.LOCK_SH)
+        if _history.number_of(runs, _run.ID) is None:
+            _write(run, os.path.join(folder, _history.RUNS, _run.ID, _history.ORDER),
+                   "%d\n" % _history.next_number(runs))
+        return run
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _held_below(stack, folder, name, around):

@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The runs that a report folder keeps: each whole, none too many, and none lost to a run that is killed."""
 
+import fcntl
 import json
 import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -181,6 +184,45 @@ def test_a_run_that_is_being_written_is_not_removed(write, monkeypatch):
         assert runs(write.folder) == [run_id(1), run_id(2)]
     write(3, keep=1)
     assert runs(write.folder) == [run_id(3)]
+
+
+def test_a_new_run_is_not_removed_before_it_is_locked(write, monkeypatch):
+    """Who removes old runs holds the lock on the report folder."""
+    lock, tries = fcntl.flock, []
+
+    def flock(handle, operation):
+        if operation == fcntl.LOCK_SH:
+            other = os.open(str(write.folder), os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                lock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(other)
+            tries.append(_history.names_in(str(write.folder / "runs")))
+        return lock(handle, operation)
+
+    monkeypatch.setattr(_store.fcntl, "flock", flock)
+    write(1)
+    assert tries == [[run_id(1)]]
+
+
+def test_many_runs_at_once(tmp_path):
+    """Each process writes run after run, and removes all but two."""
+    script = """
+import json, sys
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _store
+for number in range(10):
+    _run.ID = "20261123T%02d%02d00Z-1" % (int(sys.argv[1]), number)
+    fleet = {"run": _run.ID, "totals": {"pending": 0}}
+    with _store.opened(sys.argv[2]) as opened:
+        _store.write_node(opened, "a", json.dumps({"host": "a", "run": _run.ID}))
+        _store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet)}, keep=2)
+"""
+    folder = tmp_path / "report"
+    running = [subprocess.Popen([sys.executable, "-c", script, str(number), str(folder)], stderr=subprocess.PIPE,
+                                env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))) for number in range(3)]
+    assert [process.communicate()[1] for process in running] == [b""] * 3
+    assert (folder / "latest" / "fleet.json").exists() and 2 <= len(runs(folder)) <= 4
+    for run in runs(folder):
+        assert run_of(folder / "runs" / run) == {run}
 
 
 def test_a_folder_in_the_place_of_the_link(write):
