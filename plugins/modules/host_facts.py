@@ -53,7 +53,7 @@ ansible_facts:
           description: The evidence for the place, as a sentence.
           type: str
           returned: always
-          sample: kernel threads are visible and process 1 has this root directory
+          sample: kernel threads are visible and process 1 has the same root directory
         root: {description: The directory that was taken as V(/)., type: str, returned: always, sample: /}
         os:
           description: Fields of os-release; null where the file does not have them.
@@ -93,7 +93,7 @@ ansible_facts:
                 subject: {description: The missing evidence., type: str, returned: always,
                           sample: loaded modules (lsmod)}
                 evidence: {description: Why it is unknown., type: str, returned: always,
-                           sample: the bundle does not hold it}
+                           sample: the bundle does not contain it}
         boot_id:
           description: The kernel's boot id; null outside of a live place.
           type: str

@@ -327,7 +327,7 @@ ansible_facts:
               {description: Whether it could run; null where that is not known., type: bool, returned: always,
                sample: true}
             because:
-              {description: The reason., type: str, returned: always, sample: the kernel and the programs are there}
+              {description: The reason., type: str, returned: always, sample: the kernel and all programs support it}
         advice: {description: The mode to prefer., type: str, returned: always, sample: iptables}
 """
 

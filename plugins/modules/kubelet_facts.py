@@ -9,7 +9,7 @@ module: kubelet_facts
 short_description: Report the service that runs kubelet, and whether kubelet has set up its chains
 version_added: 0.1.0
 description:
-  - kubelet makes its chains once, at its start. If that fails, for example because a firewall service is restarted in
+  - kubelet creates its chains once, at its start. If that fails, for example because a firewall service is restarted in
     this moment, it logs no error and never tries again. The fix is a restart of the service that owns kubelet.
   - It returns that service (of kubelet itself, or of k3s, RKE2, k0s or MicroK8s), the services that its restart
     interrupts, its version, since when it runs, the settings that concern netfilter, and for each family whether
@@ -132,7 +132,7 @@ ansible_facts:
             expected: {description: Whether it makes chains once; null where it is not known., type: bool,
                        returned: always, sample: true}
             because: {description: Why., type: str, returned: always,
-                      sample: 'kubelet makes its chains once, at its start'}
+                      sample: 'kubelet creates its chains once, at its start'}
             failed: {description: Families for which only a restart helps., type: list, elements: str, returned: always,
                      sample: []}
             families:
@@ -154,7 +154,7 @@ ansible_facts:
                   returned: always
                   sample: done
                 because: {description: The evidence for it., type: str, returned: always,
-                          sample: its canary and its hint are there}
+                          sample: its canary and its hint exist}
                 hint:
                   description: Whether KUBE-IPTABLES-HINT is in mangle of a backend; null where it is not known.
                   type: bool

@@ -29,7 +29,8 @@ def _key(name, module, now, **fields):
 SECTIONS = {
     "node_host": {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live",
-        "bundle": None, "root": "/", "place_reason": "kernel threads are visible and process 1 has this root directory",
+        "bundle": None, "root": "/",
+        "place_reason": "kernel threads are visible and process 1 has the same root directory",
         "os": {"id": "debian", "id_like": [], "name": "Debian GNU/Linux 12", "version_id": "12", "variant_id": None},
         "kernel_release": RELEASE, "architecture": "x86_64", "as_root": True,
         "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400, "init": "systemd",
@@ -84,7 +85,7 @@ SECTIONS = {
         "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
         "schedulers": [], "configured_scheduler": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0}, "ipsets": [], "leftover": False,
-        "leftover_because": "there is nothing of IPVS",
+        "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {
         "schema": 1, "collected": dict.fromkeys(("config", "journal", "processes", "rules", "unit", "version"), "ok"),
@@ -96,8 +97,8 @@ SECTIONS = {
         "settings": {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
                      "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"},
         "initialisation": {
-            "expected": True, "because": "kubelet makes its chains once, at its start", "failed": [], "families": [
-                {"family": family, "state": "done", "because": "its canary and its hint are there", "hint": True,
+            "expected": True, "because": "kubelet creates its chains once, at its start", "failed": [], "families": [
+                {"family": family, "state": "done", "because": "its canary and its hint exist", "hint": True,
                  "canary": True, "log_line": None, "restart": "systemctl restart kubelet.service",
                  "effect": "containers keep running"} for family in ("ipv4", "ipv6")]},
     },
@@ -220,7 +221,7 @@ STATES = {
                    "evidence": "CONFIG_X is not set in /boot/config-6.1.0-49-amd64", "state_next_boot": "absent",
                    "at_boot": "absent"},
     "file_missing": {"state": "absent", "cause": "file_missing",
-                     "evidence": "modules.dep lists it, but the file is gone", "state_next_boot": "absent",
+                     "evidence": "modules.dep lists it, but the file does not exist", "state_next_boot": "absent",
                      "at_boot": "absent"},
     "not_shipped": {"state": "absent", "cause": "config_m_not_shipped",
                     "evidence": "CONFIG_X=m, but the modules do not include it", "state_next_boot": "absent",
@@ -240,7 +241,7 @@ STATES = {
     "blacklisted": {"state": "loadable", "blocked_for": BLACKLIST["for"], "blocks": [BLACKLIST], "at_boot": "blocked",
                     "at_boot_cause": "/etc/modprobe.d/cis.conf:3"},
     "unclear": {"state": "loadable", "blocked_unclear": UNCLEAR["for"], "blocks": [UNCLEAR]},
-    "unlisted": {"persisted": None, "at_boot": "unknown", "at_boot_cause": "the lists may not be read"},
+    "unlisted": {"persisted": None, "at_boot": "unknown", "at_boot_cause": "the lists could not be read"},
     "next_absent": {"state_next_boot": "absent", "at_boot": "absent",
                     "kernels": [
                         {"releases": [NEXT], "state": "absent", "cause": "not_in_index",

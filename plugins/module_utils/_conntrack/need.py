@@ -41,7 +41,7 @@ def peak_of(section, known=0, earlier=0):
     if section["max"] and is_possible("peak", section["max"]) and was_full(section):
         peaks.append((section["max"], "the table was full since %s" % section["lost"]["since"]
                       if section["lost"] else "the kernel log shows that it was full"))
-    return max(peaks) if peaks else (0, "nothing is known of it")
+    return max(peaks) if peaks else (0, "no count is known")
 
 
 def was_full(section):

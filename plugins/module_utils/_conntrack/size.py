@@ -46,13 +46,13 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
     if kube_proxy_value is not None:
         checked(kube_proxy_value=kube_proxy_value)
     need = -(-peak * 100 // used_percent)
-    reason = "%d connections at the peak need %d to stay at %d %%" % (peak, need, used_percent)
+    reason = "%d connections at the peak need %d entries to stay at %d %%" % (peak, need, used_percent)
     if kube_proxy_value is not None and need <= kube_proxy_value:
         # Any other value would be overwritten.
         return _answer(kube_proxy_value, need, None, "kube-proxy sets %d at its start; %s" % (kube_proxy_value, reason))
     floor = min(max(FLOOR, FLOOR_PER_CPU * cpus), ceiling)
     if need <= floor:
-        reason = "%d is what kube-proxy takes for enough on %s; %s" % (floor, "1 processor"
+        reason = "%d is kube-proxy's own minimum on %s; %s" % (floor, "1 processor"
                                                                        if cpus == 1 else "%d processors" % cpus, reason)
     budget = memory_bytes * memory_percent // 100 // ENTRY_BYTES
     most, limited_by = min((budget, "memory"), (ceiling, "ceiling"))
@@ -63,7 +63,7 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
     return _answer(value, need, limited_by,
                    "%s, but %s" % (
                        reason, "%d %% of the memory are %d entries" % (memory_percent, budget)
-                       if limited_by == "memory" else "%d is the most that is allowed" % ceiling))
+                       if limited_by == "memory" else "at most %d entries are allowed" % ceiling))
 
 
 def checked(**given):

@@ -242,7 +242,7 @@ def _walk(root, path, regular=True):
             stack.append(handle)
             if not ahead:
                 if regular and not stat.S_ISREG(kind):
-                    raise OSError(errno.EINVAL, "no regular file")
+                    raise OSError(errno.EINVAL, "not a regular file")
                 return stack.pop()
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     finally:

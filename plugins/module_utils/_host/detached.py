@@ -62,7 +62,7 @@ def arm(host, folder, token, record, seconds, restore):
     finally:
         os.close(ours)
     if not answer.isdigit():
-        raise _errors.ChangeFailed("the process that would undo this on the node is not there: %s"
+        raise _errors.ChangeFailed("the rollback process could not be started on the node: %s"
                                    % (answer or "it ended at once"))
     return int(answer)
 

@@ -28,7 +28,7 @@ def scratch(texts):
                 with open(path, "wb") as stream:
                     stream.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
-            raise _errors.ChangeFailed("no file can be written to be checked: %s" % error.strerror) from error
+            raise _errors.ChangeFailed("no temporary file can be written for the check: %s" % error.strerror) from error
         yield folder
     finally:
         if folder is not None:

@@ -34,9 +34,9 @@ _OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
 
 # Reasons why a file was not read (Host.note).
 LARGE = "is larger than %d KiB, the limit of this look" % (FILE_LIMIT // 1024)
-HOLDS_NUL = "holds NUL bytes, which shells pass over: read it with cat -v"
+HOLDS_NUL = "contains NUL bytes, which shells skip: read it with cat -v"
 LATE = "was not read: there were too many files before it"
-AWAY = "is on a file system of another machine or of a daemon"
+AWAY = "is on a network or FUSE file system, which is not read"
 
 # `path` in the tree, `data` of the whole file without NUL bytes, `mode` bits of it; `nul`: whether NUL bytes were
 # removed, so that a shell may see other commands than this collection.

@@ -22,7 +22,7 @@ _NEW = "new"
 # them.
 _NOT_COPIED = ("security.ima", "security.evm")  # Signatures of the old content.
 _GONE, _KEPT = (errno.ENOENT, errno.ENOTDIR), (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
-HARD_LINK = "%s cannot be changed: it has another name (a hard link), which would keep the old text"
+HARD_LINK = "%s cannot be changed: it has a hard link, which would keep the old text"
 
 
 def digest(text):

@@ -28,7 +28,7 @@ def open_to_look(params):
         from .._parse.bundle_parts import is_part_of_a_node
         if is_part_of_a_node(host.exists):
             host, node = open_tree(params["root"], "bundle")
-            node["place_reason"] = "the tree holds no programs, so it is a part of a node's files and no system"
+            node["place_reason"] = "the tree contains no programs, so it is only a part of a node's files"
     return host, node
 
 

@@ -27,8 +27,8 @@ _IDEMPOTENT = (
     " It adds rules after its flush, and without the flush each run adds them once more: first make it idempotent with "
     "a chain of its own (iptables -N SITE || iptables -F SITE) and one jump to it (iptables -C INPUT -j SITE || "
     "iptables -I INPUT -j SITE).")
-_TEARDOWN = (" It is a script of the distribution that takes Kubernetes off the node: take away what starts it, and "
-             "leave the script as it is.")
+_TEARDOWN = (" It is the distribution's script that removes Kubernetes from the node: disable what starts it, and do "
+             "not change the script.")
 
 
 def saved(place):

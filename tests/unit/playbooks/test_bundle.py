@@ -56,7 +56,7 @@ def test_dumps_of_two_moments_are_not_taken_for_one(tmp_path):
     status, output, report = run(tmp_path, "-e", "bundle=%s" % bundle)
     unknown = {row["check"]: row for row in report["findings"] if row["status"] == "unknown"}
     assert status == 0, output
-    assert ("2-after holds table nat of another moment" in unknown["BUNDLE001"]["reason"]
+    assert ("2-after has table nat from another time" in unknown["BUNDLE001"]["reason"]
             and "3-the-same" not in unknown["BUNDLE001"]["reason"])
     assert not [row for row in report["findings"] if row["check"] == "CHAIN001" and row["status"] == "pass"]
 

@@ -27,7 +27,7 @@ def not_carried(host, node, rules, backend, options):
     kube_proxy, kubelet = collect_kube_proxy(host, node), collect_kubelet(host, node)
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if situation.mode not in ("iptables", "ipvs"):
-        return "kube-proxy's mode is %s (%s), and only those of iptables and ipvs mode are known to be moved" % (
+        return "kube-proxy's mode is %s (%s); only the jumps of iptables and ipvs mode can be verified" % (
             situation.mode or "not known", situation.mode_source)
     if situation.kubernetes is None:
         return "the version of Kubernetes is not known, so the required jumps are not known; give kubernetes_version"
@@ -39,7 +39,7 @@ def not_carried(host, node, rules, backend, options):
                     None)
         missing = _missing(left, used, situation)
         if missing:
-            return "the %s backend does not carry %s: %s" % (backend, left.family, missing)
+            return "the %s backend lacks a part of %s: %s" % (backend, left.family, missing)
     return None
 
 
@@ -50,7 +50,7 @@ def own_chains_of(found):
 
 def _missing(left, used, situation):
     if used is None or used.unreadable or not all(table.complete for table in used.tables.values()):
-        return "its rules could not be read to the end"
+        return "its rules could not be read completely"
     if has_proxy(left) and not has_proxy(used):
         return "kube-proxy has no chain there"
     for row in ask_anchors(used, situation.of(used)):
@@ -59,5 +59,6 @@ def _missing(left, used, situation):
     there = own_chains_of(used)
     for table, chain in own_chains_of(left):
         if chain in MARKS and (table, chain) not in there:
-            return "%s of table %s is in the other one only, so who makes it may still write there" % (chain, table)
+            return ("%s of table %s exists only in the other backend, so its program may still write there"
+                    % (chain, table))
     return None

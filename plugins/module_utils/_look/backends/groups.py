@@ -127,7 +127,7 @@ def _plain(host, name):
     group.backend = _together([backend_of(host, path) for path in paths])
     whole = next((path for path in paths if group.links[path] is None), None)
     if whole:
-        group.problem = "%s is a program or a wrapper of its own and no link that could be switched" % whole
+        group.problem = "%s is a program or a wrapper, not a link that can be switched" % whole
     elif any((group.links[path] or "").startswith(LINKS + "/") for path in paths):
         group.problem = "%s is a link into %s, but no state of such a group is kept" % (paths[0], LINKS)
     else:

@@ -114,7 +114,7 @@ def _stripping(row, backend, version, newer):
     if row["status"] == ABSENT:
         return False, "it has no iptables of its own"
     if own == "legacy":
-        return False, "the legacy backend prints what the kernel holds"
+        return False, "the legacy backend prints all rules of the kernel"
     if own != "nft" or not row["version"]:
         return None, "its backend or version is not known"
     old = _versions.within(row["version"], before=NATIVE_SINCE)

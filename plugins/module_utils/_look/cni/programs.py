@@ -37,7 +37,7 @@ def _program(host, name, bin_dirs):
         with host.noting() as notes:
             found = host.stat(path)
         if found is None and notes.get(path, ABSENT) != ABSENT:
-            return dict(row, path=path, state="unknown", reason="%s cannot be looked at: %s" % (path, notes[path]))
+            return dict(row, path=path, state="unknown", reason="%s could not be read: %s" % (path, notes[path]))
         if found is not None and stat.S_ISREG(found.st_mode):
             return dict(row, path=path, **_judged(path, found))
     return row

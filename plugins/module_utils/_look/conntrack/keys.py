@@ -95,7 +95,7 @@ class Keys:
         if assignment is not None and self._boot.masked:
             return "%s is masked, so %s is not read" % (UNIT, assignment.where)
         if assignment is not None and early is False:
-            return "%s is loaded after sysctl.d has been read, so %s is passed over" % (key.module, assignment.where)
+            return "%s is loaded after sysctl.d has been read, so %s is ignored" % (key.module, assignment.where)
         if early is None and key.module is not None and boot.value is None:
             return "whether %s is loaded before sysctl.d is read is not known" % key.module
         if final.by != boot.by:

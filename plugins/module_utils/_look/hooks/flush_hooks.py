@@ -200,7 +200,7 @@ class _Look:
         tracer.reached.update((found.path, path))
         problem = unread_part(place, found.data)
         if problem:
-            self.host.note(found.path, "cannot be read: %s" % problem)
+            self.host.note(found.path, "could not be read: %s" % problem)
         for command in place.read(found.data, found.path):
             live, because = place.runs(self, found.path, found.mode, command.when)
             origin = Origin(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))
@@ -223,7 +223,7 @@ class _Look:
             return
         if _is_script(found):
             origin = Origin("script", (BY_HAND,), None,
-                            "no unit, timer, cron job or hook runs it; a person or a program from outside may",
+                            "no unit, timer, cron job or hook runs it; a person or another program may",
                             None, (), ())
             # Of a script that something runs, what it never calls is left over.
             uses = script.path in tracer.reached

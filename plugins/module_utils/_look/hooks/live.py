@@ -40,7 +40,7 @@ def cron_table(look, path, _mode, _when):
 
 
 def crontab(look, path, _mode, _when):
-    return (False, "it is a left-over of the editor") if _LEFT_OVER.match(_name(path)) else _daemon(look, "cron")
+    return (False, "it is a backup file of an editor") if _LEFT_OVER.match(_name(path)) else _daemon(look, "cron")
 
 
 def anacron_table(look, _path, _mode, _when):
@@ -54,7 +54,7 @@ def periodic_script(look, path, mode, _when):
     if reason:
         return False, reason
     if not mode & _EXECUTABLE:
-        return False, "it is not executable, so run-parts passes over it"
+        return False, "it is not executable, so run-parts skips it"
     return _daemon(look, "cron")
 
 
@@ -62,7 +62,7 @@ def _passed_over(look, path, who):
     name = _name(path)
     if not is_passed_over(name, look.is_debian()):
         return None
-    return "%s%s passes over a name like %s" % (who, " of Debian" if look.is_debian() else "", name)
+    return "%s%s skips a name like %s" % (who, " of Debian" if look.is_debian() else "", name)
 
 
 def is_passed_over(name, debian):
@@ -83,7 +83,7 @@ def cloud_init(look, path, _mode, when):
 
 def cloud_script(look, path, mode, when):
     if not mode & _EXECUTABLE:
-        return False, "it is not executable, so cloud-init passes over it"
+        return False, "it is not executable, so cloud-init skips it"
     return cloud_init(look, path, mode, when)
 
 
@@ -91,7 +91,7 @@ def _cloud(look):
     if look.host.find_binary("cloud-init") is None:
         return False, "cloud-init is not installed"
     if look.host.exists("/etc/cloud/cloud-init.disabled"):
-        return False, "/etc/cloud/cloud-init.disabled is there"
+        return False, "/etc/cloud/cloud-init.disabled exists"
     return None
 
 
@@ -101,7 +101,7 @@ def _first_boot(look):
         return True, "cloud-init runs it at the first boot of a node made from this image"
     status, names = look.host.list_dir(_SEMAPHORES)
     if status == OK and any(name.startswith(("config_scripts_user", "config_runcmd")) for name in names):
-        return False, "cloud-init runs it once for an instance, and for this one it has"
+        return False, "cloud-init runs it once for an instance, and has already run it for this one"
     return None, "cloud-init runs it once for an instance, and whether it already did is not known"
 
 
@@ -113,7 +113,7 @@ def network_manager(look, path, mode, _when):
 
 def networkd_dispatcher(look, _path, mode, _when):
     return (_daemon(look, "networkd-dispatcher")
-            if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher passes over it"))
+            if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher skips it"))
 
 
 def interfaces_file(look, _path, _mode, _when):
@@ -149,7 +149,7 @@ def init_script(look, path, mode, _when):
     if not mode & _EXECUTABLE:
         return False, "it is not executable"
     if has_unit(look, path):
-        return False, "systemd has a unit %s of its own and passes over this script" % unit_of_script(path)
+        return False, "systemd has a native unit %s and ignores this script" % unit_of_script(path)
     if _linked(look.host, name):
         return True, "a link in /etc/rc?.d or /etc/runlevels starts it at boot"
     return False, "no link in /etc/rc?.d or /etc/runlevels starts it"
@@ -181,8 +181,8 @@ def udev_rules(look, path, _mode, _when):
         if path.startswith(folder):
             break
         if look.host.read_link(folder + _name(path)) is not None or look.host.exists(folder + _name(path)):
-            return False, "%s%s stands in its place" % (folder, _name(path))
-    return True, "udev runs it when its rule fits"
+            return False, "%s%s replaces it" % (folder, _name(path))
+    return True, "udev runs it when its rule matches"
 
 
 def logrotate(look, _path, _mode, _when):
@@ -194,15 +194,15 @@ def logrotate(look, _path, _mode, _when):
 def apt(look, path, _mode, _when):
     # apt-pkg/contrib/fileutl.cc GetListOfFilesInDir(): no ending, or .conf.
     if "/apt.conf.d/" in path and not re.match(r"[A-Za-z0-9_-]+(?:\.conf)?\Z", _name(path)):
-        return False, "apt passes over a name like %s" % _name(path)
-    return True, "apt runs it around its work"
+        return False, "apt skips a name like %s" % _name(path)
+    return True, "apt runs it before or after its work"
 
 
 def dpkg(look, path, _mode, _when):
     # lib/dpkg/options.c valid_config_filename().
     if "/dpkg.cfg.d/" in path and not re.match(r"[A-Za-z0-9_-]+\Z", _name(path)):
-        return False, "dpkg passes over a name like %s" % _name(path)
-    return True, "dpkg runs it around its work"
+        return False, "dpkg skips a name like %s" % _name(path)
+    return True, "dpkg runs it before or after its work"
 
 
 def dhclient_script(look, path, _mode, _when):
@@ -210,7 +210,7 @@ def dhclient_script(look, path, _mode, _when):
     reason = _passed_over(look, path, "dhclient-script")
     if reason:
         return False, reason
-    return ((True, "dhclient reads it in for each lease")
+    return ((True, "dhclient runs it for each lease")
             if look.host.find_binary("dhclient") else (False, "dhclient is not installed"))
 
 
@@ -226,7 +226,7 @@ def _daemon(look, name):
     if states:
         return next((answer for answer in states if answer[0]), states[0])
     if any(look.host.find_binary(program) for program in _DAEMONS[name]):
-        return None, "%s is installed, and nothing tells whether it runs" % name
+        return None, "%s is installed, but whether it runs is not known" % name
     return False, "%s is not installed" % name
 
 

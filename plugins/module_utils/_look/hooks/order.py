@@ -25,7 +25,7 @@ def unordered(rows, units):
             if (name != kubelet and units.known(kubelet) and units.at_boot(kubelet) is not False
                     and not _ordered(units, name, kubelet)):
                 found.append({"unit": name, "path": units.unit(name).path, "before": kubelet,
-                              "reason": "neither it nor a unit between them orders %s after it" % kubelet})
+                              "reason": "no unit file orders %s after it" % kubelet})
     return found
 
 

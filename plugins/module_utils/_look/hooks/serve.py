@@ -37,7 +37,7 @@ def _serve(units, rows, read, origin, path, line, effect):
     unit = units.name_of(effect.unit)
     if unit in _FLUSHING and not units.known(unit) and not rows.of_unit(unit, (START, STOP)):
         # The firewall is not installed; installing it makes this command effective.
-        rows.take(origin._replace(live=False, because="there is no %s here" % unit), path, line,
+        rows.take(origin._replace(live=False, because="%s does not exist" % unit), path, line,
                   effect._replace(tables=EVERY, confidence="possible"), service=unit)
         return
     found = _done_by(units, rows, read, origin, unit, effect.verb)

@@ -96,7 +96,7 @@ class HookUnits:
     def _runs(self, name):
         unit = self.unit(name)
         if unit is None:
-            return False, "there is no %s" % name
+            return False, "%s does not exist" % name
         if unit.masked:
             return False, "%s is masked" % name
         reason = self._unmet(unit)

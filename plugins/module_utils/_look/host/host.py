@@ -68,7 +68,7 @@ def _bundle(host):
         from ..._parse import bundle_parts
         found = len([folder for folder in SYSTEM_FOLDERS if host.is_dir(folder)])
         return {"files": found, "recognised": found,
-                "lacks": [{"subject": what, "evidence": "the tree does not hold it"}
+                "lacks": [{"subject": what, "evidence": "the tree does not contain it"}
                           for what in bundle_parts.lacking(host.exists)]}
 
 

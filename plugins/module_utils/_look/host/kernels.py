@@ -96,7 +96,7 @@ class Kernel:
         """Why depmod has to run again, or None. Directories newer than the index are compared by their content:
         times alone prove nothing on images that clamp them."""
         if modules and not self._host.exists(self.tree + "/modules.dep.bin") and not _modprobe_is_busybox(self._host):
-            return "%s/modules.dep.bin does not exist; kmod reads only that one" % self.tree
+            return "%s/modules.dep.bin does not exist, and kmod reads only this file" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
         listed = {path for path, _needs in modules.values()}
         folders = {path.rpartition("/")[0] for path in listed}

@@ -28,12 +28,12 @@ def next_boot_kernel(host, releases, running):
     for link in KERNEL_LINKS:
         release = release_of_file(host.read_link(link) or "")
         if release:
-            return _verdict(release, False, "%s leads to it; no boot loader configuration was found" % link)
+            return _verdict(release, False, "%s links to it; no boot loader configuration was found" % link)
     if releases:
         return _verdict(releases[0], False, "it is the newest installed; no boot loader configuration was found")
     if running:
         return _verdict(running, False,
-                        "no kernel is installed in the tree: it comes from outside, presumably the same again")
+                        "no kernel is installed in the tree: it comes from outside, presumably the same one")
     return _verdict(None, False, "no kernel is installed in the tree")
 
 

@@ -33,7 +33,7 @@ def detect_place(host):
     if host.root != "/" and host.is_dir(BUNDLE_FOLDER):
         return BUNDLE, "the tree was laid out from a support bundle"
     if host.root != "/":
-        return IMAGE, "another root than / was asked for"
+        return IMAGE, "the option root is not /"
     if not host.read_text("/proc/self/stat").ok:
         return IMAGE, "/proc is not mounted, as in a bare chroot"
     stray = _ancestor_with_other_root(host)
@@ -41,8 +41,8 @@ def detect_place(host):
         return IMAGE, "process %s, which started this one, has another root directory: this is a chroot" % stray
     hidden = not host.exists("/proc/1")
     if hidden and host.read_link("/proc/self/ns/pid") is None:
-        return (IMAGE, "processes of other users are hidden (hidepid), and the pid namespace may not be seen: in doubt "
-                       "nothing is done to it")
+        return (IMAGE, "processes of other users are hidden (hidepid), and the pid namespace could not be read: in "
+                       "doubt it is judged as an image")
     # Process 2 of the initial pid namespace is kthreadd (kernel init/main.c rest_init); in no other is it visible.
     first = (host.read_link("/proc/self/ns/pid") == FIRST_PID_NAMESPACE
              if hidden else host.read_text("/proc/2/comm").text.strip() == "kthreadd")
@@ -52,7 +52,7 @@ def detect_place(host):
             ", and %s exists" % mark if mark else "")
     same = _same_root(host, "1")
     if same:
-        return LIVE, "kernel threads are visible and process 1 has this root directory"
+        return LIVE, "kernel threads are visible and process 1 has the same root directory"
     if same is False:
         mark = next((path for path in _MARKS if host.exists(path)), None)
         if mark:
@@ -60,11 +60,12 @@ def detect_place(host):
         return IMAGE, "process 1 has another root directory: this is a chroot"
     kind = _root_filesystem(host)
     if kind and kind not in _CONTAINER_ROOTS:
-        return LIVE, "%s and / is a %s of its own (the root of process 1 may not be seen)" % (
+        return LIVE, "%s and / is a %s of its own (the root of process 1 could not be read)" % (
             "this is the first pid namespace, processes of other users are hidden (hidepid),"
             if hidden else "kernel threads are visible", kind)
     return (IMAGE,
-            "the root of process 1 may not be seen and / is %s: in doubt nothing is done to it" % (kind or "no mount"))
+            "the root of process 1 could not be read and / is %s: in doubt it is judged as an image"
+            % (kind or "not a mount"))
 
 
 def _same_root(host, pid):

@@ -185,4 +185,4 @@ def _leftover(mode, sets, section):
     if servers:
         return (False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they belong to "
                        "another program" % (servers, DUMMY))
-    return False, "there is nothing of IPVS"
+    return False, "no interface, virtual server or ipset of IPVS exists"

@@ -37,7 +37,7 @@ def _together(host, texts, options):
     for path, text in texts:
         given, problem = parse_k3s_config(text.text, options)
         if problem:
-            host.note(path, "cannot be read: %s" % problem)
+            host.note(path, "could not be read: %s" % problem)
             continue
         for option, (values, adds) in given.items():
             found[option] = found.get(option, []) + values if adds else values

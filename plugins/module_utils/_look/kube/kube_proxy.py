@@ -81,7 +81,7 @@ def _config_of(host, path, text):
     from ..._parse.kube.kube_proxy_config import parse_kube_proxy_config
     config = parse_kube_proxy_config(text.text)
     if config.problem:
-        host.note(path, "cannot be read: %s" % config.problem)
+        host.note(path, "could not be read: %s" % config.problem)
     return config.fields
 
 

@@ -14,7 +14,7 @@ def collect_kube_proxy_facts(host, node, window_seconds=0, paths=None):
     if not 0 <= window_seconds <= WINDOW_SECONDS_MAX:
         raise _errors.BadInput("window_seconds is %d; give 0 (no window) to %d" % (window_seconds, WINDOW_SECONDS_MAX))
     if paths and window_seconds:
-        raise _errors.BadInput("window_seconds needs the node, and files do not change; leave out one of them")
+        raise _errors.BadInput("window_seconds reads the node twice, but files do not change; leave out one of them")
     if paths:
         from .kube_proxy_files import fill_from_files
         # The node of the files is not the host that reads them.

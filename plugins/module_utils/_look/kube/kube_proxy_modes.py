@@ -27,7 +27,7 @@ def modes_of(host, release, tools, version):
         missing = [tool for tool in _NEEDS[mode] if tools.get(tool) == "absent"]
         doubtful = [tool for tool in _NEEDS[mode] if tools.get(tool) not in ("present", "absent")]
         lacking = [name for name in _MODULES[mode] if _available(host, release, name) is False]
-        possible, because = True, "the kernel and the programs are there"
+        possible, because = True, "the kernel and all programs support it"
         if mode == "nftables" and kernel and kernel < _NFTABLES_KERNEL:
             possible, because = False, "kernel %s is older than 5.13" % re.sub(r"[^\w.+~-]", "?", release)
         elif mode == "nftables" and minor and minor < _NFTABLES_ALPHA:

@@ -19,6 +19,6 @@ def starting(age, metrics):
         return None
     if metrics and all(row["synced"] is not None for row in metrics["families"].values()):
         return None
-    return "kube-proxy runs for %d seconds only%s" % (
+    return "kube-proxy has run for only %d seconds%s" % (
         age, " and has not written its rules yet"
-        if metrics else ", and its metrics do not tell whether it has written its rules")
+        if metrics else ", and its metrics do not show whether it has written its rules")

@@ -85,7 +85,7 @@ def _remedy(section):
     """What has to be restarted, in words that a finding can show."""
     unit = section["unit"]
     if unit is None:
-        return {"restart": "restart what runs process %d (it belongs to no service of systemd)" % section["pid"],
+        return {"restart": "restart the program that runs process %d (it belongs to no systemd unit)" % section["pid"],
                 "effect": "containers keep running"
                 if section["distribution"] == "kubelet" else "a restart also stops the other services that it runs"}
     return {"restart": "systemctl restart %s" % unit["name"], "effect": unit["effect"]}
@@ -100,13 +100,13 @@ def _program(host, process, binary):
     if link is None:
         return binary, None
     path = link[:-len(_DELETED)] if link.endswith(_DELETED) else link
-    replaced = "%s was replaced after kubelet had been started: another version runs" % path if path != link else None
+    replaced = "%s was replaced after kubelet was started: another version runs" % path if path != link else None
     if process.name != "kubelet" or path == binary:
         return binary, replaced
     folder, _slash, name = path.rpartition("/")
     if name == "kubelet" and (folder in BINARY_DIRECTORIES or folder.startswith(_OWN_FOLDERS)) and host.is_file(path):
         return path, replaced
-    return binary, "kubelet runs from %s, which is not asked" % path
+    return binary, "kubelet runs from %s, which is not run for its version" % path
 
 
 def _version(host, binary):

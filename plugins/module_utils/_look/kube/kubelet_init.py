@@ -66,10 +66,10 @@ def _expected(version, make_chains):
     if make_chains is False:
         return False, "makeIPTablesUtilChains is false: kubelet makes no chains"
     if version and version < _ONE_SHOT_SINCE:
-        return False, "kubelet %d.%d makes its chains anew every minute" % version
+        return False, "kubelet %d.%d creates missing chains again every minute" % version
     if make_chains is None:
         return None, "whether kubelet makes chains is not known: its configuration could not be read"
-    return True, "kubelet makes its chains once, at its start"
+    return True, "kubelet creates its chains once, at its start"
 
 
 def judge_marks(marks, hints, failed, age):
@@ -84,28 +84,28 @@ def judge_marks(marks, hints, failed, age):
         return "unused", "no program uses this family here"
     whole = marks.canary is True and (marks.hint is not False or not hints)
     if age is None:
-        return "unknown", "since when kubelet runs is not known"
+        return "unknown", "the start time of kubelet is not known"
     if age < SETTLED_SECONDS and not (whole and failed is False):
         # Chains outlive the kubelet that made them: what is there may be an earlier one's.
-        return "starting", "kubelet runs for %d seconds only" % age
+        return "starting", "kubelet has run for only %d seconds" % age
     if marks.canary:
         if failed:
             return ("unwatched", "its log shows that it failed; the chains are those of an earlier kubelet, and this "
                                  "one does not maintain them")
         if not whole:
             return "hint_deleted", "the hint was deleted and the canary was not, so kubelet does not notice"
-        return "done", "its canary and its hint are there" if hints else "its canary is there"
+        return "done", "its canary and its hint exist" if hints else "its canary exists"
     if failed:
-        return "failed", "its log shows it, and it does not try again"
+        return "failed", "its log shows the failure, and it does not try again"
     if marks.canary is None:
         return "unknown", "not all rules could be read"
     if failed is False:
         return "flushed", "it created its chains, and they were deleted since; it creates them again within a minute"
     if marks.others:
-        return ("unknown", "the canary of mangle is gone and others are there: a flush less than a minute ago, or an "
-                           "earlier kubelet's")
+        return ("unknown", "the canary of mangle is missing and others exist: they were flushed less than a minute "
+                           "ago, or an earlier kubelet created them")
     return "failed", "its canary is in no table%s, and it does not try again" % (
-        ", its hint is not there either" if marks.hint is False and hints else "")
+        ", its hint is missing too" if marks.hint is False and hints else "")
 
 
 def _journal(host, process, unit):

@@ -81,6 +81,6 @@ def _read(host, process, path):
         return text.status, {}
     config = parse_kubelet_config(text.text)
     if config.problem:
-        host.note(path, "cannot be read: %s" % config.problem)
+        host.note(path, "could not be read: %s" % config.problem)
         return UNPARSED, {}
     return OK, config.fields

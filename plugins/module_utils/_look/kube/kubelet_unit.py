@@ -33,7 +33,7 @@ _PARTS = (
     ("microk8s", "", _CONTROL_PLANE + ["kube-proxy"], False),
     ("kubelet", "", [], False),
 )
-_ANEW = "kubelet admits its pods anew: one that no longer fits this node is ended"
+_ANEW = "kubelet admits its pods again: a pod that does not fit this node any more is ended"
 
 
 def unit_of(host, process, distribution):

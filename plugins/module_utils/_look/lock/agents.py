@@ -37,16 +37,16 @@ def _row(host, process, known, lock_file, containers):
 
 def _lock_of(host, process, path, lock_file):
     if host.root != "/":
-        return "unknown", "no process of a tree is looked into"
+        return "unknown", "a tree has no running processes"
     if not path.startswith("/"):
-        return "unknown", "its XTABLES_LOCKFILE is relative to the folder it works in"
+        return "unknown", "its XTABLES_LOCKFILE is relative to its working directory"
     status, kind, device, inode = host_container.stat_in(process.pid, process.start_time, [path])[path]
     if status == ABSENT:
-        return "absent", "no %s is there yet: it has changed no rule with legacy iptables" % path
+        return "absent", "its %s does not exist yet: it has changed no rule with legacy iptables" % path
     if status != OK:
-        return "unknown", "looking at %s in its root: %s" % (path, status)
+        return "unknown", "%s in its root could not be read: %s" % (path, status)
     if kind == "directory":
-        return "directory", "%s is a directory: every legacy iptables of it fails" % path
+        return "directory", "%s is a directory: each of its legacy iptables commands fails" % path
     if kind != "file":
         return "unknown", "%s is neither a file nor a directory" % path
     if (device, inode) == (lock_file.device, lock_file.inode):

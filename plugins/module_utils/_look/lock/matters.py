@@ -26,7 +26,7 @@ def lock_matters(host):
     if "legacy" in kinds:
         return True, "iptables of the node is legacy: its next command takes the lock"
     if any(text.status not in (OK, ABSENT) for text in lists):
-        return None, "the list of legacy tables may not be read"
+        return None, "the list of legacy tables could not be read"
     if "unknown" in kinds:
         return None, "no legacy table exists, and the file does not show which backend the iptables of the node uses"
     return False, "no legacy table exists and %s: nft writers take no lock" % ("iptables of the node is nft"

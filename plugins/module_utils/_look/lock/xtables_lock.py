@@ -33,7 +33,7 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
     }
     if node["place"] == "bundle":
         section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
-        section["matters_because"] = "a bundle does not tell who holds the lock"
+        section["matters_because"] = "a bundle does not show which process holds the lock"
     if node["place"] == "live":
         _fill(host, section, path is None, window_seconds)
     return section

@@ -115,7 +115,7 @@ class Policy:
         if signed:
             return []
         effect, text = ((self.signatures[3], "the file carries no signature")
-                        if signed is False else (UNCLEAR, "its signature cannot be read"))
+                        if signed is False else (UNCLEAR, "its signature could not be read"))
         return [Block(LOAD_PATHS, self.signatures[0], effect, name, self.signatures[1], 1,
                       "%s: %s" % (self.signatures[2], text))]
 
@@ -188,7 +188,7 @@ def _signatures_enforced(host):
         return "lockdown", _LOCKDOWN, lockdown.group(1), BLOCKS
     # A kernel without one of both has no such file (CONFIG_MODULE_SIG, CONFIG_SECURITY_LOCKDOWN_LSM).
     if switch.status != ABSENT and switch.text.strip() != "N":
-        return "sig_enforce", _SIG_ENFORCE, "whether signatures are needed cannot be read", UNCLEAR
+        return "sig_enforce", _SIG_ENFORCE, "whether signatures are required could not be read", UNCLEAR
     if text.status != ABSENT and not lockdown:
-        return "lockdown", _LOCKDOWN, "whether signatures are needed cannot be read", UNCLEAR
+        return "lockdown", _LOCKDOWN, "whether signatures are required could not be read", UNCLEAR
     return None

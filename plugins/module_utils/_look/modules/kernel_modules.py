@@ -19,7 +19,7 @@ def collect_kernel_modules(host, node, names=None, kernel=None):
     """
     modules_checked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(modules_checked) > _names.NAMES_LIMIT:
-        raise _errors.BadInput("%d module names are more than the %d this module looks at in one call; ask in parts"
+        raise _errors.BadInput("%d module names are given, but one call takes at most %d; use several calls"
                                % (len(modules_checked), _names.NAMES_LIMIT))
     look = Look(host, node, kernel)
     modules = [look.module(name) for name in sorted(modules_checked)]
@@ -72,7 +72,7 @@ def _running_tree(look):
              if kernel.tree and _versions.order(kernel.release) > _versions.order(look.running_release)]
     if newer and look.running.loaded:
         return "gone", "an upgrade to %s removed them: this kernel loaded modules, and its directory is gone" % newer[0]
-    return "gone", "nothing tells whether they were ever there"
+    return "gone", "whether they were ever installed is not known"
 
 
 def _allowed(look, load_path):

@@ -74,7 +74,7 @@ class Look:
         """The evidence row of one module."""
         verdicts = [(kernel, self._verdict(kernel, name)) for kernel in self.kernels]
         by_release = {kernel.release: verdict for kernel, verdict in verdicts}
-        nothing = modules_state.Verdict(None, modules_state.UNKNOWN, "no_tree", "no kernel was found to judge for")
+        nothing = modules_state.Verdict(None, modules_state.UNKNOWN, "no_tree", "no kernel was found")
         own = by_release.get(self.judged, nothing)
         judged_kernel = self.by_release.get(self.judged)
         blocks = []
@@ -150,7 +150,7 @@ class Look:
                                                                                    stopped[0].text)
         if listed is None:
             return "unknown", "the lists of modules to load at boot %s" % (
-                "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "may not be read")
+                "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "could not be read")
         return "on_demand", "not listed in modules-load.d"
 
     def _pulled_by(self, kernel, module):

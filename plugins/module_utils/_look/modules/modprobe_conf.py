@@ -29,7 +29,7 @@ class ModprobeConf:
         self.status, paths = effective_files(host, "modprobe.d", (".conf", ".alias"))
         self.unread, self.unseen = [], []
         if self.status == DENIED:
-            self.unseen.append(("/etc/modprobe.d", "a directory of modprobe.d is denied"))
+            self.unseen.append(("/etc/modprobe.d", "a directory of modprobe.d could not be read"))
         self._exact, self._patterns, self._found, count = {}, [], {}, 0
         for path in paths:
             text = host.read_text(path)

@@ -49,7 +49,7 @@ def resolve(kernel, name, running, system):
     best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
     if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
         return Verdict(best.module, UNKNOWN, "denied",
-                       "%s, and the list of loaded modules cannot be read" % best.evidence)
+                       "%s, and the list of loaded modules could not be read" % best.evidence)
     if best.state == ABSENT and best.cause in ("not_in_index", "config_m_not_shipped"):
         package = _package(kernel, best.module, system)
         if package:
@@ -103,7 +103,7 @@ def _from_tree(kernel, name, running):
             return Verdict(name, UNKNOWN, "denied",
                            "modules.dep lists %s, and whether the file exists is not known" % path)
         if not there:
-            return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file is gone" % path)
+            return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file does not exist" % path)
         if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):
             return Verdict(name, INSTALLABLE, "not_indexed", "%s; run depmod %s" % (kernel.index_cause, kernel.release))
         return Verdict(name, LOADABLE, "in_index", path)
@@ -119,7 +119,7 @@ def _from_tree(kernel, name, running):
         path = kernel.file_of(name)
         if path:
             return Verdict(name, INSTALLABLE, "not_indexed",
-                           "%s is there, but not in modules.dep; run depmod %s" % (path, kernel.release))
+                           "%s exists, but is not in modules.dep; run depmod %s" % (path, kernel.release))
     return None
 
 
@@ -184,7 +184,7 @@ def _missing(kernel, name, running):
         if value:
             return Verdict(name, ABSENT, "modules_off", modules_off)
         return Verdict(name, UNKNOWN, "no_evidence",
-                       "%s, and nothing tells whether the capability is built in" % modules_off)
+                       "%s, and whether the capability is built in is not known" % modules_off)
     if not kernel.collected:
         if value == "n":
             return Verdict(name, ABSENT, "config_off", setting)
@@ -195,7 +195,7 @@ def _missing(kernel, name, running):
             return Verdict(name, ABSENT, "config_off", setting)
         if value:
             return Verdict(name, ABSENT, cause, "%s; %s" % (kernel.index_cause, setting))
-        return Verdict(name, UNKNOWN, cause, "%s and nothing tells whether it is built in" % kernel.index_cause)
+        return Verdict(name, UNKNOWN, cause, "%s, and whether it is built in is not known" % kernel.index_cause)
     if kernel.index == "unreadable":
         return Verdict(name, UNKNOWN, "denied" if "is not readable" in kernel.index_cause else "unparsed",
                        kernel.index_cause)

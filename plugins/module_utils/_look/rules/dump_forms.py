@@ -47,7 +47,7 @@ def _take_nft(rules, source, text):
         if not found.tables[family].complete:
             found.cut.add(family)
             name = next(name for name in FAMILIES if FAMILIES[name] == family)
-            rules.miss(source, None, "table %s %s has no end in this listing" % (name, TABLE), TABLE)
+            rules.miss(source, None, "the end of table %s %s is missing in this listing" % (name, TABLE), TABLE)
     rules.collected.setdefault(source, OK)
     # Behind the end of a listing that breaks off may stand the other table.
     found.ipv6 = not found.cut
@@ -86,8 +86,8 @@ def without_repeats(rule_sets):
                 continue
             del found.tables[name]
             if table.complete and found.version and other.version and table.rule_counts() != first.rule_counts():
-                doubts.append((other.source, name, "%s holds table %s of another moment; one of them is judged, give "
-                                                   "the bundle of one moment" % (
+                doubts.append((other.source, name, "%s has table %s from another time, so only one is judged; give "
+                                                   "a bundle that was taken at one time" % (
                                                        found.source[:NAME_LIMIT], name[:NAME_LIMIT])))
     return [found for found in rule_sets if found.tables or found.unreadable], doubts
 

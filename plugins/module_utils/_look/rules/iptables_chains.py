@@ -39,8 +39,8 @@ def _check(options):
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d"
                                    % (name, options[name], least, most))
     if options["src"] is not None and options["window_seconds"]:
-        raise _errors.BadInput("window_seconds needs the rules of the node, and src names files, whose counters do not "
-                               "change; leave one of them out")
+        raise _errors.BadInput("window_seconds reads the node twice, but the counters of the files in src do not "
+                               "change; leave out one of them")
     if options["src"] is not None and not 1 <= len(options["src"]) <= _FILES_LIMIT:
         raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the "
                                "node" % (

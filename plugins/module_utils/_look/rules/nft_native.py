@@ -79,7 +79,7 @@ def _judged_text(family, name, texts, services, own):
         if table is not None and table.complete:
             return _rows(table, services, own)
     return [_unjudged(family, name, "this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
-                      else "this table has no end in its listing")]
+                      else "the end of this table is missing in its listing")]
 
 
 def may_be_judged(family, name):

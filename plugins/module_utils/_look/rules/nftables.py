@@ -26,9 +26,10 @@ def read_nftables(host, rules, deep, expected):
         rules.collected[SOURCE] = ABSENT
     elif there != OK:
         rules.miss(SOURCE, there,
-                   "the tables of kube-proxy's nftables mode may not be asked for: nf_tables is %s" % there)
+                   "the tables of kube-proxy's nftables mode were not listed: nf_tables is %s" % there)
     elif host.find_binary("nft") is None and expected:
-        rules.miss(SOURCE, UNPARSED, "no nft on this node, so the tables of kube-proxy's nftables mode cannot be read")
+        rules.miss(SOURCE, UNPARSED, "nft is not installed on this node, so the tables of kube-proxy's nftables mode "
+                                     "could not be read")
     elif host.find_binary("nft") is None or not (expected or _left_over(host)):
         rules.collected[SOURCE] = ABSENT
     else:

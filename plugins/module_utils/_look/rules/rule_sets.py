@@ -89,7 +89,7 @@ def _lacking(table, passed_over):
         return "table %s is too large: %d lines of this dump were not read (docs/security.md has the bounds)" % (
             name, passed_over)
     if not table.committed:
-        return "table %s has no end in this dump" % name
+        return "the end of table %s is missing in this dump" % name
     return "%s of table %s could not be read" % ("1 line" if table.unread == 1 else "%d lines" % table.unread, name)
 
 
@@ -183,7 +183,7 @@ def _read_nft(host, rules, family, program):
     if rules.nf_tables == ABSENT:
         rules.collected[source] = ABSENT
     elif rules.nf_tables == DENIED:
-        rules.miss(source, DENIED, "only root may list rules of the nft backend or tell whether there are any")
+        rules.miss(source, DENIED, "only root can list the rules of the nft backend")
     elif rules.nf_tables != OK:
         rules.miss(source, rules.nf_tables,
                    "whether nf_tables is in the kernel is not known, and a query could load it")
@@ -198,7 +198,7 @@ def _read_legacy(host, rules, family, program, names):
         rules.collected[source] = ABSENT
         return
     if not listed.ok:
-        rules.miss(source, listed.status, "%s is %s: whether legacy tables exist is unknown" % (names, listed.status))
+        rules.miss(source, listed.status, "%s is %s: whether legacy tables exist is not known" % (names, listed.status))
         return
     found = _save(host, rules, source, family, program, "legacy")
     for table in sorted(set(tables) - set(found.tables) if found else ()):
@@ -209,7 +209,8 @@ def _save(host, rules, source, family, program, backend):
     """Read one backend of one family into `rules`; returns its `RuleSet`, or None where nothing could be read."""
     command = save_command(host, program, backend)
     if command is None:
-        rules.miss(source, UNPARSED, "no %s of the %s backend on this node to read its rules with" % (program, backend))
+        rules.miss(source, UNPARSED, "this node has no %s of the %s backend, so its rules could not be read"
+                                     % (program, backend))
         return None
     done, sets, problem = _read_until_sound(host, rules, command, family, backend)
     _take_messages(rules, source, done.err)
@@ -242,8 +243,8 @@ def _read_until_sound(host, rules, command, family, backend):
         if not signs or signs == before:
             return done, sets, problem
         before = signs
-    return done, sets, (UNPARSED, "the rules change while %s reads them: no reading is sound or like the one before; "
-                                  "look again later" % command[0].rsplit("/", 1)[-1])
+    return done, sets, (UNPARSED, "the rules changed during each reading with %s; run it again later"
+                        % command[0].rsplit("/", 1)[-1])
 
 
 def _signs(sets):
@@ -258,8 +259,8 @@ def _problem(done, sets, command):
     if done.status == TIMEOUT:
         return TIMEOUT, "%s did not end within %d seconds" % (name, SAVE_SECONDS)
     if done.status != OK:
-        return done.status, "%s could not be run to its end: %s" % (
-            name, "it writes without end" if done.status == UNPARSED else done.status)
+        return done.status, "%s did not finish: %s" % (
+            name, "its output does not end" if done.status == UNPARSED else done.status)
     if done.rc != 0:
         return (DENIED if _DENIED.search(done.err) else UNPARSED), "%s ended with status %d: %s" % (name, done.rc, line)
     if any(found.notices.get("unreadable_line") and not found.tables for found in sets):
@@ -268,7 +269,7 @@ def _problem(done, sets, command):
     if error and not any(found.tables or found.unreadable for found in sets):
         return UNPARSED, "%s printed no table and complained: %s" % (name, error[0][:TEXT_LIMIT])
     if any(not table.committed for found in sets for table in found.tables.values()):
-        return UNPARSED, "what %s printed breaks off" % name
+        return UNPARSED, "the output of %s ends too early" % name
     return None
 
 
@@ -316,7 +317,7 @@ def read_files(host, paths):
 def _miss_tables(rules):
     """A listing of other tables stands beside the dumps of the node's rules, and does not take their place."""
     for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
-        rules.miss(source, UNPARSED, "%s holds no table of iptables or of kube-proxy" % source)
+        rules.miss(source, UNPARSED, "%s contains no table of iptables or of kube-proxy" % source)
 
 
 def _read_file(host, rules, path, source):
@@ -329,7 +330,7 @@ def _read_file(host, rules, path, source):
     if status == ABSENT:
         raise _errors.BadInput("src %s does not exist on the node; check the path and the host" % path)
     if status == DENIED:
-        raise _errors.BadInput("src %s may not be read by this user; become root or change its mode" % path)
+        raise _errors.BadInput("src %s cannot be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
     # Not needed on a node.
@@ -341,10 +342,10 @@ def _read_file(host, rules, path, source):
     elif sets and not is_plain(sets):
         sets = read_other_forms(host, path, rules, source)
         if sets is None:
-            raise _errors.BadInput("src %s holds no rules; give what iptables-save, iptables -S, iptables -L -n -v or "
-                                   "nft list ruleset printed" % path)
+            raise _errors.BadInput("src %s contains no rules; give what iptables-save, iptables -S, iptables -L -n -v "
+                                   "or nft list ruleset printed" % path)
         if not sets:
             rules.listings.append(source)
     elif not sets and rules.nftables is None:
-        rules.miss(source, UNPARSED, "%s holds no table of an iptables-save dump" % source)
+        rules.miss(source, UNPARSED, "%s contains no table of an iptables-save dump" % source)
     rules.take(source, sets)

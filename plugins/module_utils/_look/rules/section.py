@@ -37,7 +37,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
         rules.miss("files", None,
-                   "%s, so the required chains are not known; judge them with proxy_mode" % situation.mode_source)
+                   "%s, so the required chains are not known; give proxy_mode" % situation.mode_source)
     if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
         rules.miss("files", None,
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")

@@ -27,8 +27,8 @@ _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "h
 _KUBELET_PORT = 10250
 # The first is there where the kernel has IPv6 and it is not disabled on its command line.
 _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
-# Who says what is not known.
-UNTOLD = "nothing tells"
+# The source of a value that is not known.
+UNTOLD = "no source is known"
 # kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
 _SKEW = 3
 # Older versions are unknown, and a user who gives one probably means another.
@@ -66,7 +66,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     if requested is not None and _versions.numbers(requested) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
                                "the zero at its end is lost" % requested)
-    version = ((_versions.numbers(requested)[:2], "given by the caller")
+    version = ((_versions.numbers(requested)[:2], "given as an option")
                if requested else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
@@ -105,7 +105,7 @@ def _has_canary(rules):
 def mode_of(rules, options, kube_proxy):
     """(mode or None, what says so)."""
     if options["proxy_mode"]:
-        return options["proxy_mode"], "given by the caller"
+        return options["proxy_mode"], "given as an option"
     if kube_proxy and kube_proxy["mode"]:
         return kube_proxy["mode"], kube_proxy["mode_source"]
     return _mode_of_chains(rules)

@@ -31,4 +31,4 @@ def parse_component_config(text, kind):
         fields = plain_value(document.root, _LEVELS)
         if isinstance(fields, dict) and fields.get("kind") == kind:
             return ComponentConfig(fields, None)
-    return ComponentConfig(None, "it holds no %s" % kind)
+    return ComponentConfig(None, "it contains no %s" % kind)

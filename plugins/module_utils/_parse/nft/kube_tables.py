@@ -47,7 +47,7 @@ WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
 # At most so many chains are read one by one; kube-proxy has 20 of its own.
 SINGLE_CHAINS = 100
-NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which is more than is read without deep"
+NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which are read only with deep: true"
 
 OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "timeout"
 
@@ -182,7 +182,7 @@ class KubeTablesReader:
         if found.looked:
             # Second reading: adds new chains only; rules that are known stay.
             for (name, _table), table in _kube_only(tables):
-                found.deep.setdefault(FAMILIES[name], "the table was made while it was looked at")
+                found.deep.setdefault(FAMILIES[name], "the table was created during the look")
                 mine = found.tables.setdefault(FAMILIES[name], table).chains
                 mine.update((chain, table.chains[chain]) for chain in table.chains if chain not in mine)
             return
@@ -206,7 +206,7 @@ class KubeTablesReader:
             self._found.deep[family] = None
             self._found.tables[family] = table
         else:
-            self._found.deep[family] = "nft list table gave no whole table (%s)" % (UNPARSED
+            self._found.deep[family] = "nft list table did not print the whole table (%s)" % (UNPARSED
                                                                                     if status == OK else status)
 
 

@@ -31,7 +31,7 @@ def parse_flow(text, at, line, notes):
     """`Flow` of what begins with a bracket at `at`, in line `line`; doubts go to `notes`. Raises `Unreadable`."""
     reader = _Reader(text, at, line, notes)
     node = reader.value(0)
-    notes.doubt(reader.line, "something stands behind a closing bracket", not _TAIL.match(text, reader.at))
+    notes.doubt(reader.line, "text follows a closing bracket", not _TAIL.match(text, reader.at))
     return Flow(node, reader.line, reader.at)
 
 
@@ -85,7 +85,7 @@ class _Reader:
                              if not start else "the text in brackets is neither a list nor a mapping")
         line, text = self.line, self._move(found.end())
         # A question mark ends a plain scalar for some readers.
-        self._notes.doubt(line, "a question mark stands in brackets without quotes", "?" in text)
+        self._notes.doubt(line, "a question mark in brackets has no quotes", "?" in text)
         if "\n" in text:
             text = _LINE_BREAK.sub(lambda match: "\n" * (match.group(0).count("\n") - 1) or " ", text)
         return Node(SCALAR, line, text, False, True)
@@ -96,7 +96,7 @@ class _Reader:
             raise Unreadable(line, "a quote is not closed")
         inner = self._move(end + 1)[1:-1]
         if "\\" in inner and quote == '"':
-            self._notes.doubt(line, "an escape is not known", has_odd_escape(inner))
+            self._notes.doubt(line, "an escape sequence is not known", has_odd_escape(inner))
         return Node(SCALAR, line, unquoted(inner, quote), False, False)
 
     def _ends(self, closing):
@@ -144,7 +144,7 @@ class _Reader:
             raise Unreadable(self.line, "a key is not a text of one line")
         # Only behind quotes a colon needs no blank.
         glued = self._text[self.at + 1:self.at + 2] in (",", "[", "]", "{", "}")
-        self._notes.doubt(line, "a colon and a bracket stand together", node.plain and glued)
+        self._notes.doubt(line, "a colon is next to a bracket", node.plain and glued)
         return True
 
     def _of_key(self, depth):

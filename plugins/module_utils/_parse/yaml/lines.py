@@ -21,7 +21,7 @@ _PROPERTY = re.compile(r"(?:(!\S*)|&([^\s,\[\]{}]+))(?:[ \t]+|\Z)")
 _KEY_END = re.compile(r":(?=[ \t]|\Z)")
 _COMMENT = re.compile(r"[ \t]#")
 _TAIL = re.compile(r"[ \t]*\Z|[ \t]+#")
-_BELONGS_NOWHERE = "it belongs to nothing by its indentation"
+_BELONGS_NOWHERE = "its indentation fits no line above"
 
 
 def parse_lines(lines, offset):
@@ -40,7 +40,7 @@ class _Reader:
 
     def document(self):
         node = self._block(0, -1, 0)
-        self._doubt("something stands behind the end", self._indent() >= 0)
+        self._doubt("text follows the end of the document", self._indent() >= 0)
         return node
 
     def _number(self, at):
@@ -61,7 +61,7 @@ class _Reader:
         if self._at >= len(self._lines):
             return -1
         indent = _indent_of(self._lines[self._at])
-        self._doubt("a tab stands where columns are counted", self._lines[self._at][indent] == "\t")
+        self._doubt("a tab is in the indentation", self._lines[self._at][indent] == "\t")
         return indent
 
     def _block(self, least, parent, depth):
@@ -84,7 +84,7 @@ class _Reader:
             number, rest = self._at, self._lines[self._at][indent + 1:]
             inner = rest.lstrip(" \t")
             if _is_item(inner) or _key_of(inner):
-                self._doubt("a tab stands where columns are counted", "\t" in rest[:len(rest) - len(inner)])
+                self._doubt("a tab is in the indentation", "\t" in rest[:len(rest) - len(inner)])
                 # A list or mapping that begins behind the dash goes on at that column.
                 self._lines[number] = self._lines[number][:indent] + " " + rest
                 items.append(self._block(indent + 1, indent, depth + 1))
@@ -98,7 +98,7 @@ class _Reader:
         pairs, first = [], self._at
         while self._indent() == indent:
             number, found = self._at, _key_of(self._lines[self._at][indent:])
-            self._doubt("a mapping goes on without a key",
+            self._doubt("a mapping continues without a key",
                         not found or found[0] is not MERGE and found[0].startswith("? "))
             if found:
                 key, rest = found
@@ -135,7 +135,7 @@ class _Reader:
             return self._block(indent + 1 if least is None else least, indent, depth)
         if text[0] == "*":
             name, _blank, rest = text[1:].partition(" ")
-            self._doubt("something stands behind an alias", bool(rest.strip() and rest.lstrip()[0] != "#"))
+            self._doubt("text follows an alias", bool(rest.strip() and rest.lstrip()[0] != "#"))
             node = self.notes.anchored(name.strip(), self._number(self._at))
             self._at += 1
             return node
@@ -184,9 +184,9 @@ class _Reader:
             pieces.append(self._lines[self._at])
             end = end_of_quote(pieces[-1], quote)
             self._at += 1
-        self._doubt("something stands behind a closing quote", not _TAIL.match(pieces[-1][end + 1:]), self._at - 1)
+        self._doubt("text follows a closing quote", not _TAIL.match(pieces[-1][end + 1:]), self._at - 1)
         inner = "\n".join(pieces[:-1] + [pieces[-1][:end]])
-        self._doubt("an escape is not known", quote == '"' and "\\" in inner and has_odd_escape(inner), number)
+        self._doubt("an escape sequence is not known", quote == '"' and "\\" in inner and has_odd_escape(inner), number)
         return Node(SCALAR, self._number(number), unquoted(inner, quote), False, False)
 
     def _flow(self, text):
@@ -218,7 +218,7 @@ class _Reader:
             if line.strip(" \t"):
                 if _indent_of(line) <= indent or line.lstrip(" \t")[0] == "#":
                     break
-                self._doubt("a tab stands where columns are counted", line[_indent_of(line)] == "\t")
+                self._doubt("a tab is in the indentation", line[_indent_of(line)] == "\t")
                 plain = _without_comment(line.strip(" \t"))
                 commented = plain != line.strip(" \t")
                 pieces.append("\n" * blanks + plain if blanks else " " + plain)

@@ -60,7 +60,7 @@ class Notes:
                 continue
             found = self._of_merge(value, line)
             # yaml.v2 lets a merge key overrule what stands ahead of it, other readers do not.
-            self.doubt(line, "a merge key follows a key that it brings as well",
+            self.doubt(line, "a merge key follows a key that it also sets",
                        any(name in before for name, _node in found))
             brought += found
         return brought + own
@@ -72,7 +72,7 @@ class Notes:
             return []
         self._merged += sum(len(node.value) for node in maps)
         if self._merged > MERGED_LIMIT:
-            self.doubt(line, "merge keys bring more than %d keys" % MERGED_LIMIT)
+            self.doubt(line, "merge keys set more than %d keys" % MERGED_LIMIT)
             return []
         return [pair for node in reversed(maps) for pair in node.value]
 

@@ -39,7 +39,7 @@ def parse_yaml(text):
     """[`Document`]; none where nothing is written. What cannot be read has a problem and what could be made of it,
     never an exception."""
     foreign = _FOREIGN.search(text)
-    problem = ("line %d: a character that YAML does not have in its lines" % (text.count("\n", 0, foreign.start()) + 1)
+    problem = ("line %d: a character that YAML does not allow" % (text.count("\n", 0, foreign.start()) + 1)
                if foreign else None)
     if len(text) > LIMIT:
         text, problem = text[:LIMIT], "it is longer than %d characters" % LIMIT
@@ -51,7 +51,7 @@ def parse_yaml(text):
     found = []
     for start, end, odd in _bounds(lines):
         if len(found) == DOCUMENTS_LIMIT:
-            found.append(Document(NOTHING, "line %d: it is document %d" % (start + 1, DOCUMENTS_LIMIT + 1)))
+            found.append(Document(NOTHING, "line %d: document %d begins here" % (start + 1, DOCUMENTS_LIMIT + 1)))
             break
         root, doubt = parse_lines(lines[start:end], start)
         found.append(Document(root, problem or odd or doubt))
@@ -73,7 +73,7 @@ def _bounds(lines):
             start, has_content, odd = number, bool(marked and line[3:].strip()), None
         elif line[:1] == "%":
             if has_content or marked:
-                odd = odd or "line %d: a directive stands inside of a document" % (number + 1)
+                odd = odd or "line %d: a directive is inside a document" % (number + 1)
             else:
                 lines[number] = ""
         elif line.strip(" \t") and line.lstrip(" \t")[0] != "#":

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kubelet's set-up of its chains left behind, family by family. PRIVATE to the collection.
 
-kubelet makes its chains once, at its start. Only where that went well it makes its canary in three tables and watches
+kubelet creates its chains once, at its start. Only where that went well it makes its canary in three tables and watches
 the one in mangle; what of them is gone it makes anew within a minute. Where it went wrong it never tries again for that
 family (kubernetes pkg/kubelet/kubelet_network_linux.go, pkg/util/iptables/iptables.go). Since 1.28 the hint comes
 first, so it may be there all the same.

@@ -55,10 +55,10 @@ def edits_of(text, commands, row):
                 if edit not in found:
                     found.append(edit)
     if not found and loads:
-        raise Kept("what destroys rules stands in the file that it loads, beside the rules of its owner; take it out "
-                   "there")
+        raise Kept("the file that it loads has both the flush and the site's own rules; remove the flush from that "
+                   "file")
     if not found:
-        raise Kept("the command could not be found again in line %d" % row["line"])
+        raise Kept("the command was not found in line %d" % row["line"])
     return found
 
 
@@ -97,7 +97,7 @@ def _located(text, command, effect):
     begin = sum(len(line) + 1 for line in lines[:first])
     region = "\n".join(lines[first:last + 1])
     if not source or region.count(source) != 1:
-        raise Kept("it is not written there as a shell would read it; take it out of line %d by hand" % (first + 1))
+        raise Kept("its text differs from what the shell reads; remove it from line %d by hand" % (first + 1))
     start = begin + region.index(source)
     return start, start + len(source)
 
@@ -107,7 +107,7 @@ def _edit(text, row, effect, span, others):
     if effect.sort == "service" and others:
         return Edit(row, REMOVED, *_argument(source, span[0], effect.unit))
     if effect.sort != "restore" and ("<<" in source or (_INTO_SHELL.search(source) and _SEVERAL.search(source))):
-        raise Kept("it is one of several commands that a program is given as a text; take it out there by hand")
+        raise Kept("it is one of several commands in an argument of another program; remove it there by hand")
     if effect.sort != "restore" or effect.comes_back == "saved":
         return Edit(row, REMOVED, span, None)
     # Without the restore the rules of the administrator would be missing after the next boot.
@@ -119,7 +119,7 @@ def _edit(text, row, effect, span, others):
                    "alone, with --noflush")
     place = removal.noflush_at(source)
     if place is None:
-        raise Kept("the name of the program is not spelt out; add --noflush by hand")
+        raise Kept("the name of the program is not plain text; add --noflush by hand")
     return Edit(row, NOFLUSH, (span[0] + place,) * 2, " --noflush")
 
 
@@ -127,7 +127,7 @@ def _argument(source, start, unit):
     """(span, what comes there): of several units that a command names only one goes."""
     part = removal.argument_at(source, unit)
     if part is None:
-        raise Kept("it names other units as well; take %s out of it by hand" % unit)
+        raise Kept("it names other units too; remove %s from it by hand" % unit)
     return (start + part[0], start + part[1]), ""
 
 
@@ -144,9 +144,9 @@ def loss(commands, after, edits):
     now = collections.Counter(key for command in after for key in map(_key, _effects(command)))
     gone = {_key_of(edit.row) for edit in edits}
     if any(now[key] >= before[key] for key in gone):
-        return "it would still be read as one that flushes"
+        return "it would still flush"
     if any(now[key] != before[key] for key in (now | before) if key not in gone):
-        return "other commands of it would be read differently"
+        return "its other commands would change"
     return None
 
 

@@ -69,11 +69,11 @@ def test_the_policy_moves_it():
 
 @pytest.mark.parametrize("more, words",
                          [
-                             ({"peak": 90000}, "90000 connections at the peak need 150000 to stay at 60 %"),
+                             ({"peak": 90000}, "90000 connections at the peak need 150000 entries to stay at 60 %"),
                              ({"peak": 10, "kube_proxy_value": 131072},
-                              "kube-proxy sets 131072 at its start; 10 connections at the peak need 17"),
-                             ({"peak": 0}, "131072 is what kube-proxy takes for enough on 4 processors"),
-                             ({"peak": 900000}, "but 1048576 is the most that is allowed"),
+                              "kube-proxy sets 131072 at its start; 10 connections at the peak need 17 entries"),
+                             ({"peak": 0}, "131072 is kube-proxy's own minimum on 4 processors"),
+                             ({"peak": 900000}, "but at most 1048576 entries are allowed"),
                              ({"peak": 900000, "memory_bytes": GB}, "but 5 % of the memory are 134217 entries"),
                          ])
 def test_it_says_why(more, words):

@@ -97,7 +97,7 @@ def test_a_hundred_names_of_full_length(tmp_path):
                            {"etc/modprobe.d/%s.conf" % LONG: "".join("blacklist %s\n" % name for name in names)}),
                     tmp_path, names)
     assert len(json.dumps(sections)) < LIMIT
-    with pytest.raises(_errors.BadInput, match="101 module names are more than the 100"):
+    with pytest.raises(_errors.BadInput, match="101 module names are given, but one call takes at most 100"):
         look(DEBIAN, tmp_path, names + ["one_more"])
 
 

@@ -343,4 +343,4 @@ def test_a_command_that_loads_what_flushes_stays_with_a_reason(tmp_path):
     result = run(tmp_path)
     assert not result["changed"]
     assert [row["msg"] for row in result["hooks"] if row["path"] == "/usr/local/sbin/load.sh"] == [
-        "what destroys rules stands in the file that it loads, beside the rules of its owner; take it out there"]
+        "the file that it loads has both the flush and the site's own rules; remove the flush from that file"]

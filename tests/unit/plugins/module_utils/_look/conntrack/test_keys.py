@@ -107,7 +107,7 @@ def test_a_line_counts_only_where_its_module_is_loaded_first(modules_load, at_bo
     section = look(tracking({"etc/sysctl.d/90.conf": MAX_LINE % 524288}, modules_load), tmp_path)
     row = key(section)
     assert (row["at_boot"], row["late"], row["assigned"], row["overruled"]) == (at_boot, late, 524288, late)
-    assert ("is passed over" in row["reason"]) is late
+    assert ("is ignored" in row["reason"]) is late
 
 
 def test_a_late_line_that_does_no_harm(tmp_path):

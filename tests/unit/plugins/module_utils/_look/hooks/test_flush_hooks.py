@@ -79,9 +79,9 @@ def test_what_runs_once_for_an_instance(place, sem, live, tmp_path):
 @pytest.mark.parametrize("path, text, reasons",
                          [
                              ("etc/cloud/cloud.cfg.d/9.cfg", "a: 1\nbootcmd: !x [iptables -F]\n",
-                              ["cannot be read: line 2: a tag is not known"]),
+                              ["could not be read: line 2: a tag is not known"]),
                              ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nx: [\nruncmd: [a]\n",
-                              ["cannot be read: line 2: a bracket is not closed"]),
+                              ["could not be read: line 2: a bracket is not closed"]),
                              ("var/lib/cloud/instance/user-data.txt", "#cloud-config\nruncmd: [iptables, -F]\n", []),
                              # Where no command can be, it does not matter; nor in what counts only with its mark.
                              ("etc/cloud/cloud.cfg.d/9.cfg", "a: !x [iptables -F]\n", []),
@@ -120,7 +120,7 @@ def test_restarting_a_service_is_what_its_unit_does(tmp_path):
     assert found[0]["tables"] == ["filter", "mangle", "nat"] and found[0]["families"] == ["ipv4", "ipv6"]
     found = rows(look(merged(DEBIAN, files), tmp_path / "without"), sort="service")
     assert [(row["live"], row["live_because"], row["confidence"])
-            for row in found] == [(False, "there is no iptables.service here", "possible")]
+            for row in found] == [(False, "iptables.service does not exist", "possible")]
 
 
 def test_stopping_a_service_that_is_off_does_nothing(tmp_path):

@@ -83,7 +83,7 @@ def test_a_running_unit_is_live_although_it_is_disabled(tmp_path):
     rows, units = look(merged(DEBIAN, service("fw.service", FLUSH)), tmp_path, {"fw.service": "active"})
     assert units.runs("fw.service") == (True, "fw.service is active")
     assert units.runs("nftables.service") == (False, "nftables.service is disabled and inactive")
-    assert units.runs("no.service") == (False, "there is no no.service")
+    assert units.runs("no.service") == (False, "no.service does not exist")
 
 
 def test_a_live_place_that_does_not_answer_tells_nothing(tmp_path):

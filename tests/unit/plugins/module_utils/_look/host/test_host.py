@@ -27,7 +27,7 @@ def test_a_live_node(tmp_path):
     tools = section.pop("tools")
     assert section == {
         "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live",
-        "place_reason": "given by the caller", "as_root": os.geteuid() == 0, "root": str(tmp_path),
+        "place_reason": "given as an option", "as_root": os.geteuid() == 0, "root": str(tmp_path),
         "architecture": None, "kernel_release": "6.1.0-49-amd64",
         "os": {"id": "debian", "id_like": [], "version_id": "12", "name": "Debian GNU/Linux 12 (bookworm)",
                "variant_id": None}, "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400,

@@ -38,7 +38,7 @@ def initial_namespace():
 
 def test_another_root_is_an_image(tmp_path):
     host, node = open_tree(node_tree.unpack(IMAGE, tmp_path))
-    assert (node["place"], node["place_reason"]) == ("image", "another root than / was asked for")
+    assert (node["place"], node["place_reason"]) == ("image", "the option root is not /")
     assert host.commands is False
     section = collect_host(host, node)
     assert [section[key] for key in ("kernel_release", "boot_id", "uptime_seconds", "init", "architecture",
@@ -48,7 +48,7 @@ def test_another_root_is_an_image(tmp_path):
 @pytest.mark.parametrize("place", ["live", "image", "container"])
 def test_a_forced_place(place, tmp_path):
     host, node = open_tree(node_tree.unpack(IMAGE, tmp_path), place)
-    assert (node["place"], node["place_reason"]) == (place, "given by the caller")
+    assert (node["place"], node["place_reason"]) == (place, "given as an option")
     # No program of a tree is ever run, whatever it is called.
     assert host.commands is False
 
@@ -126,7 +126,7 @@ def test_hidden_processes_make_no_container(first):
     place, reason, processes = in_child(look)
     assert processes == "denied"
     if first:
-        assert place in ("live", "image") and ("hidepid" in reason or "may not be seen" in reason)
+        assert place in ("live", "image") and ("hidepid" in reason or "could not be read" in reason)
     else:
         assert (place, reason.startswith("a pid namespace of its own")) == ("container", True)
 

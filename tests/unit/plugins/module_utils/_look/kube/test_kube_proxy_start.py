@@ -39,10 +39,12 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
 
 @pytest.mark.parametrize(
     "metrics, why", [
-        (FRESH, "kube-proxy runs for 75 seconds only and has not written its rules yet"), (SYNCED, None),
-        (BOTH % "0", "kube-proxy runs for 75 seconds only and has not written its rules yet"),
-        (BOTH % "1.795329629561939e+09", None), ("# nothing\n", "kube-proxy runs for 75 seconds only, and its metrics "
-                                                                "do not tell whether it has written its rules")])
+        (FRESH, "kube-proxy has run for only 75 seconds and has not written its rules yet"), (SYNCED, None),
+        (BOTH % "0", "kube-proxy has run for only 75 seconds and has not written its rules yet"),
+        (BOTH % "1.795329629561939e+09", None),
+        ("# "
+         "nothing\n", "kube-proxy has run for only 75 seconds, and its metrics do not show whether it has written its "
+                        "rules")])
 def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
     with loopback.serving("HTTP/1.0 200 OK\r\n\r\n", metrics) as server:
         proxy, chains = looked(tmp_path, server.port)
@@ -54,7 +56,7 @@ def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
 def test_it_does_not_listen_before_it_has_reached_the_api_server(tmp_path):
     port = loopback.free_port()
     proxy, chains = looked(tmp_path / "a", port)
-    assert proxy["starting"] == chains["starting"] and "do not tell" in chains["starting"] and chains["observed"] == {}
+    assert proxy["starting"] == chains["starting"] and "do not show" in chains["starting"] and chains["observed"] == {}
     # After two minutes it is not starting but failing.
     proxy, chains = looked(tmp_path / "b", port, age=120)
     assert (proxy["starting"], chains["starting"]) == (None, None) and chains["observed"]["anchor_missing"]
@@ -83,7 +85,7 @@ def test_what_is_there_already_is_told(tmp_path):
 
 def test_a_program_that_contains_it(tmp_path):
     proxy = looked(tmp_path, loopback.free_port(), comm="k3s-server", age=3)[0]
-    assert proxy["starting"].startswith("kube-proxy runs for 3 seconds only")
+    assert proxy["starting"].startswith("kube-proxy has run for only 3 seconds")
 
 
 def test_nobody_tells_since_when_it_runs(tmp_path):

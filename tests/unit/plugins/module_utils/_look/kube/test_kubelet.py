@@ -145,7 +145,7 @@ def test_no_unit(cgroup, tmp_path):
 def test_another_program_lies_where_kubelet_was_started_from(tmp_path):
     section = live(tmp_path, runs(exe="/usr/bin/kubelet (deleted)", version="1.31.0"), rules())
     assert section["version"] == "1.31.0"
-    assert (section["version_doubt"] == "/usr/bin/kubelet was replaced after kubelet had been started: another version "
+    assert (section["version_doubt"] == "/usr/bin/kubelet was replaced after kubelet was started: another version "
                                         "runs")
 
 
@@ -163,7 +163,7 @@ def test_the_kubelet_that_runs_is_asked(exe, tmp_path):
 def test_a_program_of_somebody_who_calls_himself_kubelet_is_not_run(exe, tmp_path):
     section = live(tmp_path, runs(exe=exe), rules(), {exe[1:]: script('touch "$0.was-run"; echo Kubernetes v6.6.6')})
     assert (section["version"] == "1.30.2"
-            and section["version_doubt"] == "kubelet runs from %s, which is not asked" % exe)
+            and section["version_doubt"] == "kubelet runs from %s, which is not run for its version" % exe)
     assert not os.path.exists(str(tmp_path) + os.path.normpath(exe) + ".was-run")
 
 

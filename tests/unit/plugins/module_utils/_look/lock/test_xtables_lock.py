@@ -237,7 +237,7 @@ NFT, LEGACY = {"usr/sbin/xtables-nft-multi": ELF}, {"usr/sbin/xtables-legacy-mul
          "legacy tables exist (filter, nat)"),
         (merged(NFT, {"usr/sbin/iptables": node_tree.link("xtables-nft-multi"), "proc/net/ip_tables_names": ""}), False,
          "nft writers take no lock"),
-        ({"proc/net/ip_tables_names": node_tree.FIFO}, None, "may not be read"),
+        ({"proc/net/ip_tables_names": node_tree.FIFO}, None, "could not be read"),
     ])
 def test_whether_the_lock_matters(manifest, matters, because, tmp_path):
     section = look(manifest, tmp_path)
@@ -257,7 +257,7 @@ def test_agents_are_those_in_the_network_of_the_node(tmp_path):
     section = look(manifest, tmp_path)
     assert [(row["pid"], row["lock"]) for row in section["agents"]] == [(5, "unknown"), (7, "unknown")]
     assert [row["reason"] for row in section["agents"]] == [
-        "no process of a tree is looked into", "whether it uses the network of the node is not known"]
+        "a tree has no running processes", "whether it uses the network of the node is not known"]
 
 
 @pytest.mark.parametrize("environs, path, source", [

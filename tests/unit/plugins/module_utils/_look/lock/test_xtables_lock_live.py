@@ -225,11 +225,12 @@ def test_a_restore_that_waits_for_its_input_does_not_wait_for_the_lock(lock):
 @needs_root
 @pytest.mark.parametrize("content, verdict, reason", [
     ("", "private", "its {0} is another file than {0} of the node"),
-    (node_tree.DIRECTORY, "directory", "{0} is a directory: every legacy iptables of it fails"),
-    (None, "absent", "no {0} is there yet: it has changed no rule with legacy iptables"),
+    (node_tree.DIRECTORY, "directory", "{0} is a directory: each of its legacy iptables commands fails"),
+    (None, "absent", "its {0} does not exist yet: it has changed no rule with legacy iptables"),
     (node_tree.FIFO, "unknown", "{0} is neither a file nor a directory"),
     # The node's own file, if the link were followed to the node.
-    (node_tree.link("/proc/1/root{0}"), "absent", "no {0} is there yet: it has changed no rule with legacy iptables"),
+    (node_tree.link("/proc/1/root{0}"), "absent",
+     "its {0} does not exist yet: it has changed no rule with legacy iptables"),
 ])
 def test_the_lock_of_an_agent_in_a_container(content, verdict, reason, lock, tmp_path):
     if isinstance(content, dict) and "target" in content:
@@ -273,7 +274,7 @@ def test_an_agent_whose_run_never_answers(tmp_path):
         return handle
     with Sleeper(prepare) as process:
         row = agent_of(look("/mnt/xtables.lock"), process)
-    assert (row["lock"], row["reason"]) == ("unknown", "looking at /mnt/xtables.lock in its root: timeout")
+    assert (row["lock"], row["reason"]) == ("unknown", "/mnt/xtables.lock in its root could not be read: timeout")
 
 
 @needs_mounts

@@ -98,7 +98,7 @@ def test_damage_is_told_and_examples_are_limited(tmp_path):
 def test_what_is_judged_for(options, mode, kubernetes, tmp_path):
     section = judge(tmp_path, {"v4": saved()}, **options)
     assert (section["mode"], section["kubernetes"]) == (mode, kubernetes)
-    assert section["mode_source"] == ("given by the caller" if options else "chains of this mode among the rules")
+    assert section["mode_source"] == ("given as an option" if options else "chains of this mode among the rules")
 
 
 def test_modes_are_told_apart_or_not_told(tmp_path):

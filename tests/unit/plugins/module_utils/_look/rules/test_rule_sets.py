@@ -109,14 +109,14 @@ def test_no_iptables_where_no_rules_can_be(tmp_path):
 BROKEN = {
     "hangs": ("sleep 300", "timeout", "did not end within"),
     "hangs after half": (PRINTS + "; sleep 300", "timeout", "did not end within"),
-    "floods": ("yes -- '-A INPUT -j ACCEPT'", "unparsed", "writes without end"),
-    "floods with messages": ("yes >&2", "unparsed", "writes without end"),
+    "floods": ("yes -- '-A INPUT -j ACCEPT'", "unparsed", "output does not end"),
+    "floods with messages": ("yes >&2", "unparsed", "output does not end"),
     "a message and 0": ("echo something went wrong", "unparsed", "not a dump"),
     "a table the kernel lacks": ("echo \"$name v1.8.9 (nf_tables): Could not fetch rule set\" >&2; exit 4", "unparsed",
                                  "Could not fetch rule set"),
     "denied": ("echo \"$name: Permission denied (you must be root)\" >&2; exit 4", "denied", "Permission denied"),
     "killed": ("kill -9 $$", "unparsed", "status -9"),
-    "breaks off": ("printf '*nat\\n:PREROUTING ACCEPT [0:0]\\n-A PREROU'", "unparsed", "breaks off"),
+    "breaks off": ("printf '*nat\\n:PREROUTING ACCEPT [0:0]\\n-A PREROU'", "unparsed", "ends too early"),
 }
 
 
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_unread(content, status, why, tmp_path):
 
 
 def test_what_is_no_dump_is_refused(tmp_path):
-    with pytest.raises(_errors.BadInput, match="src /dump holds no rules"):
+    with pytest.raises(_errors.BadInput, match="src /dump contains no rules"):
         read_files(unpacked(tmp_path, {"dump": "not a dump\n"}), ["/dump"])
 
 
