@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: kubelet_restart
-short_description: Restart the service that owns kubelet
+short_description: Restart the unit that runs kubelet
 version_added: 0.1.0
 description:
   - Restarts one unit with M(ansible.builtin.systemd_service) and returns only the documented keys of the node's answer.

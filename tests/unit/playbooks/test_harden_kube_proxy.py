@@ -152,7 +152,7 @@ def test_a_flush_is_mended_and_rules_that_do_not_come_back_fail_the_host(node, t
     code, output, rules, _started = node(PLAY % tmp_path)
     assert "signal: True, False" in output and "314 rules are back" in output, output
     assert (code, rules) == (2, 0), output
-    assert "does not prove that its rules are back; no other node is restarted" in " ".join(output.split()), output
+    assert "does not show that its rules are back; no other node is restarted" in " ".join(output.split()), output
 
 
 @needs_mounts
