@@ -82,7 +82,7 @@ class ActionModule(LookingAction):
                             arguments.get("attempts") or (), arguments.get("evidence", False))
         not_reached = looked[2]
         if not_reached:
-            sentence = "nothing is known of %s: %s" % (task_vars.get("inventory_hostname"), not_reached)
+            sentence = "%s was not assessed: %s" % (task_vars.get("inventory_hostname"), not_reached)
             if arguments.get("unreachable") == "fail":
                 raise BadInput(sentence)
             # Where neither report nor gate follows, nothing else shows it.

@@ -57,7 +57,8 @@ def _compared(folder, arguments):
         if len(nodes) != 2 or nodes[0] == nodes[1]:
             raise BadInput("nodes must be the names of two nodes, such as [worker-1, worker-2]")
         if arguments.get("before"):
-            raise BadInput("before and nodes exclude each other: two nodes are compared within the run of `after`")
+            raise BadInput("before and nodes cannot be given together: two nodes are compared within the run of "
+                           "`after`")
         return _changes.of_nodes(_earlier.read_run(after, nodes), *nodes)
     before = _earlier.path_of(folder, arguments.get("before") or _earlier.PREVIOUS, os.path.basename(after))
     return _changes.of_runs(_earlier.read_run(before), _earlier.read_run(after))

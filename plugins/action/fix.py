@@ -45,7 +45,7 @@ class ActionModule(LookingAction):
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
             return (self._result([], [], arguments.get("failure"))
-                    if self._exported else results.skipped("nothing is known of the node"))
+                    if self._exported else results.skipped("the node was not assessed"))
         if self._up_to and not self._fixable(None):
             return results.skipped("nothing to fix") if not self._exported else self._result([], [], None)
         if summary["immutable"]:

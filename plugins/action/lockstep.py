@@ -20,7 +20,7 @@ class ActionModule(Action):
         strategy = _play.strategy_of(self._task)
         _names, batch, _alive = _play.hosts_of(task_vars)
         if _play.is_free(strategy) and len(batch) > 1:
-            raise BadInput("One node is worked on after the other here, which strategy %s does not do; "
+            raise BadInput("The nodes are changed one after the other, which strategy %s does not support; "
                            "set strategy: linear or serial: 1 in the play" % strategy)
         turn, facts = arguments.get("turn"), task_vars.get("ansible_facts") or {}
         return {"changed": False, "strategy": strategy, "due": turn is None or bool(of_restart(facts, turn)),

@@ -79,7 +79,7 @@ def fleet(reports, baseline=None):
         raise BadInput("needs a list of reports, not %s" % type(reports).__name__)
     for index, report in enumerate(reports):
         if not _is_report(report):
-            raise BadInput("needs reports as node_report writes them, which item %d is not" % (index + 1))
+            raise BadInput("needs reports of node_report, but item %d is not one" % (index + 1))
     hosts = {report["host"] for report in reports}
     if len(hosts) < len(reports):
         raise BadInput("needs one report of each host")

@@ -65,7 +65,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     except Exception as error:
         # No evidence is known that gets here; should there be some, it costs neither this host its findings nor another
         # one its report.
-        evidence, not_reached = {}, "what the node answered could not be judged: %s" % type(error).__name__
+        evidence, not_reached = {}, "the node's answer could not be judged: %s" % type(error).__name__
         findings, requirements = judged(evidence, policy, checks, not_reached)
     ids = {check.id for check in checks}
     findings = [row for row in before or []

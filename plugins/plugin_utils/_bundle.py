@@ -19,7 +19,7 @@ _DAMAGED = ("denied", "timeout", "unparsed")
 _ALL = "all"
 # The section whose rows are files of the bundle.
 _FOUND = "node_flush_hooks"
-_LACKING = "the bundle does not hold what tells"
+_LACKING = "the bundle lacks the evidence"
 
 
 def check(arguments, transport):
@@ -29,7 +29,7 @@ def check(arguments, transport):
                        "controller")
     given = [name for name in ("root", "place") if arguments.get(name) not in (None, "auto")]
     if given:
-        raise BadInput("bundle and %s are both given; a bundle is a tree of its own, leave %s out"
+        raise BadInput("bundle and %s are both given, but a bundle is a tree itself; leave out %s"
                        % (given[0], given[0]))
     if transport != "local":
         raise BadInput("a bundle is read on the controller; run the task with connection local, not %s" % transport)

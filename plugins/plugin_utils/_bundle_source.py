@@ -57,7 +57,7 @@ def items_of(bundle):
         else:
             raise BadInput("bundle %s is neither a folder nor a regular file" % bundle)
     except (OSError, tarfile.TarError, zlib.error, EOFError) as error:
-        raise BadInput("bundle %s cannot be read: %s" % (bundle, " ".join(str(error).split())[:200])) from None
+        raise BadInput("bundle %s could not be read: %s" % (bundle, " ".join(str(error).split())[:200])) from None
 
 
 class _Budget:
@@ -70,7 +70,7 @@ class _Budget:
         self._files += 1
         self._bytes += size
         if self._files > FILES_LIMIT or self._bytes > TOTAL_LIMIT:
-            raise BadInput("bundle %s holds more than %d files or %d GiB; give the part of it that is about one node"
+            raise BadInput("bundle %s contains more than %d files or %d GiB; give only the part of one node"
                            % (
                                self._name, FILES_LIMIT, TOTAL_LIMIT >> 30))
 
@@ -106,7 +106,7 @@ def _of_file(path):
         with tarfile.open(path, "r|*") as archive:
             yield from _of_archive(path, archive)
     elif path.stat().st_size > FILE_LIMIT:
-        raise BadInput("bundle %s is not an archive and larger than %d MiB" % (path, FILE_LIMIT >> 20))
+        raise BadInput("bundle %s is not an archive, and is larger than %d MiB" % (path, FILE_LIMIT >> 20))
     else:
         yield _item(path.name, path.read_bytes(), False)
 

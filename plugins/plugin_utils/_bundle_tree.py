@@ -43,13 +43,13 @@ def lay_out(bundle, folder):
         recognised += 1
         nodes.update(_NODE.findall(item.path))
         if len(nodes) > 1:
-            raise BadInput("bundle %s is about several nodes (%s); give the folder of one of them"
+            raise BadInput("bundle %s contains several nodes (%s); give the folder of one of them"
                            % (bundle, ", ".join(sorted(nodes))))
         if kind is not None:
             getattr(tree, "take_" + kind)(item, path)
     if not recognised:
-        raise BadInput("bundle %s holds nothing that is known here, such as rules, lsmod, a kernel configuration or "
-                       "sysctls; see docs/bundles.md" % bundle)
+        raise BadInput("bundle %s contains no known file, such as rules, lsmod, a kernel configuration or sysctls; "
+                       "see docs/bundles.md" % bundle)
     tree.finish(files, recognised)
 
 
@@ -200,7 +200,7 @@ class _Tree:
         if self._log:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
         linked = {path for path, _target in self._links}
-        lacks = [{"subject": what, "evidence": "the bundle does not hold it"}
+        lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
                  for what in bundle_parts.lacking(lambda path: self._place(path).exists() or path in linked)]
         self.put(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
         for path, target in self._links:

@@ -101,7 +101,7 @@ def checks_of(entries):
         if not _ID.match(check.id):
             raise BadInput("%s: an id is capital letters and three digits" % named)
         if check.id in checks:
-            raise BadInput("%s: the id is there twice" % where)
+            raise BadInput("%s: the id exists twice" % where)
         checks[check.id] = check
     return dict(sorted(checks.items()))
 

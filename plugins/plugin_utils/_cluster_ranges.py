@@ -55,7 +55,7 @@ def _pods(evidence, values):
     if proxy.get("cluster_cidr") is None:
         # What contains kube-proxy may have its range from another node.
         unread = proxy.get("running") is None or (proxy["running"] and proxy.get("runs_in") != "embedded")
-        return _Side("pods", [], "with which clusterCIDR kube-proxy runs could not be read" if unread else "")
+        return _Side("pods", [], "the clusterCIDR of kube-proxy could not be read" if unread else "")
     return _side_of("pods", proxy["cluster_cidr"], "clusterCIDR of kube-proxy")
 
 
@@ -75,9 +75,9 @@ def _nodes(evidence, values):
     if cni is None:
         return _Side("nodes", [], "node_cni was not collected")
     status = (cni.get("collected") or {}).get("routes")
-    found = _side_of("nodes", [row["network"] for row in cni.get("node_networks") or []], "this node is in it")
+    found = _side_of("nodes", [row["network"] for row in cni.get("node_networks") or []], "a network of this node")
     return found._replace(doubt=found.doubt
-                          or ("" if status in ("ok", "absent") else "the routes of the node are %s" % status))
+                          or ("" if status in ("ok", "absent") else "the node's routes could not be read: %s" % status))
 
 
 def _of_policy(what, name, values):
@@ -87,7 +87,7 @@ def _of_policy(what, name, values):
 def _side_of(what, texts, source):
     parsed = [(range_of(text), source) for text in texts]
     return _Side(what, [row for row in parsed if row[0] is not None],
-                 "%s is not a range of addresses" % source if any(found is None for found, _source in parsed) else "")
+                 "%s is not an address range" % source if any(found is None for found, _source in parsed) else "")
 
 
 def _seen(evidence, key):

@@ -68,7 +68,7 @@ def compared_texts(compared, some):
             texts.append("%s: the same on %d %s%s%s" % (
                 part, row["hosts"], "node" if row["hosts"] == 1 else "nodes", "".join(
                     ", others on %s" % some([_with_count(host, row) for host in listed[word]])
-                    + (" (read before or after the rest: look again)" if word == "moving" else "")
+                    + (" (read at another time than the others: run it again)" if word == "moving" else "")
                     for word in listed if listed[word]), ", unknown on %d" % row["unknown"] if row["unknown"] else ""))
             named.update(*listed.values())
     return texts + _which_texts(compared, some)

@@ -110,16 +110,16 @@ def _settings(section, evidence, values, facts):
 def _wanted(evidence, values, facts):
     """[(key, why it must be 1)]."""
     families = facts["ip_families"]
-    wanted = [(FORWARD, "packets of pods are forwarded by the node")] if "ipv4" in families else []
+    wanted = [(FORWARD, "the node forwards packets of pods")] if "ipv4" in families else []
     # Whether pods have IPv6 addresses is not known on the node before the first pod has one.
     if values["ip_families"] != "auto" and "ipv6" in families:
-        wanted.append((FORWARD_6, "packets of pods are forwarded by the node"))
+        wanted.append((FORWARD_6, "the node forwards packets of pods"))
     cni = evidence.get("node_cni") or {}
     plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
     if facts["cni"] == "flannel" and values["flannel_nftables"]:
         return wanted
     if facts["cni"] in _BRIDGING_NETWORKS or (plugin and values["cni"] == "auto"):
-        why = "pods hang on a Linux bridge (%s), and traffic between them passes no Service rule without it" % (
+        why = "pods are on a Linux bridge (%s), and without it traffic between them bypasses the Service rules" % (
             facts["cni"] if facts["cni"] in _BRIDGING_NETWORKS else "plugin %s" % plugin)
         wanted += [(BRIDGE, why)] if "ipv4" in families else []
         wanted += [(BRIDGE_6, why)] if "ipv6" in families and not facts["families_unsure"] else []

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
 
-UNCONFIRMED = ("it is not confirmed that the node %s is cordoned: set harden_iptables_backend_kubectl_host, or set "
+UNCONFIRMED = ("whether the node %s is cordoned is not known: set harden_iptables_backend_kubectl_host, or set "
                "harden_iptables_backend_cordoned after you have cordoned it")
 
 

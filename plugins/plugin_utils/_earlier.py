@@ -32,13 +32,13 @@ def path_of(folder: str, name: str, after: "str | None" = None) -> str:
         return os.path.abspath(os.path.expanduser(name))
     known = runs_in(folder)
     if not known:
-        raise BadInput("The report folder %s keeps no run" % folder)
+        raise BadInput("The report folder %s has no earlier run" % folder)
     if name == PREVIOUS:
         return os.path.join(folder, _history.RUNS, _before(known, after))
     found = [_last(folder, known)] if name == LATEST else [name] if name in known else [
         run for run in known if name and run.startswith(name)]
     if len(found) > 1:
-        raise BadInput("The run %s is not unique; it is the beginning of %s" % (name, _listed(found)))
+        raise BadInput("The run %s is not unique; these runs begin with it: %s" % (name, _listed(found)))
     if not found:
         near = _options.close_to(name, known + [LATEST, PREVIOUS])
         raise BadInput("The run %s is not known; %s" % (name, "did you mean %s?" % near
@@ -82,12 +82,12 @@ def read_run(path: str, hosts=None) -> dict:
     they are given. Raises BadInput."""
     fleet = _read(os.path.join(path, _history.FLEET), _FLEET_LIMIT)
     if not _is_fleet(fleet):
-        raise BadInput("%s is no roll-up of a run" % os.path.join(path, _history.FLEET))
+        raise BadInput("%s is not the roll-up of a run" % os.path.join(path, _history.FLEET))
     assessed = [row["host"] for row in fleet["hosts"] if row["status"] == "assessed"]
     for host in hosts or ():
         if host not in assessed:
             near = _options.close_to(host, assessed)
-            raise BadInput(escaped("The node %s is not assessed in the run %s%s" % (
+            raise BadInput(escaped("The node %s was not assessed in the run %s%s" % (
                 host, fleet["run"], "; did you mean %s?" % near if near else "")))
     wanted, nodes = assessed if hosts is None else hosts, os.path.join(path, "nodes")
     if wanted and not (os.path.isdir(nodes) and os.listdir(nodes)):
@@ -99,7 +99,7 @@ def _report(path, host):
     name = _store.node_path(path, host)
     report = _read(name, _NODE_LIMIT)
     if not _is_report(report) or report["host"] != host:
-        raise BadInput("%s is no report of the node %s" % (name, escaped(host)))
+        raise BadInput("%s is not a report of the node %s" % (name, escaped(host)))
     return report
 
 
@@ -108,15 +108,15 @@ def _read(path, limit):
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise BadInput("%s is no file" % path)
+                raise BadInput("%s is not a file" % path)
             text = stream.read(limit + 1)
         if len(text) > limit:
             raise BadInput("%s is larger than %d MB" % (path, limit // 1024 // 1024))
         return json.loads(text)
     except OSError as error:
-        raise BadInput("%s cannot be read: %s" % (path, error.strerror)) from None
+        raise BadInput("%s could not be read: %s" % (path, error.strerror)) from None
     except (ValueError, RecursionError):
-        raise BadInput("%s is not JSON" % path) from None
+        raise BadInput("%s is not valid JSON" % path) from None
 
 
 def _is_fleet(fleet):

@@ -100,7 +100,7 @@ def _unread(check, evidence):
             continue  # Derived here; the sources it rests on are listed in the needs by their own names.
         collected = evidence[section].get("collected") if isinstance(evidence[section], dict) else None
         if not isinstance(collected, dict):
-            return "%s does not tell what was read" % section
+            return "%s does not show what was read" % section
         unread = [name for name, status in collected.items() if str(status) in _UNREAD and source in ("", name)]
         if unread:
             return "%s of %s is %s" % (min(unread), section, collected[min(unread)])
@@ -163,8 +163,8 @@ def _remediation(check, row, evidence):
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
-        return ("This node is immutable (%s), nothing is changed on it: build it into the image or its configuration. "
-                "%s" % (
+        return ("This node is immutable (%s), so nothing is changed on it; build the change into the image or its "
+                "configuration. %s" % (
                     host.get("immutable_by") or "by detection", manual))
     if check.fix["role"]:
         return "%s Role %s does it (%s)." % (manual, check.fix["role"], _class_of(check, host))

@@ -58,7 +58,7 @@ class Room:
     def take(self, characters):
         self.characters -= characters
         if self.characters < 0:
-            raise Misfit("is beyond the %d KB that an answer may have" % (self.all // 1024))
+            raise Misfit("is larger than the %d KB that an answer may have" % (self.all // 1024))
 
 
 def checked_sections(facts):
@@ -85,7 +85,7 @@ def checked_section(name, value, room=None):
     try:
         section = fitted(value, _schema.sections()[name]._replace(nullable=False), room or Room())
         if section["schema"] != SCHEMA:
-            raise Misfit("is not %d, the version this collection knows" % SCHEMA, "schema")
+            raise Misfit("is not %d, the version that this collection reads" % SCHEMA, "schema")
         return section
     except Misfit as misfit:
         raise misfit.below(name) from None
@@ -115,7 +115,7 @@ def _text(value, shape, room):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise Misfit("holds a surrogate, which is not a character") from None
+            raise Misfit("contains a surrogate, which is not a character") from None
     # Ansible marks texts with subclasses of str; see _plain.
     return escaped_lines(str.__str__(value))
 
@@ -131,7 +131,7 @@ def _int(value, shape, room):
     if isinstance(value, bool) or not isinstance(value, int):
         raise _not_of(shape.type)
     if not -_MOST_INT < value < _MOST_INT:
-        raise Misfit("is a number beyond 64 bits")
+        raise Misfit("is a number larger than 64 bits")
     room.take(8)
     return int.__int__(value)
 

@@ -106,7 +106,7 @@ def _refuse_wrong_pattern(where, pattern):
     try:
         compiled(pattern or "")
     except re.error as error:
-        raise BadInput("%s is no regular expression: %s" % (where, error)) from None
+        raise BadInput("%s is not a regular expression: %s" % (where, error)) from None
     bare = _QUOTED.sub("c", pattern or "")
     if _UNBOUNDED.search(bare) or any(int(most) > _MOST_REPEATS for most in _UP_TO.findall(bare)):
         raise BadInput("%s repeats without a limit; write {0,80} in place of * and +" % where)

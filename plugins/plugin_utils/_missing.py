@@ -27,7 +27,7 @@ _ADVICE = {
     "in_package": "Install package {package}, or boot a kernel that has {subject}.",
     "not_indexed": "depmod {release}",
 }
-_INSTALL = ("Install the package that carries {subject} for kernel {release}, run depmod where its index is behind, or "
+_INSTALL = ("Install the package that has {subject} for kernel {release}, run depmod if its index is outdated, or "
             "boot a kernel that has it.")
 _IMMUTABLE = "Use an image whose kernel has {subject}; nothing can be installed on this node ({by})."
 _USE_NFT = ("Use the nft backend of iptables, for which kernel {release} has all modules, or boot a kernel that has "

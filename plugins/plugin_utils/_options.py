@@ -80,7 +80,7 @@ def _checked_row(name, row, options):
 
 def _cast_str(name, value, _spec):
     if isinstance(value, float):
-        raise BadInput("%s is the number %s, which loses zeros at the end; write it in quotes" % (name, value))
+        raise BadInput("%s is the number %s, in which a zero at the end is lost; write it in quotes" % (name, value))
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise BadInput("%s must be a text, not %s" % (name, _shown(value)))
     return str(value)

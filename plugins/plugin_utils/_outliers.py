@@ -38,7 +38,7 @@ def baseline_texts(fleet: dict) -> list:
     """A sentence where nothing is known of the baseline of a roll-up, so that no difference is no good news."""
     row = next((row for row in fleet["hosts"] if row["host"] == fleet["baseline"]), None)
     known = row is None or row["status"] == "assessed"
-    return [] if known else ["%s (baseline) is not assessed: no host is compared with it" % row["host"]]
+    return [] if known else ["%s (baseline) was not assessed, so no host is compared with it" % row["host"]]
 
 
 def outlier_texts(rows: list, baseline: "str | None", some) -> list:

@@ -151,8 +151,8 @@ def _build(overrides, folders):
     policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"], checks),
                     _disabled(values["disabled_checks"], checks), checks)
     if len(policy.module_names) > _names.NAMES_LIMIT:
-        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but a "
-                       "node can be asked for at most %d" % (
+        raise BadInput("node_policy_module_requirements and node_policy_extra_modules name %d kernel modules, but at "
+                       "most %d can be read from a node" % (
                            len(policy.module_names), _names.NAMES_LIMIT))
     return policy
 
@@ -229,7 +229,7 @@ def _check_module(where, module):
 
 def _check_name(where, name):
     if not _names.is_name(name):
-        raise BadInput("%s: %r is not a kernel module name; give a name such as nf_conntrack, no path and no blank"
+        raise BadInput("%s: %r is not a kernel module name; give a name such as nf_conntrack, without path and blanks"
                        % (where, name))
 
 
@@ -246,7 +246,7 @@ def _extra(index, item):
         _check_name(where, item["name"] or "")
     row = checked(where, item, {"type": "dict", "options": module_options()})
     _check_module(where, row)
-    return dict({"reason": "node_policy_extra_modules asks for it", "on_demand": False}, **row)
+    return dict({"reason": "node_policy_extra_modules names it", "on_demand": False}, **row)
 
 
 def module_options():

@@ -37,7 +37,7 @@ def ranges_in(name, texts, with_length=True):
 def _range(name, text, with_length):
     found = range_of(text)
     if found is None or (with_length and "/" not in text):
-        raise BadInput("%s: %r is not a range of addresses; write it as 10.244.0.0/16 or fd00:10:244::/56"
+        raise BadInput("%s: %r is not an address range; write it as 10.244.0.0/16 or fd00:10:244::/56"
                        % (name, text[:60]))
     return found
 

@@ -49,11 +49,11 @@ def _mode(evidence, policy, facts, rows):
     """(mode, because, (modules, problem, possible)): what the policy says, what the node runs, else what it can run."""
     wanted = policy.values["proxy_mode"]
     if wanted != "auto":
-        return wanted, "node_policy_proxy_mode asks for it", _judge_mode(wanted, evidence, policy, facts, rows)
+        return wanted, "node_policy_proxy_mode sets it", _judge_mode(wanted, evidence, policy, facts, rows)
     proxy = evidence.get("node_kube_proxy") or {}
     if proxy.get("running") and proxy.get("mode"):
-        return proxy["mode"], "kube-proxy runs in it (%s)" % (proxy.get("mode_source")
-                                                              or "looked at the process"), _judge_mode(
+        return proxy["mode"], "the mode of the running kube-proxy (%s)" % (proxy.get("mode_source")
+                                                              or "read from its process"), _judge_mode(
                                                                   proxy["mode"], evidence, policy, facts, rows)
     seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
         proxy.get("running"), "whether kube-proxy runs is not known")
@@ -64,7 +64,7 @@ def _mode(evidence, policy, facts, rows):
             if result[2] is verdict:
                 return mode, "%s; %s" % (seen, words), result
     mode, result = judged[0]
-    return mode, "%s, and the node can run none of %s" % (seen,
+    return mode, "%s; the node can run none of %s" % (seen,
                                                           ", ".join(candidate for candidate, _result in judged)), result
 
 
@@ -91,7 +91,8 @@ def _version_problems(mode, policy, facts):
             continue
         for subject, version in (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"])):
             if _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) is False:
-                problems.append("%s %s does not do: %s" % ("Linux" if subject == "kernel" else "Kubernetes", version,
+                problems.append("%s %s does not support it: %s"
+                                % ("Linux" if subject == "kernel" else "Kubernetes", version,
                                                            row["reason"]))
     return problems
 

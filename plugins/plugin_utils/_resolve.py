@@ -29,14 +29,14 @@ def _backend(evidence):
     section = evidence.get("node_iptables_backend") or {}
     backend = section.get("backend")
     if backend in ("nft", "legacy"):
-        return backend, "the node's iptables programs are %s" % backend
+        return backend, "the node's iptables programs use the %s backend" % backend
     if backend == "mixed":
         own = next((row.get("backend") for row in section.get("binaries") or [] if row.get("name") == "iptables"), None)
         if own in ("nft", "legacy"):
-            return own, "the node's iptables programs disagree; iptables itself is %s" % own
+            return own, "the node's iptables programs use different backends; iptables itself uses %s" % own
     # kubernetes-sigs/iptables-wrappers, which kube-proxy and CNI images call iptables through, takes nft where nothing
     # decides.
-    return "nft", "no iptables program of the node decides, and images take nft then"
+    return "nft", "no iptables program of the node shows a backend, and images use nft then"
 
 
 def _cni(evidence):
@@ -50,8 +50,8 @@ def _kubernetes(evidence):
     for section, name in (("node_kube_proxy", "kube-proxy"), ("node_kubelet", "kubelet")):
         version = (evidence.get(section) or {}).get("version")
         if version:
-            return version, "the node's %s is of that version" % name
-    return None, "neither kube-proxy nor kubelet tells its version"
+            return version, "the node's %s has this version" % name
+    return None, "the version of neither kube-proxy nor kubelet could be read"
 
 
 def _families(evidence, setting_value):
@@ -78,7 +78,7 @@ def applies(requirement, mode, facts):
         if family not in facts["ip_families"]:
             return False, ""
         if family == "ipv6" and facts["families_unsure"]:
-            doubts.append("only with IPv6, and whether the node does IPv6 is not known")
+            doubts.append("needed only with IPv6, and whether the node has IPv6 is not known")
     for subject, words in (("kubernetes", "Kubernetes"), ("kernel", "kernel"), ("iptables", "iptables")):
         since, before = requirement.get(subject + "_since"), requirement.get(subject + "_before")
         if since is None and before is None:
@@ -87,7 +87,7 @@ def applies(requirement, mode, facts):
         if within is False:
             return False, ""
         if within is None:
-            doubts.append("only for some versions of %s, and which one this is is not known" % words)
+            doubts.append("needed only by some versions of %s, and the version is not known" % words)
     return True, "; ".join(doubts)
 
 

@@ -24,7 +24,7 @@ def _checked_size(size, name):
     match = _SIZE.match(text)
     number = int(match.group(1)) if match else 0
     if not match or number < 1 or match.group(2) and number > 100:
-        raise BadInput("%s: %r is not a batch size; give a whole number from 1 on, a percentage from \"1%%\" to "
+        raise BadInput("%s: %r is not a batch size; give a whole number of at least 1, a percentage from \"1%%\" to "
                        "\"100%%\", or a list of them" % (name, size))
     return text if match.group(2) else number
 

@@ -23,7 +23,7 @@ def fixable(findings, fix, role=None, place=None, part=None):
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
     if not all(isinstance(row, dict) and {"check", "status"} <= set(row) for row in findings):
-        raise BadInput("needs findings as kubenode.netfilter.assess makes them, but a row lacks check or status")
+        raise BadInput("needs findings of kubenode.netfilter.assess, but a row lacks check or status")
     checked("fix", fix, {"type": "str", "choices": ("none",) + _catalogue.FIX_CLASSES})
     fix = "disruptive" if place == "image" and fix == "guarded" else fix
     classes = _catalogue.FIX_CLASSES[:_catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()

@@ -179,7 +179,7 @@ def _make_parents(folder):
         for path in reversed(missing):
             os.mkdir(path, 0o755)
     except OSError as error:
-        raise BadInput("The report folder %s cannot be made: %s" % (folder, error.strerror)) from None
+        raise BadInput("The report folder %s could not be created: %s" % (folder, error.strerror)) from None
 
 
 def _held(stack, path, name, around):
@@ -192,11 +192,11 @@ def _held(stack, path, name, around):
         if os.path.islink(path):
             raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a real folder"
                            % path) from None
-        raise BadInput("The report folder %s cannot be made: %s" % (path, error.strerror)) from None
+        raise BadInput("The report folder %s could not be created: %s" % (path, error.strerror)) from None
     stack.callback(os.close, handle)
     owner = os.fstat(handle).st_uid
     if owner != os.geteuid():
-        raise BadInput("The report folder %s belongs to the user with id %d, who could change reports; set "
+        raise BadInput("The report folder %s belongs to the user with id %d, who can change reports; set "
                        "node_report_folder to a folder of your own" % (path, owner))
     return handle
 
@@ -208,12 +208,12 @@ def _writable_by_others(handle):
 def _make_safe(handle, path, ours):
     mode = stat.S_IMODE(os.fstat(handle).st_mode)
     if not ours or mode & stat.S_ISVTX:
-        raise BadInput("The report folder %s is writable by other users, who could change reports; set "
+        raise BadInput("The report folder %s is writable by other users, who can change reports; set "
                        "node_report_folder to a folder of your own, or run: chmod go-w %s" % (path, path))
     try:
         os.fchmod(handle, mode & ~(stat.S_IWGRP | stat.S_IWOTH))
     except OSError as error:
-        raise BadInput("The report folder %s is writable by other users, and its mode cannot be changed: %s"
+        raise BadInput("The report folder %s is writable by other users, and its mode could not be changed: %s"
                        % (path, error.strerror)) from None
 
 
@@ -266,7 +266,7 @@ def _point_latest(folder):
     try:
         _history.point_latest(folder.handle, _run.ID)
     except OSError as error:
-        raise BadInput("The link %s to the last run cannot be made: %s"
+        raise BadInput("The link %s to the last run could not be created: %s"
                        % (os.path.join(folder.path, _history.LATEST), error.strerror)) from None
 
 
@@ -303,5 +303,5 @@ def _replaced(handle, path, make):
                 os.unlink(temporary, dir_fd=handle)
             raise
     except OSError as error:
-        raise BadInput("The report %s cannot be written: %s" % (path, error.strerror)) from None
+        raise BadInput("The report %s could not be written: %s" % (path, error.strerror)) from None
     return path

@@ -59,9 +59,10 @@ def _not_judged(summary, findings):
     if not summary:
         return "this run has not assessed the node"
     if not summary["reached"]:
-        return "nothing is known of the node: %s" % summary["reason"]
+        return "the node was not assessed: %s" % summary["reason"]
     if not findings:
-        return "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"
+        return ("no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip exclude all "
+                "checks")
     return None
 
 

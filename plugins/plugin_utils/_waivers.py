@@ -110,5 +110,5 @@ def _waive(row, waivers, today):
     latest = max(matching, key=lambda waiver: waiver["expires"])
     words = "%s (%s)" % (latest["reason"], latest["owner"])
     if latest["expires"] < today:
-        return dict(row, waiver="expired on %s, waives nothing: %s" % (latest["expires"].isoformat(), words))
+        return dict(row, waiver="expired on %s and waives nothing: %s" % (latest["expires"].isoformat(), words))
     return dict(row, status=_finding.WAIVED, waiver="until %s: %s" % (latest["expires"].isoformat(), words))

@@ -77,8 +77,8 @@ def schema():
         "summary": facts["node_assess_summary"],
         "findings": facts["node_assess_findings"],
         "required_modules": facts["node_assess_required_modules"],
-        "conntrack_peak": {"type": "integer", "minimum": 0, "description": "Highest number of conntrack entries that "
-                                                                           "this run or an earlier report knows of."},
+        "conntrack_peak": {"type": "integer", "minimum": 0,
+                           "description": "Highest number of conntrack entries in this run and earlier reports."},
         "numbers": facts["node_assess_numbers"],
         "digest": dict(digest, type=["object", "null"]),
         "items": {"type": "object", "required": ["modules", "sysctls", "hooks", "cni_files"],

@@ -21,7 +21,7 @@ def answers_of(answer, names):
         return [_read(row.get("result")) for row in rows]
     whole = {key: answer[key] for key in ("msg", "unreachable", "module_stdout", "module_stderr", "exception")
              if key in answer}
-    whole.setdefault("msg", "the node's answer is not one result for each of %s" % ", ".join(names))
+    whole.setdefault("msg", "the node's answer does not have one result for each of %s" % ", ".join(names))
     return [dict(whole, failed=True) for _name in names]
 
 
@@ -33,5 +33,5 @@ def _read(text):
     try:
         answer = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        return {"failed": True, "msg": "the result is no JSON: %s" % error}
-    return answer if isinstance(answer, dict) else {"failed": True, "msg": "the result is no dictionary"}
+        return {"failed": True, "msg": "the result is not valid JSON: %s" % error}
+    return answer if isinstance(answer, dict) else {"failed": True, "msg": "the result is not a dictionary"}

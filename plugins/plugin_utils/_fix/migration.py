@@ -22,7 +22,7 @@ def missing(facts, target, before):
     """
     summary = _run.summary_of(facts)
     if not summary or not summary["reached"]:
-        return ["nothing is known of the node: %s" % ((summary or {}).get("reason") or "it was not assessed")]
+        return ["the node was not assessed: %s" % ((summary or {}).get("reason") or "no assessment ran")]
     if target is None:
         return _checks(facts)
     section = _run.section_of(facts, "node_iptables_backend") or {}
@@ -46,8 +46,8 @@ def _chains(section, target, before):
 
 
 def _rules(section, target):
-    return ["%s chains of Kubernetes %s in the %s backend" % (
-        _title(row["family"]), "are" if holds(row) else "cannot be ruled out", row["backend"])
+    return ["%s chains of Kubernetes %s the %s backend" % (
+        _title(row["family"]), "are in" if holds(row) else "may be in", row["backend"])
         for row in rows_of(section) if row["backend"] != target and (holds(row) or not row["readable"])]
 
 
@@ -64,6 +64,6 @@ def _title(family):
 
 
 def _where(backend):
-    return {None: "a backend that is not known", "none": "no backend", "both": "both backends",
+    return {None: "an unknown backend", "none": "no backend", "both": "both backends",
             "mixed": "different backends"}.get(
                 backend, "the %s backend" % backend)

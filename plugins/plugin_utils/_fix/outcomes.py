@@ -9,7 +9,7 @@ from .work import FAILED, FIXED, REFUSED, WOULD_FIX
 
 _SENTENCES = {FAILED: "The fix was tried and failed: %s", REFUSED: "The fix was refused: %s"}
 _STAYS = "the change was made, but the check still fails"
-_UNCHANGED = "nothing was found to change"
+_UNCHANGED = "the module found nothing to change"
 
 
 def recorded(tried, findings, refusals, check_mode=False, changed=True):

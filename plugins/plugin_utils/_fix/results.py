@@ -9,8 +9,7 @@ from .. import _finding
 from .._render.text import escaped
 from .work import FAILED, Refusal
 
-IMMUTABLE = ("Nothing is changed on this immutable host (%s); build what the findings ask for into its image or its "
-             "configuration.")
+IMMUTABLE = ("Nothing is changed on this immutable host (%s); build the changes into its image or its configuration.")
 _BACKEND = "iptables_backend"
 
 
@@ -70,5 +69,5 @@ def reasons_to_fail(done, summary, host):
     reasons += [each.result.get("msg") or "the change failed" for each in done if each.result.get("failed")
                 or each.result.get("unreachable")]
     if summary and not summary["reached"]:
-        reasons.append("nothing is known of %s: %s" % (host, summary["reason"]))
+        reasons.append("%s was not assessed: %s" % (host, summary["reason"]))
     return list(dict.fromkeys(reasons))

@@ -24,8 +24,8 @@ _NUMBERS = {
     "service_addresses": "Service addresses in the rules of kube-proxy.",
     "xtables_lock_waiters": "Processes that wait for the xtables lock.",
     "xtables_lock_wait_seconds": "Longest wait for the xtables lock.",
-    "kube_proxy_sync_age_seconds": "Age of the last successful sync of kube-proxy, of the family furthest behind.",
-    "kube_proxy_change_wait_seconds": "For how long a change has waited for a sync of kube-proxy, 0 for none.",
+    "kube_proxy_sync_age_seconds": "Age of the last successful sync of kube-proxy, of the family with the oldest one.",
+    "kube_proxy_change_wait_seconds": "Time that the oldest change has waited for a sync of kube-proxy, 0 for none.",
 }
 
 
@@ -48,7 +48,7 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
         lines += _metric(name, text, [({"node": host}, report["numbers"][name]) for host, report in judged
                                       if report["numbers"][name] is not None])
     lines += _metric("conntrack_peak_entries",
-                     "Highest number of conntrack entries that this run or an earlier report knows of.",
+                     "Highest number of conntrack entries in this run and earlier reports.",
                      # 0 where none is known.
                      [({"node": host}, report["conntrack_peak"]) for host, report in judged
                       if report["conntrack_peak"]])

@@ -48,7 +48,7 @@ def render_node(report, width, color, elsewhere=(), alone=True):
     summary = report["summary"]
     lines = _title(report, width, paint)
     if not summary["reached"]:
-        return "\n".join(lines + _notes(["nothing is known of it: %s" % (summary["reason"] or "")], width, paint,
+        return "\n".join(lines + _notes(["not assessed: %s" % (summary["reason"] or "")], width, paint,
                                         "unknown"))
     for block in blocks_of(report):
         if block not in elsewhere:

@@ -112,7 +112,7 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0],
                                                   sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
-    answers = [_starting("kube-proxy runs for 4 seconds only and has not written its rules yet")] * 2 + [
+    answers = [_starting("kube-proxy has run for only 4 seconds and has not written its rules yet")] * 2 + [
         _starting(None)] * 9
     run.node.side_effect = list(answers)
     assert _status(run({"settle": 60}), "CHAIN001") == "pass" and run.node.call_count == 3 and clock[0] == 1010.0
@@ -124,7 +124,7 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
 
 def test_nobody_waits_unasked(run, monkeypatch):
     monkeypatch.setattr(assess.time, "sleep", mock.Mock(side_effect=AssertionError))
-    run.node.return_value = _starting("kube-proxy runs for 4 seconds only and has not written its rules yet")
+    run.node.return_value = _starting("kube-proxy has run for only 4 seconds and has not written its rules yet")
     assert _status(run(), "CHAIN001") == "unknown" and run.node.call_count == 1
     run.node.return_value = {"unreachable": True, "msg": "gone"}
     assert run({"settle": 60})["ansible_facts"]["node_assess_summary"]["reached"] is False
@@ -141,8 +141,8 @@ def test_a_traceback_keeps_its_last_line(run):
 def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
     run.node.return_value = {"unreachable": True, "msg": "no\x1b[2Jroute"}
     run(inventory_hostname="web-1")
-    assert "nothing is known of web-1: unreachable: no\\x1b[2Jroute" in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(AnsibleActionFail, match="nothing is known of web-1: unreachable: no"):
+    assert "web-1 was not assessed: unreachable: no\\x1b[2Jroute" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(AnsibleActionFail, match="web-1 was not assessed: unreachable: no"):
         run({"unreachable": "fail"}, inventory_hostname="web-1")
 
 

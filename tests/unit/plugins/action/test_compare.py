@@ -129,12 +129,12 @@ def test_files(folder):
     ({"before": "20261121T090000Z-91"}, "The run 20261121T090000Z-91 is not known; did you mean 20261121T090000Z-9?"),
     ({"before": "lastest"}, "The run lastest is not known; did you mean latest?"),
     ({"before": "monday"}, "The run monday is not known; known: " + ", ".join(RUNS)),
-    ({"after": "2026"}, "The run 2026 is not unique; it is the beginning of " + ", ".join(RUNS)),
+    ({"after": "2026"}, "The run 2026 is not unique; these runs begin with it: " + ", ".join(RUNS)),
     ({"after": RUNS[0]}, "There is no run before 20261121T090000Z-9 to compare it with"),
-    ({"before": "/nowhere/report"}, "/nowhere/report/fleet.json cannot be read: No such file or directory"),
-    ({"nodes": ["a", "worker"]}, "The node worker is not assessed in the run"),
+    ({"before": "/nowhere/report"}, "/nowhere/report/fleet.json could not be read: No such file or directory"),
+    ({"nodes": ["a", "worker"]}, "The node worker was not assessed in the run"),
     ({"nodes": ["a"]}, "nodes must be the names of two nodes"),
-    ({"nodes": ["a", "b"], "before": RUNS[0]}, "before and nodes exclude each other"),
+    ({"nodes": ["a", "b"], "before": RUNS[0]}, "before and nodes cannot be given together"),
     ({"nods": ["a", "b"]}, "The option nods is not known; did you mean nodes?"),
 ])
 def test_one_sentence(folder, arguments, words):
@@ -144,11 +144,14 @@ def test_one_sentence(folder, arguments, words):
 
 
 @pytest.mark.parametrize("name, text, words", [
-    ("fleet.json", "{", "fleet.json is not JSON"), ("fleet.json", "[]", "fleet.json is no roll-up of a run"),
-    ("fleet.json", '{"run": "20261123T090000Z-7", "started": "", "hosts": [{}]}', "fleet.json is no roll-up of a run"),
-    ("fleet.json", '{"run": "\\u001b[2J", "started": "", "hosts": []}', "fleet.json is no roll-up of a run"),
-    ("nodes/a.json", "[" * 100000, "a.json is not JSON"), ("nodes/a.json", "{}", "a.json is no report of the node a"),
-    ("nodes/a.json", '{"host": "a", "summary": {}, "findings": [{"check": 3}]}', "a.json is no report of the node a")])
+    ("fleet.json", "{", "fleet.json is not valid JSON"), ("fleet.json", "[]", "fleet.json is not the roll-up of a run"),
+    ("fleet.json", '{"run": "20261123T090000Z-7", "started": "", "hosts": [{}]}',
+     "fleet.json is not the roll-up of a run"),
+    ("fleet.json", '{"run": "\\u001b[2J", "started": "", "hosts": []}', "fleet.json is not the roll-up of a run"),
+    ("nodes/a.json", "[" * 100000, "a.json is not valid JSON"),
+    ("nodes/a.json", "{}", "a.json is not a report of the node a"),
+    ("nodes/a.json", '{"host": "a", "summary": {}, "findings": [{"check": 3}]}',
+     "a.json is not a report of the node a")])
 def test_a_damaged_run(folder, name, text, words):
     path = folder / "runs" / RUNS[2] / name
     path.unlink()
@@ -169,7 +172,7 @@ def test_a_run_of_a_version_without_evidence_in_findings(folder):
 
 
 def test_runs_that_hold_no_reports(tmp_path, monkeypatch):
-    with pytest.raises(AnsibleActionFail, match="keeps no run"):
+    with pytest.raises(AnsibleActionFail, match="has no earlier run"):
         run(folder=str(tmp_path))
     for run_id in RUNS:
         write(monkeypatch, tmp_path / "report", run_id, {"a": "fail"}, with_nodes=run_id != RUNS[1])

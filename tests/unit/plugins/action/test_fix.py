@@ -170,13 +170,13 @@ def test_a_host_that_is_lost_is_not_called_again(run, answer):
 
 
 @pytest.mark.parametrize("answer, message", [
-    ({"changed": True}, "is not one result for each"),
+    ({"changed": True}, "does not have one result for each"),
     ({"changed": True, "failed": True, "msg": "MODULE FAILURE"}, "MODULE FAILURE"),
-    ({"changed": True, "results": [{"module": "conntrack", "result": "{}"}]}, "is not one result for each"),
+    ({"changed": True, "results": [{"module": "conntrack", "result": "{}"}]}, "does not have one result for each"),
     ({"changed": True, "results": [{"module": "kernel_modules", "result": 100000 * "["},
-                                   {"module": "conntrack", "result": "7"}]}, "is no dictionary"),
-    ({"changed": True, "results": [["kernel_modules"], None]}, "is not one result for each"),
-    ({"changed": True, "results": {"module": "kernel_modules"}}, "is not one result for each"),
+                                   {"module": "conntrack", "result": "7"}]}, "is not a dictionary"),
+    ({"changed": True, "results": [["kernel_modules"], None]}, "does not have one result for each"),
+    ({"changed": True, "results": {"module": "kernel_modules"}}, "does not have one result for each"),
 ])
 def test_what_is_no_answer_of_each_module_fixed_nothing(run, answer, message):
     node = Node(node_changes=answer, node_facts=look(BROKEN, FORWARD))

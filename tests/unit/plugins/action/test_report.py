@@ -74,7 +74,7 @@ def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path
     result = run({"folder": str(tmp_path)}, {"a": assessed(), "b": assessed(), "c": assessed()})
     assert [path.rpartition("/")[2] for path in result["files"]] == ["fleet.json", "a.json", "c.json"]
     assert (len(result["warnings"]) == 1
-            and result["warnings"][0].endswith("/nodes/b.json cannot be written: Is a directory"))
+            and result["warnings"][0].endswith("/nodes/b.json could not be written: Is a directory"))
     assert json.loads((tmp_path / "fleet.json").read_text())["totals"]["assessed"] == 3
     assert not list(tmp_path.rglob(".report-*"))
 
@@ -95,7 +95,7 @@ def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
 @pytest.mark.parametrize(
     "arguments, words", [
         ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"),
-        ({"folder": "/proc/x"}, "The report folder /proc/x cannot be made: "),
+        ({"folder": "/proc/x"}, "The report folder /proc/x could not be created: "),
         ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
         ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
         ({"folder": "x", "keep": 0}, "keep is 0; give 1 to 1000 runs"),

@@ -52,7 +52,7 @@ def test_what_they_answer():
 @pytest.mark.parametrize("name, value, words", [
     ("fixable", [{"status": "fail"}], "a row lacks check or status"), ("fixable", [3], "a row lacks check or status"),
     ("assessed", type("_Lazy", (list,), {})(), "not list"),
-    ("play_serial", "banana", "preflight_serial: 'banana' is not a batch size; give a whole number from 1 on"),
+    ("play_serial", "banana", "preflight_serial: 'banana' is not a batch size; give a whole number of at least 1"),
 ])
 def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
     with pytest.raises(AnsibleFilterError, match=words):
@@ -79,7 +79,7 @@ def test_fleet_takes_reports_from_their_files():
               dict(from_files[0], group_by={"rack": []}), dict(from_files[0], digest={"services": 1}),
               dict(from_files[0], findings=[{"check": "A", "status": ["fail"]}])]
     for each in broken:
-        with pytest.raises(AnsibleFilterError, match="which item 2 is not"):
+        with pytest.raises(AnsibleFilterError, match="but item 2 is not one"):
             load("fleet").fleet([from_files[1], each])
     with pytest.raises(AnsibleFilterError, match="needs one report of each host"):
         load("fleet").fleet(from_files + from_files[:1])

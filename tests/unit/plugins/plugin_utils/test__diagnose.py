@@ -45,7 +45,7 @@ def test_no_entry_has_a_key_twice():
 
 
 @pytest.mark.parametrize("change, words", [
-    ({"pattern": "("}, "pattern is no regular expression"),
+    ({"pattern": "("}, "pattern is not a regular expression"),
     ({"pattern": "(a+)+b"}, "pattern repeats without a limit"),
     ({"pattern": "a.{2,}b"}, "pattern repeats without a limit"),
     ({"pattern": "x"}, "pattern is not found in example"),

@@ -228,7 +228,7 @@ for number in range(10):
 def test_a_folder_in_the_place_of_the_link(write):
     write.folder.mkdir()
     (write.folder / "latest").mkdir()
-    with pytest.raises(BadInput, match="^The link .*/latest to the last run cannot be made: "):
+    with pytest.raises(BadInput, match="^The link .*/latest to the last run could not be created: "):
         write(1)
     assert not [name for name in os.listdir(str(write.folder)) if name.startswith(".")]
 

@@ -33,7 +33,7 @@ def test_taken(value, spec, expected):
 
 @pytest.mark.parametrize(
     "value, spec, words", [
-        (1.3, {}, "v is the number 1.3, which loses zeros at the end; write it in quotes"),
+        (1.3, {}, "v is the number 1.3, in which a zero at the end is lost; write it in quotes"),
         (True, {}, "v must be a text, not True"),
         ([], {"type": "int"}, "v must be a whole number, not []"),
         (True, {"type": "int"}, "v must be a whole number, not True"),

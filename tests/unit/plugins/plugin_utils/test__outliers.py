@@ -126,6 +126,6 @@ def test_each_node_has_the_usual_item_or_another_one():
 
 def test_a_baseline_of_which_nothing_is_known_is_named():
     hosts = [{"host": "a", "status": "assessed"}, {"host": "lost", "status": "not_reached"}]
-    words = ["lost (baseline) is not assessed: no host is compared with it"]
+    words = ["lost (baseline) was not assessed, so no host is compared with it"]
     assert baseline_texts({"hosts": hosts, "baseline": "lost"}) == words
     assert baseline_texts({"hosts": hosts, "baseline": "a"}) == baseline_texts({"hosts": hosts, "baseline": None}) == []

@@ -101,7 +101,7 @@ def test_extra_modules_may_be_names_or_rows():
 
 
 def test_more_modules_than_a_node_is_asked_about_are_refused_here():
-    with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but a node can be asked for at most 100"):
+    with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but at most 100 can be read from a node"):
         _policy.policy_of({"node_policy_extra_modules": ["m%d" % number for number in range(60)]})
 
 

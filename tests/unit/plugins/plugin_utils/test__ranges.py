@@ -73,7 +73,7 @@ def test_against_the_standard_library():
 def test_what_is_no_range_is_refused_in_one_sentence(text):
     with pytest.raises(BadInput) as caught:
         _policy.policy_of({"node_policy_pod_ranges": ["10.0.0.0/8", text]})
-    assert str(caught.value).startswith("node_policy_pod_ranges: %r is not a range of addresses; write it as "
+    assert str(caught.value).startswith("node_policy_pod_ranges: %r is not an address range; write it as "
                                         % text) and "\n" not in str(caught.value)
 
 
@@ -81,8 +81,8 @@ def test_what_is_no_range_is_refused_in_one_sentence(text):
     (lambda: _ranges.overlapping(["10.0.0.0/8"]), "needs a dictionary of lists of ranges, not list"),
     (lambda: _ranges.overlapping({"pods": 3}), "pods must be a list, not 3"),
     (lambda: _ranges.outside("10.0.0.1", []), "needs a list of addresses or ranges, not str"),
-    (lambda: _ranges.outside(["node-1"], []), "input: 'node-1' is not a range of addresses"),
-    (lambda: _ranges.outside(["10.0.0.1"], ["10.0.0.0"]), "ranges: '10.0.0.0' is not a range of addresses"),
+    (lambda: _ranges.outside(["node-1"], []), "input: 'node-1' is not an address range"),
+    (lambda: _ranges.outside(["10.0.0.1"], ["10.0.0.0"]), "ranges: '10.0.0.0' is not an address range"),
 ])
 def test_bad_input_is_one_sentence(call, words):
     with pytest.raises(BadInput) as caught:

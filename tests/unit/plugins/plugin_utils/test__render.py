@@ -136,7 +136,7 @@ def test_titles_begin_in_one_column_whatever_the_id():
 
 
 def test_a_node_that_was_not_reached_says_why():
-    assert "nothing is known of it: unreachable: x" in render_node(report([failing(status="unknown")], reached=False),
+    assert "not assessed: unreachable: x" in render_node(report([failing(status="unknown")], reached=False),
                                                                    100, False)
 
 
@@ -174,7 +174,8 @@ def test_the_fleet_says_which_nodes_serve_something_else():
     reports = {name: report([], name, digest=read(*read_as))
                for name, read_as in {"a": ("x", 1), "b": ("y", 2), "c": ("x", 3), "d": ("z", 9)}.items()}
     text = render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
-    assert "services: the same on 2 nodes, others on b, others on d (read before or after the rest: look again)" in text
+    assert ("services: the same on 2 nodes, others on b, others on d (read at another time than the others: run it "
+            "again)" in text)
     reports = {name: report([], name, digest=read("x", 1)) for name in "ab"}
     assert "services" not in render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
 

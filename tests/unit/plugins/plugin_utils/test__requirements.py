@@ -32,7 +32,7 @@ def optional(answer):
 def test_the_mode_the_node_runs_is_judged():
     answer = resolved(changes={"node_kube_proxy": {"mode": "nftables"}})
     assert (answer["mode"], answer["mode_possible"]) == ("nftables", True)
-    assert "kube-proxy runs in it" in answer["mode_because"]
+    assert "the mode of the running kube-proxy" in answer["mode_because"]
 
 
 def test_the_policy_outweighs_what_runs():
@@ -87,7 +87,7 @@ def test_nfacct():
         resolved(kubernetes_version="1.30"))
     unknown = resolved(changes={"node_kubelet": {"=version": None}})
     row = next(row for row in unknown["modules"] if row["subject"] == "xt_nfacct")
-    assert row["optional"] and "only for some versions of Kubernetes" in row["reason"]
+    assert row["optional"] and "needed only by some versions of Kubernetes" in row["reason"]
 
 
 def test_modules_of_old_iptables():

@@ -86,5 +86,5 @@ def hooks(*findings, **changes):
 def test_a_node_on_which_no_check_ran_does_not_pass():
     known = hooks()
     assert blocking(known, "high", "ignore", "fail", "fail") == [
-        "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip leave none"]
+        "no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip exclude all checks"]
     assert blocking(known, "high", "ignore", "ignore", "fail") == []

@@ -53,15 +53,15 @@ def test_where_hosts_report_one_by_one_the_roll_up_with_fewer_pending_hosts_stay
 
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="^The report folder .*/file cannot be made: "):
+    with pytest.raises(BadInput, match="^The report folder .*/file could not be created: "):
         write(tmp_path / "file", "x", "")
-    with pytest.raises(BadInput, match="^The report folder .*/file/below cannot be made: "):
+    with pytest.raises(BadInput, match="^The report folder .*/file/below could not be created: "):
         write(tmp_path / "file" / "below", "x", "")
 
 
 def test_nothing_stays_where_a_file_cannot_be_replaced(tmp_path):
     (tmp_path / "nodes" / "x.json" / "inside").mkdir(parents=True)
-    with pytest.raises(BadInput, match="^The report .*x.json cannot be written: "):
+    with pytest.raises(BadInput, match="^The report .*x.json could not be written: "):
         write(tmp_path, "x", "text")
     assert os.listdir(str(tmp_path / "nodes")) == ["x.json"]
 

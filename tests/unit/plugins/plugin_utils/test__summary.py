@@ -45,9 +45,9 @@ def test_counts_groups_and_the_worst_first():
 def test_a_roll_up_names_a_baseline_of_which_nothing_is_known():
     known = {"a": report("a", "pass")}
     fleet = _fleet.roll_up(["a", "lost"], known, baseline="lost")
-    assert "  lost (baseline) is not assessed: " in render_batch(list(known.values()), {"a"}, fleet, "auto", 120,
+    assert "  lost (baseline) was not assessed, so " in render_batch(list(known.values()), {"a"}, fleet, "auto", 120,
                                                                  False)[-1]
-    assert "\n- lost \\(baseline\\) is not assessed: " in render_markdown(known, fleet)
+    assert "\n- lost \\(baseline\\) was not assessed, so " in render_markdown(known, fleet)
 
 
 def test_many_checks_are_ranked_by_the_number_of_hosts():

@@ -28,7 +28,7 @@ def test_the_last_day_counts():
 
 def test_an_expired_waiver_waives_nothing_and_says_so():
     row = applied(finding(), expires="2026-11-19")
-    assert (row["status"], row["waiver"]) == ("fail", "expired on 2026-11-19, waives nothing: old kernel (net)")
+    assert (row["status"], row["waiver"]) == ("fail", "expired on 2026-11-19 and waives nothing: old kernel (net)")
 
 
 @pytest.mark.parametrize("row, change, status", [

@@ -203,8 +203,8 @@ def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
     """Should anything raise after all, the host has findings and a gate."""
     monkeypatch.setattr(_requirements, "resolve", lambda *_args: 1 / 0)
     known = assessed(healthy([]), _policy.default_policy())[0]
-    assert {row["reason"] for row in known["node_assess_findings"]} == {"what the node answered could not be judged: "
+    assert {row["reason"] for row in known["node_assess_findings"]} == {"the node's answer could not be judged: "
                                                                         "ZeroDivisionError"}
-    assert told(known) == ["nothing is known of the node: what the node answered could not be judged: "
+    assert told(known) == ["the node was not assessed: the node's answer could not be judged: "
                            "ZeroDivisionError"]
     shown(others, known)

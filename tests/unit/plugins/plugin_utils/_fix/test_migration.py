@@ -23,14 +23,14 @@ def test_a_migration_that_is_through():
     "change, before, said", [
         ({"backend": "legacy"}, None, ["the iptables programs of the node use the legacy backend"]),
         ({"kubelet_backend": {"ipv4": "legacy"}}, None, ["kubelet has its IPv4 chains in the legacy backend"]),
-        ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in a backend that is not known"]),
+        ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in an unknown backend"]),
         ({"kube_proxy_backend": {"ipv6": "both"}}, None, ["kube-proxy has its IPv6 chains in both backends"]),
         ({"kube_proxy_backend": {"ipv6": "none"}}, {"kube_proxy_backend": {"ipv6": "legacy"}},
          ["kube-proxy has its IPv6 chains in no backend"]),
         ({"sets": [row("nft", hint=True), row("legacy", kube_rules=3)]}, None,
          ["IPv4 chains of Kubernetes are in the legacy backend"]),
         ({"sets": [row("legacy", kube_rules=None, readable=False)]}, None,
-         ["IPv4 chains of Kubernetes cannot be ruled out in the legacy backend"]),
+         ["IPv4 chains of Kubernetes may be in the legacy backend"]),
         ({"sets": [row("legacy", rules=12)]}, None, []),
     ])
 def test_what_is_missing(change, before, said):
@@ -48,8 +48,8 @@ def test_anchors_that_are_missing_or_unknown():
 
 
 def test_a_node_that_did_not_come_back():
-    assert unsettled(facts(reached=False)) == ["nothing is known of the node: unreachable: x"]
-    assert unsettled({}) == ["nothing is known of the node: it was not assessed"]
+    assert unsettled(facts(reached=False)) == ["the node was not assessed: unreachable: x"]
+    assert unsettled({}) == ["the node was not assessed: no assessment ran"]
 
 
 def test_without_a_target_the_rules_alone_must_be_whole():
