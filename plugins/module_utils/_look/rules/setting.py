@@ -133,7 +133,7 @@ def _mode_of_chains(rules):
     modes += ["nftables"] if rules.nftables and rules.nftables.tables else []
     if len(modes) == 1:
         return modes[0], "chains of this mode among the rules"
-    return None, "chains of several modes are there: %s" % ", ".join(modes) if modes else UNTOLD
+    return None, "chains of several modes exist: %s" % ", ".join(modes) if modes else UNTOLD
 
 
 def _ports(host, rules, kubelet):

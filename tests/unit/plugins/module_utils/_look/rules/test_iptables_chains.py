@@ -113,7 +113,7 @@ def test_modes_are_told_apart_or_not_told(tmp_path):
 
 def test_dumps_of_several_modes_are_not_called_healthy(tmp_path):
     section = judge(tmp_path, {"a": saved(), "b": IPVS})
-    assert section["mode"] is None and "judge them with proxy_mode" in section["unread"][-1]["evidence"]
+    assert section["mode"] is None and "give proxy_mode" in section["unread"][-1]["evidence"]
     assert not any(row["source"] == "files"
                    for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
 
@@ -219,7 +219,7 @@ def test_a_megabyte_of_comment_is_a_notice(tmp_path):
         ({"window_seconds": 301}, "from 0 to 300"), ({"max_offenders": 0}, "max_offenders 0"),
         ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
         ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
-        ({"src": ["/a"], "window_seconds": 3}, "src names files, whose counters do not change"),
+        ({"src": ["/a"], "window_seconds": 3}, "the counters of the files in src do not change"),
     ])
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):

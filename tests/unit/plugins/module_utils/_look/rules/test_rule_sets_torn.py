@@ -67,8 +67,7 @@ def test_under_constant_change_nothing_is_believed(tmp_path):
     rules = read_live(host, LIVE)
     assert (rules.collected["nft_ipv4"], len(host.ran)) == ("unparsed", rule_sets.READINGS + 1)
     assert [row["evidence"] for row in rules.unread] == [
-        "the rules change while iptables-nft-save reads them: no reading is sound or like the one before; look again "
-        "later"]
+        "the rules changed during each reading with iptables-nft-save; run it again later"]
     assert [found.family for found in rules.rule_sets] == ["ipv6"]
 
 
