@@ -62,8 +62,8 @@ options:
   details:
     description:
       - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
-      - V(auto) is V(all) for up to five hosts. Of more, findings that are the same on several hosts are shown once, in
-        the roll-up with the names of the hosts, and a host has a table only for what no other host has.
+      - V(auto) is V(all) for up to five hosts. With more hosts, findings that are the same on several hosts are shown
+        once, in the roll-up with the names of the hosts, and a host has a table only for what no other host has.
       - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached,
         V(none) prints only the roll-up.
     type: str

@@ -8,14 +8,14 @@ import platform
 import subprocess
 
 PLACES = {"legacy": "iptables mode, legacy backend", "nft": "iptables mode, nft backend", "nftables": "nftables mode"}
-HEAD = """# Real kube-proxies: what is found in each state
+HEAD = """# Real kube-proxies: the findings in each state
 
-`make kube-proxy KUBE_PROXY="path ..."` starts real kube-proxies in network namespaces, beside a small stand-in for the
+`make kube-proxy KUBE_PROXY="path ..."` starts real kube-proxies in network namespaces, with a small stand-in for the
 API server, brings each into the states of `tests/kube_proxy/states.yml`, and looks at the namespace as at a node. The
 tables list the checks that fail, of those about kube-proxy, its rules, the backend and the xtables lock.
 
-- **missed**: something is wrong, and no expected check fails.
-- **false**: a check fails, and nothing is wrong.
+- **missed**: the state is a fault, but no expected check fails.
+- **false**: a check fails, but the state is healthy.
 - **not reached**: the state was not reached in that run; the reason follows.
 
 The number in brackets is the status of `/healthz`. "unknown" lists checks that could not be judged. The list above

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages, descriptions, comments of defaults, names of tasks and fragments avoid the banned words.
+"""Pages, descriptions, comments of defaults and profiles, causes of log lines, names of tasks and fragments avoid the
+banned words.
 
 The texts of checks are tested in plugins/plugin_utils/test_checks.py.
 """
@@ -22,7 +23,8 @@ PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md",
 PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
                  for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
-DEFAULTS = sorted(TOP.glob("roles/*/defaults/**/*.yml"))
+DEFAULTS = sorted([*TOP.glob("roles/*/defaults/**/*.yml"), *TOP.glob("roles/node_policy/files/profiles/*.yml")])
+CAUSES = sorted(TOP.glob("roles/node_policy/files/log_causes/*.yml"))
 TASKS = sorted(path for pattern in ("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml",
                                     "molecule/*/tasks/*.yml") for path in TOP.glob(pattern))
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
@@ -87,12 +89,14 @@ def texts(path):
     if path in DEFAULTS:
         return ["\n".join(re.findall(r"^\s*# (.*)$", text, re.MULTILINE))]
     data = yaml.load(text, Loader=LOADER)
+    if path in CAUSES:
+        return [cause[key] for cause in data for key in ("meaning", "fix")]
     if path in TASKS:
         return list(task_names(data))
     return sum(data.values(), []) if path in FRAGMENTS else list(described(data))
 
 
-@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + TASKS + FRAGMENTS + PLUGINS,
+@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + CAUSES + TASKS + FRAGMENTS + PLUGINS,
                          ids=lambda path: str(path.relative_to(TOP)))
 def test_no_text_has_a_banned_word(path):
     # Scenarios have files of plain data, which name no task.
