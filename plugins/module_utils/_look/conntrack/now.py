@@ -72,7 +72,7 @@ def growth(host):
     after = read_counters(host)[1]
     if any(name not in counters for counters in (before, after) for name in LOSSES):
         return None
-    return dict(((name, max(0, after[name] - before[name])) for name in LOSSES),
+    return dict({name: max(0, after[name] - before[name]) for name in LOSSES},
                 seconds=round(time.monotonic() - started, 1))
 
 

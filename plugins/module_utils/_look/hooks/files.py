@@ -71,6 +71,6 @@ def written(rows):
     """[row] for scripts that write harmful settings into modprobe.d or sysctl.d."""
     found = [row for row in rows if row["sort"] == SETTINGS]
     keys = ("path", "line", "command", "file", "triggers", "through", "live", "live_because")
-    return [dict(((key, row[key]) for key in keys), settings=row["tables"][:LINES_LIMIT],
+    return [dict({key: row[key] for key in keys}, settings=row["tables"][:LINES_LIMIT],
                  setting_count=len(row["tables"]), by_hand=BY_HAND in row["triggers"], subject=row["path"])
             for row in found[:WRITTEN_LIMIT]]

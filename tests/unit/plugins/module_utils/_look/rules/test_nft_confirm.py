@@ -17,7 +17,7 @@ import json, subprocess, sys
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.nft_confirm import confirmed
 
-class Rules(object):
+class Rules:
     def __init__(self):
         self.unread = []
     def miss(self, source, status, evidence, table=None):
