@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Use, limits and OOM kills of the cgroup of a process. PRIVATE to the collection."""
 
+import re
+
 from .._host.host import ABSENT, OK, UNPARSED
 from .processes import Process, uptime_seconds
 
@@ -10,6 +12,9 @@ _CGROUPS = "/sys/fs/cgroup"
 # Version 1 has no limit where the number is that of all pages (mm/page_counter.c PAGE_COUNTER_MAX).
 _NO_LIMIT = 1 << 60
 RECENT_SECONDS, _PROCESSES = 86400, 64
+# crun has the processes of a container in a group below that of its limits (containers/crun, crun.1.md,
+# run.oci.systemd.subgroup).
+_CONTAINER = re.compile(r"(.*/[^/]*[0-9a-f]{64}[^/]*)/.*\Z")
 
 
 def resources_of(host, process, restarts):
@@ -25,14 +30,14 @@ def resources_of(host, process, restarts):
         memory, cpu = _version_1(host, folder, _CGROUPS + "/cpu" + named.get("cpu", ""))
     else:
         folder = _CGROUPS + named.get("", "")
-        memory, cpu = _version_2(host, folder)
+        memory, cpu = _version_2(host, _CONTAINER.sub(r"\1", folder))
     if memory["used"] is None and cpu["periods"] is None:
         return ABSENT, None
     limit, used = memory["limit"], memory["used"]
     age = _age_seconds(host, folder, process)
     return OK, {
         "memory_limit_bytes": limit, "memory_used_bytes": used, "oom_kills": memory["oom_kills"],
-        "oom_killed_recently": _killed_recently(memory["oom_kills"], memory["since_start"], age, restarts),
+        "oom_killed_recently": _killed_recently(memory, age, restarts),
         "memory_percent": round(100.0 * used / limit, 1) if limit and used is not None else None,
         "cpu_quota_percent": cpu["quota"], "throttled_seconds": cpu["throttled_seconds"],
         "throttled_percent": round(100.0 * cpu["throttled"] / cpu["periods"], 1) if cpu["periods"] else None}
@@ -48,9 +53,14 @@ def _age_seconds(host, folder, process):
     return max((age for age in ages if age is not None), default=None)
 
 
-def _killed_recently(kills, since_start, age, restarts):
+def _killed_recently(memory, age, restarts):
     """Whether a kill was less than `RECENT_SECONDS` ago; the kernel counts kills without their time. A
     container starts with a count of 0, so kills that only the pod counts were before its start."""
+    kills, since_start = memory["oom_kills"], memory["since_start"]
+    if kills is None:
+        return None
+    if not kills and memory["forgets"] and restarts and (age is None or age <= RECENT_SECONDS):
+        return None
     if not kills or (not since_start and restarts == 0):
         return False  # Those that the pod alone counts were of its other containers.
     if age is None:
@@ -72,7 +82,7 @@ def _version_2(host, folder):
     return ({"limit": _number(host, folder + "/memory.max"),
              "used": None if used is None else max(0, used - stat.get("inactive_file", 0)),
              "oom_kills": kills if kills is not None else events.get("oom_kill"),
-             "since_start": events.get("oom_kill")},
+             "since_start": events.get("oom_kill"), "forgets": kills is None},
             {"quota": round(100.0 * int(quota) / int(period), 1) if quota.isdigit() and period.isdigit() else None,
              "periods": cpu.get("nr_periods"), "throttled": cpu.get("nr_throttled", 0),
              "throttled_seconds": round(cpu["throttled_usec"] / 1e6, 1) if "throttled_usec" in cpu else None})
@@ -85,7 +95,8 @@ def _version_1(host, memory, cpu):
     kills = _words(host, memory + "/memory.oom_control").get("oom_kill")
     return ({"limit": limit if limit is not None and limit < _NO_LIMIT else None,
              "used": None if used is None else max(0, used - cached.get("total_inactive_file", 0)),
-             "oom_kills": kills, "since_start": kills},
+             # The group of the pod does not count the kills in those below it (mm/memcontrol.c memcg_memory_event).
+             "oom_kills": kills, "since_start": kills, "forgets": True},
             {"quota": round(100.0 * quota / period, 1) if quota is not None and period else None,
              "periods": stat.get("nr_periods"), "throttled": stat.get("nr_throttled", 0),
              "throttled_seconds": round(stat["throttled_time"] / 1e9, 1) if "throttled_time" in stat else None})
