@@ -186,7 +186,7 @@ ansible_facts:
                      returned: always, sample: ipv4}
             ranges: {description: 'First and last address of each range, at most four.', type: list, elements: str,
                      returned: always, sample: [10.244.1.1-10.244.1.254]}
-            addresses: {description: Number of addresses for pods. The gateway is not one of them., type: int,
+            addresses: {description: "Number of addresses for pods, at most 2^64 - 1; not the gateway.", type: int,
                         returned: always, sample: 253}
             leased: {description: Number of leases in these ranges; null where they could not be read., type: int,
                      returned: always, sample: 31}

@@ -26,6 +26,8 @@ ROWS_LIMIT, EXAMPLES_LIMIT = 8, 5
 NAMES_LIMIT, READ_LIMIT = 70000, 4096
 # The plugin takes an address before its sandbox has a directory; kubelet waits four minutes for a sandbox at most.
 YOUNG_SECONDS = 600
+# A number of an answer has at most 64 bits; a larger range of IPv6, such as a /56, is as far from being full.
+MOST_ADDRESSES = 2 ** 64 - 1
 _SANDBOX_ID = re.compile(r"[0-9a-f]{64}\Z")
 
 # A network: `sets` is what parse_range_sets() gives.
@@ -131,7 +133,7 @@ def _row(network, leases, ranges, problem, sandboxes, now):
            "reason": problem}
     if ranges is None:
         return row
-    total = addresses_of(ranges)
+    total = min(addresses_of(ranges), MOST_ADDRESSES)
     row.update(family="ipv%d" % ranges[0].family, ranges=[_shown(each) for each in ranges[:4]], addresses=total)
     if leases.status not in (OK, ABSENT) or leases.too_many:
         return dict(row, reason="%s has more than %d files" % (network.folder, NAMES_LIMIT) if leases.too_many

@@ -131,6 +131,13 @@ def test_a_range_that_is_not_known(text, reason, tmp_path):
     assert [(row["addresses"], row["leased"], row["reason"]) for row in rows] == [(None, None, reason)]
 
 
+@pytest.mark.parametrize("ranges", [[{"subnet": "fd00::/56"}], [{"subnet": "fd00::/64"}, {"subnet": "fd01::/64"}]])
+def test_a_number_of_addresses_fits_into_64_bits(ranges, tmp_path):
+    rows = look(tmp_path, {"etc/cni/net.d/10-x.conflist": conf({"type": "host-local", "ranges": [ranges]})},
+                {LEASES + "fd00::2": sandbox(2)})[1]
+    assert [(row["addresses"], row["free"], row["leased_percent"]) for row in rows] == [(2 ** 64 - 1, 2 ** 64 - 2, 0.0)]
+
+
 def test_other_directories_and_files(tmp_path):
     kind = conf(dict(RANGE, dataDir="/run/cni-ipam-state"), "ptp")
     files = {"etc/cni/net.d/10-kindnet.conflist": kind, "etc/cni/net.d/20-x.conflist": conf({"type": "calico-ipam"}),
