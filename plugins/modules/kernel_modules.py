@@ -57,7 +57,7 @@ options:
     type: bool
     default: false
   file:
-    description: Name of the file below C(/etc/modules-load.d).
+    description: Name of the file below C(/etc/modules-load.d). Lines of a file that was there before are kept.
     type: str
     default: kubenode-netfilter.conf
 seealso:

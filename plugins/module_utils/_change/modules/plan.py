@@ -21,10 +21,9 @@ from ..._look.tree import open_asked
 from .. import record as change_record
 from ..files import FileChange
 from ..undo import plan_undo, put_back, refuse_unwritable
+from .list_file import is_foreign, list_text
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
-HEADER = ("# Modules this node's netfilter needs, loaded at boot. Written by kubenode.netfilter.kernel_modules; "
-          "changes are overwritten.\n")
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
 # modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
@@ -88,7 +87,7 @@ def plan_present(host, node, names, options):
     if options["persist"]:
         persisted = _persisted_names(plan.look, rows)
         path = LOAD_DIRECTORY + "/" + options["file"]
-        _plan_file(host, plan, path, "".join([HEADER] + [name + "\n" for name in persisted]) if persisted else None)
+        _plan_file(host, plan, path, list_text(persisted, write.read_exactly(host, path)))
         plan.recorded += [change for change in plan.files if change.path == path and _is_to_record(plan, change)]
         for row in rows:
             row["persisted"] = row["persist_as"] in persisted
@@ -208,8 +207,7 @@ def _plan_file(host, plan, path, after):
 
 def _is_to_record(plan, change):
     """Whether the list replaces content of another program, now or before our first run."""
-    foreign = change.before is not None and not change.before.startswith(HEADER)
-    return foreign or change.path in plan.record.entries
+    return is_foreign(change.before) or change.path in plan.record.entries
 
 
 def _lift(host, node, plan, names):

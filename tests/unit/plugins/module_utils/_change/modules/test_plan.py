@@ -143,7 +143,11 @@ def test_a_list_that_was_there_before_comes_back_with_the_undo(tmp_path):
     before = content(tmp_path)
     run(tmp_path, ["ip_vs"])
     run(tmp_path, ["ip_vs", "xt_comment"])
-    assert persisted(tmp_path) == ["ip_vs", "xt_comment"]
+    assert persisted(tmp_path) == ["ip_vs", "xt_comment", "overlay"]
+    assert theirs.decode() in (tmp_path / LIST).read_text()
+    assert not run(tmp_path, ["ip_vs", "xt_comment"])["changed"] and not run(tmp_path, [])["changed"]
+    run(tmp_path, ["xt_comment"])
+    assert persisted(tmp_path) == ["xt_comment", "overlay"]
     announced = undo(tmp_path, check=True)
     assert announced["files"][0] == "/" + LIST and undo(tmp_path) == announced
     assert content(tmp_path) == before
