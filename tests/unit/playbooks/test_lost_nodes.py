@@ -1,0 +1,57 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node that is lost in its turn ends the turns of other nodes.
+
+Ansible skips `rescue` for an unreachable host, so each task of a turn that connects to the node ignores that, and a
+later one fails.
+"""
+
+import fleets
+import pytest
+import yaml
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role: {name: kubenode.netfilter.%s, tasks_from: %s}
+      when: inventory_hostname == 'gone1'
+      vars: {__harden_flush_hooks_unit: kubelet.service, __harden_flush_hooks_failed_before: false,
+             __harden_iptables_backend_target: nft}
+    - ansible.builtin.debug: {msg: "failed before: {{ hostvars['gone1']['%s'] | default(false) }}"}
+"""
+# The files of a turn, and the tasks there that run on the controller alone.
+TURNS = [path for path in sorted((fleets.TOP / "roles").glob("harden_*/tasks/*.yml"))
+         if "_failed: true" in path.read_text(encoding="utf-8")]
+LOCAL = ("ansible.builtin.set_fact", "ansible.builtin.fail", "ansible.builtin.debug", "ansible.builtin.include_tasks",
+         "ansible.builtin.include_role", "ansible.builtin.meta", "kubenode.netfilter.lockstep")
+
+
+@pytest.mark.parametrize("role, file, fact", [
+    ("harden_flush_hooks", "restart_kubelet_here.yml", "__harden_flush_hooks_restart_failed"),
+    ("harden_iptables_backend", "reboot_here.yml", "__harden_iptables_backend_failed")])
+def test_a_node_that_is_lost_at_the_first_task_of_its_turn(role, file, fact, tmp_path):
+    done = fleets.Fleet(tmp_path, "gone1", "good1").run(PLAY % (role, file, fact))
+    assert "failed before: True" in done.stdout, done.stdout + done.stderr
+    assert "became unreachable" in " ".join(done.stdout.split()), done.stdout
+
+
+def connecting(tasks):
+    """The tasks of a block, and of blocks in it, that connect to the node."""
+    for task in tasks:
+        if "block" in task:
+            yield from connecting(task["block"])
+        elif not set(task) & set(LOCAL):
+            yield task
+
+
+@pytest.mark.parametrize("path", TURNS, ids=lambda path: path.parent.parent.name + "/" + path.name)
+def test_each_task_of_a_turn_that_connects_ignores_that_the_node_is_lost(path):
+    blocks = [task for task in yaml.safe_load(path.read_text(encoding="utf-8")) if "rescue" in task]
+    included = [path.parent / name for block in blocks for task in block["block"]
+                for name in [task.get("ansible.builtin.include_tasks")] if name]
+    tasks = [task for block in blocks for task in block["block"]]
+    tasks += [task for file in included for task in yaml.safe_load(file.read_text(encoding="utf-8"))]
+    found = list(connecting(tasks))
+    assert blocks and found and [task["name"] for task in found if task.get("ignore_unreachable") is not True] == []
