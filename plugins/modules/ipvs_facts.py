@@ -74,6 +74,8 @@ ansible_facts:
             protocol: {description: 'V(tcp), V(udp), V(sctp) or null.', type: str, returned: always, sample: tcp}
             mark: {description: The firewall mark or null., type: int, returned: always, sample: null}
         without_real_servers_count: {description: How many there are., type: int, returned: always, sample: 1}
+        without_real_servers_percent: {description: Their share of all virtual servers., type: int, returned: always,
+                                       sample: 2}
         schedulers:
           description: Schedulers in use, the most frequent first, at most ten.
           type: list
@@ -117,6 +119,27 @@ ansible_facts:
             entries: {description: Entries; null where C(ipset) does not print the number., type: int, returned: always,
                       sample: 84}
             size_limit: {description: Maximum number of entries., type: int, returned: always, sample: 65536}
+        service_sets:
+          description: The virtual servers compared with kube-proxy's ipsets of ClusterIPs, external IPs and load
+            balancers; null where kube-proxy does not run in ipvs mode. A difference is read a second time.
+          type: dict
+          returned: always
+          contains:
+            entries: {description: Entries of these ipsets; null where nothing was compared., type: int,
+                      returned: always, sample: 84}
+            missing_servers:
+              description: Entries without a virtual server; without C(ipset), addresses of C(kube-ipvs0) without one.
+              type: int
+              returned: always
+              sample: 0
+            missing_entries:
+              description: Virtual servers with an address of C(kube-ipvs0) and without an entry; null without C(ipset).
+              type: int
+              returned: always
+              sample: 0
+            examples: {description: The first five of both., type: list, elements: str, returned: always,
+                       sample: [10.96.0.3 80 tcp]}
+            because: {description: Why not all was compared; otherwise empty., type: str, returned: always, sample: ''}
         leftover:
           description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is
             not known.

@@ -83,6 +83,7 @@ SECTIONS = {
     "node_ipvs": {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False,
         "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
+        "without_real_servers_percent": 0, "service_sets": None,
         "schedulers": [], "configured_scheduler": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0}, "ipsets": [], "leftover": False,
         "leftover_because": "no interface, virtual server or ipset of IPVS exists",

@@ -21,6 +21,7 @@ DUMMY = "kube-ipvs0"
 # kubernetes pkg/proxy/ipvs/ipset.go; KUBE-SRC- and KUBE-DST- are sets of kube-router.
 _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|"
                         r"IPVS-IPS)")
+_ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
 # Some 200,000 real servers, or 50,000 addresses.
 PROC_LIMIT = 16 * 1024 * 1024
 OUTPUT_LIMIT = 8 * 1024 * 1024
@@ -35,17 +36,34 @@ def collect_ipvs(host, node, kube_proxy=None):
     section = {
         "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT}, "in_kernel": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
+        "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
         "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None}, "ipsets": [],
-        "leftover": None, "leftover_because": "only a live node runs a kernel",
+        "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel",
     }
     if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
-        _addresses(host, servers, section)
+        own = _addresses(host, servers, section)
         sets = _ipsets(host, section)
+        if (kube_proxy or {}).get("mode") == "ipvs":
+            section["service_sets"] = _service_sets(host, servers, own, sets, kube_proxy)
         section["ipsets"] = (sets or [])[:SETS_LIMIT]
         section["leftover"], section["leftover_because"] = _leftover((kube_proxy or {}).get("mode"), sets, section)
     return section
+
+
+def _service_sets(host, servers, own, sets, kube_proxy):
+    """What a comparison of virtual servers and ipsets gives."""
+    from . import service_sets
+
+    def reading(read_servers, addresses):
+        entries = None if sets is None else service_sets.entries_of(host, sets, OUTPUT_LIMIT)
+        return service_sets.Reading(read_servers, addresses, entries)
+
+    def read_again():
+        text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
+        return reading(service_sets.servers_of(text.text) if text.ok else None, own_addresses(host))
+    return service_sets.compare(reading(servers, own), read_again, kube_proxy)
 
 
 def _configured(kube_proxy):
@@ -75,7 +93,8 @@ def _virtual_servers(host, section):
     section.update(
         virtual_servers=len(servers), real_servers=sum(len(server.real_servers) for server in servers),
         without_real_servers=[_named(server) for server in sorted(empty, key=_place)[:EXAMPLES]],
-        without_real_servers_count=len(empty), schedulers=[
+        without_real_servers_count=len(empty),
+        without_real_servers_percent=100 * len(empty) // len(servers) if servers else 0, schedulers=[
             {"scheduler": name[:32], "services": count, "differs": None if configured is None else name != configured}
             for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SCHEDULERS_LIMIT]])
     return servers
@@ -92,17 +111,19 @@ def _named(server):
 
 
 def _addresses(host, servers, section):
-    """Whether the kernel takes packets for the virtual servers as its own: otherwise it forwards them and IPVS never
-    sees them."""
+    """The addresses of kube-ipvs0, None where they cannot be told. `section` is told whether the kernel takes packets
+    for the virtual servers as its own: otherwise it forwards them and IPVS never sees them."""
     devices = host.read_text("/proc/net/dev", PROC_LIMIT)
     section["collected"]["addresses"] = devices.status
-    dummy = section["dummy_interface"]
+    dummy, own = section["dummy_interface"], None
     if devices.ok:
         dummy["present"] = any(line.strip().startswith(DUMMY + ":") for line in devices.text.splitlines())
-        dummy["addresses"] = _addresses_of_dummy(host) if dummy["present"] else 0
+        own = own_addresses(host) if dummy["present"] else set()
+        dummy["addresses"] = None if own is None else len(own)
     if devices.ok and servers is not None:
         wanted = {server.address for server in servers if server.address}
         dummy["missing_addresses"] = _count_missing(host, wanted, section) if wanted else 0
+    return own
 
 
 def _count_missing(host, wanted, section):
@@ -131,10 +152,10 @@ def _number(address):
     return first << 24 | second << 16 | third << 8 | fourth
 
 
-def _addresses_of_dummy(host):
-    """How many addresses it has, or None: no file of /proc tells for one interface."""
+def own_addresses(host):
+    """The addresses of kube-ipvs0, or None: no file of /proc tells for one interface."""
     answer = host.run(["ip", "-o", "addr", "show", "dev", DUMMY], limit=OUTPUT_LIMIT)
-    return len(re.findall(r"^\d+: +\S+ +inet6? ", answer.out, re.MULTILINE)) if answer.ok else None
+    return set(_ADDRESS.findall(answer.out)) if answer.ok else None
 
 
 def _ipsets(host, section):

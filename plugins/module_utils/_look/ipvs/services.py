@@ -7,13 +7,9 @@ Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxi
 address is a NodePort, or somebody else's.
 """
 
-import re
-
 from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
 from ..._rules.services.services import Service
-from .ipvs import DUMMY, OUTPUT_LIMIT, PROC_LIMIT
-
-_ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
+from .ipvs import PROC_LIMIT, own_addresses
 
 
 def ipvs_services(host):
@@ -21,10 +17,9 @@ def ipvs_services(host):
     listed = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
     if not listed.ok:
         return None
-    answer = host.run(["ip", "-o", "addr", "show", "dev", DUMMY], limit=OUTPUT_LIMIT)
-    if not answer.ok:
+    own = own_addresses(host)
+    if own is None:
         return None
-    own = set(_ADDRESS.findall(answer.out))
     return [_service(server) for server in parse_proc_net_ip_vs(listed.text)[0] if server.address in own]
 
 

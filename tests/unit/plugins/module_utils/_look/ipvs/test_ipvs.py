@@ -28,6 +28,20 @@ SERVERS = HEADING + (
     four("10.96.0.1", 443) + real("192.168.0.2", 6443) + four("10.96.0.10", 53, protocol="UDP") + real("10.244.0.7", 53)
     + real("10.244.1.7", 53) + four("10.96.0.77", 80) + four("10.96.0.78", 80, "wlc") + real("10.244.0.9", 80, 0)
     + six("fd00:10:96::a", 53) + real("fd00:10:244::7", 53) + four("192.168.0.2", 30080) + real("10.244.0.9", 80))
+SIX_SET = """\
+Name: KUBE-6-CLUSTER-IP
+Type: hash:ip,port
+Header: family inet6 hashsize 1024 maxelem 65536
+Number of entries: 1
+
+"""
+ENTRIES = """\
+create KUBE-CLUSTER-IP hash:ip,port family inet hashsize 1024 maxelem 65536 bucketsize 12 initval 0x5a0a2f1e
+add KUBE-CLUSTER-IP 10.96.0.1,tcp:443
+add KUBE-CLUSTER-IP 10.96.0.10,udp:53
+add KUBE-CLUSTER-IP 10.96.0.77,tcp:80
+add KUBE-CLUSTER-IP 10.96.0.78,tcp:80
+"""
 FOURS = ("10.96.0.1", "10.96.0.10", "10.96.0.77", "10.96.0.78", "192.168.0.2", "127.0.0.1")
 SETS = """\
 Name: KUBE-CLUSTER-IP
@@ -80,7 +94,7 @@ class Answering(Host):
 
     def run(self, argv, timeout=5.0, limit=OUTPUT_LIMIT):
         self.ran.append(argv)
-        return self.answers.get(argv[0], Completed(ABSENT))
+        return self.answers.get(" ".join(argv[:1] + argv[2:]), self.answers.get(argv[0], Completed(ABSENT)))
 
     def stream(self, argv, consume, timeout, limit, while_waiting=None):
         answer = self.run(argv)
@@ -98,20 +112,27 @@ def said(text, rc=0):
 
 
 def test_a_node_in_ipvs_mode(tmp_path):
-    section, host = look(tmp_path, {}, kube_proxy("ipvs", "rr"), {"ip": said(ADDRESSES), "ipset": said(SETS)})
+    section, host = look(tmp_path, {}, kube_proxy("ipvs", "rr"), {
+        "ip": said(ADDRESSES), "ipset": said(SIX_SET + SETS), "ipset KUBE-CLUSTER-IP": said(ENTRIES),
+        "ipset KUBE-6-CLUSTER-IP": said("add KUBE-6-CLUSTER-IP fd00:10:96::a,tcp:53\n")})
     assert section == {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "ok"}, "in_kernel": True,
         "virtual_servers": 6, "real_servers": 6, "without_real_servers": [
             {"family": "ipv4", "address": "10.96.0.77", "port": 80, "protocol": "tcp", "mark": None},
             {"family": "ipv4", "address": "10.96.0.78", "port": 80, "protocol": "tcp", "mark": None}],
-        "without_real_servers_count": 2, "schedulers": [{"scheduler": "rr", "services": 5, "differs": False},
-                                                        {"scheduler": "wlc", "services": 1, "differs": True}],
+        "without_real_servers_count": 2, "without_real_servers_percent": 33, "schedulers": [
+            {"scheduler": "rr", "services": 5, "differs": False},
+            {"scheduler": "wlc", "services": 1, "differs": True}],
         "configured_scheduler": "rr", "dummy_interface": {"present": True, "addresses": 3, "missing_addresses": 0},
-        "ipsets": [{"name": "KUBE-6-NODE-PORT-TCP", "entries": 0, "size_limit": 65536},
-                   {"name": "KUBE-CLUSTER-IP", "entries": 4, "size_limit": 65536}], "leftover": False,
+        "ipsets": [{"name": "KUBE-6-CLUSTER-IP", "entries": 1, "size_limit": 65536},
+                   {"name": "KUBE-6-NODE-PORT-TCP", "entries": 0, "size_limit": 65536},
+                   {"name": "KUBE-CLUSTER-IP", "entries": 4, "size_limit": 65536}],
+        "service_sets": {"entries": 5, "missing_servers": 0, "missing_entries": 0, "examples": [], "because": ""},
+        "leftover": False,
         "leftover_because": "kube-proxy runs in ipvs mode",
     }
-    assert host.ran == [["ip", "-o", "addr", "show", "dev", "kube-ipvs0"], ["ipset", "list", "-t"]]
+    assert host.ran == [["ip", "-o", "addr", "show", "dev", "kube-ipvs0"], ["ipset", "list", "-t"],
+                        ["ipset", "save", "KUBE-6-CLUSTER-IP"], ["ipset", "save", "KUBE-CLUSTER-IP"]]
 
 
 def test_a_node_without_ipvs(tmp_path):

@@ -1,0 +1,101 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual servers compared with kube-proxy's ipsets, by readings."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Completed
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs import service_sets
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import VirtualServer
+
+WEB, DNS, SIX = ("10.96.0.3", 80, "tcp"), ("10.96.0.10", 53, "udp"), ("fd00:96::3", 80, "tcp")
+NODE_PORT = ("192.0.2.10", 30080, "tcp")
+QUIET = {"starting": None, "sync": [{"waiting": False}]}
+BUSY = {"starting": None, "sync": [{"waiting": False}, {"waiting": True}]}
+
+
+def reading(servers, entries, own=(WEB, DNS, SIX)):
+    return service_sets.Reading([VirtualServer("ipv4", *key, None, "rr", False, False, []) for key in servers],
+                                {key[0] for key in own}, set(entries))
+
+
+def compared(first, again=None, kube_proxy=None):
+    slept = []
+    found = service_sets.compare(first, lambda: again or first, QUIET if kube_proxy is None else kube_proxy,
+                                 slept.append)
+    return found, slept
+
+
+ALL = [WEB, DNS, SIX]
+
+
+@pytest.mark.parametrize("first, servers, entries, examples", [
+    (reading([*ALL, NODE_PORT], ALL), 0, 0, []),
+    (reading([WEB, DNS], ALL), 1, 0, ["fd00:96::3 80 tcp"]),
+    (reading([], ALL), 3, 0, ["10.96.0.10 53 udp", "10.96.0.3 80 tcp", "fd00:96::3 80 tcp"]),
+    (reading(ALL, []), 0, 3, ["10.96.0.10 53 udp", "10.96.0.3 80 tcp", "fd00:96::3 80 tcp"]),
+    (reading(ALL, [WEB, SIX]), 0, 1, ["10.96.0.10 53 udp"]),
+    # Without kube-ipvs0 nothing shows which servers are kube-proxy's; another check reports the interface.
+    (reading(ALL, [WEB], own=()), 0, 0, [])])
+def test_what_is_missing(first, servers, entries, examples):
+    found, slept = compared(first)
+    assert (found["missing_servers"], found["missing_entries"], found["examples"], found["because"]) == (
+        servers, entries, examples, "")
+    assert bool(slept) == bool(examples)
+
+
+@pytest.mark.parametrize("again", [reading(ALL, ALL), reading([WEB, SIX], [WEB, SIX])])
+def test_a_service_that_comes_or_goes_between_two_reads_is_not_missing(again):
+    found, _slept = compared(reading(ALL, [WEB, SIX]), again)
+    assert (found["missing_servers"], found["missing_entries"]) == (0, 0)
+
+
+@pytest.mark.parametrize("kube_proxy, because", [
+    (BUSY, "kube-proxy has not finished a sync yet"),
+    (dict(QUIET, starting="it runs for 2 s"), "kube-proxy has not finished a sync yet")])
+def test_a_difference_during_a_sync_is_not_known(kube_proxy, because):
+    found, slept = compared(reading(ALL, []), kube_proxy=kube_proxy)
+    assert (found["missing_entries"], found["because"], slept) == (None, because, [])
+    assert compared(reading(ALL, ALL), kube_proxy=kube_proxy)[0]["missing_entries"] == 0
+
+
+@pytest.mark.parametrize("first, again, because", [
+    (service_sets.Reading(None, None, set()), None,
+     "/proc/net/ip_vs and the addresses of kube-ipvs0 could not be read"),
+    (reading(ALL, []), service_sets.Reading(None, set(), set()), "a second reading failed")])
+def test_what_cannot_be_read_is_not_known(first, again, because):
+    found, _slept = compared(first, again)
+    assert (found["entries"], found["missing_servers"], found["because"]) == (None, None, because)
+
+
+def test_without_ipset_an_address_without_a_virtual_server_shows_that_some_are_missing():
+    whole = reading(ALL, ALL)._replace(entries=None)
+    found, _slept = compared(whole)
+    assert (found["missing_servers"], found["missing_entries"], found["because"]) == (
+        0, None, "the ipsets of kube-proxy could not be read")
+    found, _slept = compared(reading([WEB, SIX], ())._replace(entries=None))
+    assert (found["missing_servers"], found["examples"]) == (1, ["10.96.0.10"])
+
+
+class Sets:
+    def __init__(self, answers):
+        self.answers, self.asked = answers, []
+
+    def run(self, argv, _timeout, _limit):
+        self.asked.append(argv[2])
+        return self.answers.get(argv[2], Completed(ABSENT))
+
+
+def test_the_sets_that_hold_services_are_read():
+    names = ["KUBE-6-CLUSTER-IP", "KUBE-CLUSTER-IP", "KUBE-LOAD-BALANCER", "KUBE-LOAD-BALANCER-FW", "KUBE-LOOP-BACK",
+             "KUBE-EXTERNAL-IP"]
+    rows = [{"name": name, "entries": 0 if name == "KUBE-EXTERNAL-IP" else 1} for name in names]
+    host = Sets({"KUBE-6-CLUSTER-IP": Completed(OK, 0, "add KUBE-6-CLUSTER-IP fd00:96:0::3,tcp:80\n"),
+                 "KUBE-CLUSTER-IP": Completed(OK, 0, "create KUBE-CLUSTER-IP hash:ip,port family inet\n"
+                                                     "add KUBE-CLUSTER-IP 10.96.0.10,udp:53 timeout 0\n"),
+                 "KUBE-LOAD-BALANCER": Completed(OK, 0, "add KUBE-LOAD-BALANCER 10.96.0.3,tcp:80\n")})
+    assert service_sets.entries_of(host, rows, 1000) == {WEB, DNS, SIX}
+    assert host.asked == names[:3]
+    host.answers["KUBE-LOAD-BALANCER"] = Completed(OK, 1, "")
+    assert service_sets.entries_of(host, rows, 1000) is None
