@@ -5,7 +5,9 @@
 
 It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its
 metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for
-each family from 1.33 on. Until it has reached the API server once, 1.34 and 1.36 do not listen at all.
+each family from 1.33 on. Before, one series stands for both, and one sync for one of them: in a cluster of one family
+the first two minutes are not told from the first sync of the other family. Until it has reached the API server once,
+1.34 and 1.36 do not listen at all.
 """
 
 # Who has not synced by then is not starting but failing.
@@ -18,7 +20,10 @@ def starting(age, metrics):
     if age is None or age >= SETTLED_SECONDS:
         return None
     if metrics and all(row["synced"] is not None for row in metrics["families"].values()):
-        return None
+        one = metrics["families"].get("all")
+        if not one or not one["duration"] or one["duration"].count != 1:
+            return None
+        return "kube-proxy has run for only %d seconds and has written the rules of one family so far" % age
     return "kube-proxy has run for only %d seconds%s" % (
         age, " and has not written its rules yet"
         if metrics else ", and its metrics do not show whether it has written its rules")
