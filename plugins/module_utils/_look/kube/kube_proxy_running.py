@@ -39,19 +39,22 @@ def fill_running(host, node, found, bound, section, window_seconds):
 
     if window_seconds and metrics:
         time.sleep(window_seconds)
-        after = again()
+        # A busy node may miss the deadline of one answer, and the window would be waited for in vain.
+        after = again() or again()
         section["window"] = window_of(metrics, after, time.monotonic() - asked) if after else None
         metrics = after or metrics
-    section["api_watch"] = watch_of(section["window"], section["api_sockets"])
+    section["api_watch"] = watch_of(section["window"], section["api_sockets"], bool(window_seconds and metrics))
     host.kept[KEPT] = metrics, again
 
 
-def watch_of(window, sockets):
-    """`{"state", "because"}` of the watch of the API server: working, failing or unknown. A watch that works asks for
-    nothing for minutes; one whose server is gone asks at least every 30 s (client-go reflector)."""
+def watch_of(window, sockets, twice=False):
+    """`{"state", "because"}` of the watch of the API server: working, failing or unknown; `twice`: two readings were
+    asked for. A watch that works asks for nothing for minutes; one whose server is gone asks at least every 30 s
+    (client-go reflector)."""
     connected = None if sockets is None else "%d connections to the API server are established" % sockets["established"]
     if window is None:
-        because = "one reading does not show requests over time; run kube_proxy_facts with window_seconds"
+        because = ("the second reading of its metrics got no answer" if twice else
+                   "one reading does not show requests over time; run kube_proxy_facts with window_seconds")
         return {"state": "unknown", "because": "; ".join(part for part in (because, connected) if part)}
     failed = failed_requests(window["api_requests"])
     answered = sum(number for code, number in window["api_requests"].items() if code[0] == "2")

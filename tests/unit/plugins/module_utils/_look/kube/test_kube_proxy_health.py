@@ -15,6 +15,7 @@ import node_tree
 from fake_tools import LIVE, ToolNode
 from kube_proxy_captures import PATHS, replay
 from node_manifests import DEBIAN, merged, process
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.local_http import Answer
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_asked, kube_proxy_running
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_health import (
@@ -143,6 +144,19 @@ def test_the_watch(requests, sockets, seconds, state):
     window = {"seconds": float(seconds), "api_requests": requests}
     found = kube_proxy_running.watch_of(window, sockets)
     assert found["state"] == state and found["because"]
+
+
+@pytest.mark.parametrize("missed, because", [
+    (1, "0 requests were answered and 0 failed in 1 s"), (2, "the second reading of its metrics got no answer")])
+def test_a_second_reading_without_an_answer_is_tried_once_more(missed, because, tmp_path, monkeypatch):
+    real, asked = kube_proxy_running.ask_metrics, []
+
+    def ask(*arguments):
+        asked.append(arguments)
+        return real(*arguments) if len(asked) > missed else Answer("timeout", None, b"")
+    monkeypatch.setattr(kube_proxy_running, "ask_metrics", ask)
+    section = look(tmp_path, replay(SMALL), 1)
+    assert section["api_watch"]["because"].startswith(because) and len(asked) == 2
 
 
 def test_usual_codes_are_no_failures():
