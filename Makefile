@@ -57,9 +57,9 @@ damage: venv-dev link ## All scenarios of damaged live rules; prints how many ar
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables util-linux iproute2
 	@$(RUN) $(TOOLS)/damage.py $(if $(QUICK),--quick)
 
-kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: builds 1.20.2 of Debian) in healthy and broken states; writes docs/kube-proxy.md (as root; half an hour, ONLY=word: some)
+kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: builds 1.20.2 of Debian) in healthy and broken states, ipvs mode on virtual machines; writes docs/kube-proxy.md (as root; an hour, ONLY=word: some, ARGS=--no-vm: without ipvs mode)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2
-	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
+	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(ARGS) $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py

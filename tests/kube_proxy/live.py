@@ -1,39 +1,55 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brings a node into one state of states.yml and looks at it. To be the first process of new namespaces, see run.py.
+"""Brings a node into one state and looks at it. To be the first process of new namespaces, see run.py; it needs nothing
+but the standard library, since a virtual machine has nothing else.
 
-    live.py BINARY PLACE STATE [ARGUMENT OF KUBE-PROXY]...     writes a line of JSON for each look
+    live.py < JOB     JOB: JSON with binary, place, state (an entry of states*.yml), arguments of kube-proxy; writes a
+                      line of JSON for each look
 """
 
 import json
 import pathlib
+import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "fixtures"), str(TOP / "tests" / "checks")]
-
-import judge
-import yaml
 from live_node import Node, NotDone
 from steps import ACTIONS
 
-SERVICES = 30
+LOOK = pathlib.Path(__file__).resolve().with_name("look.py")
+# ipvs mode starts ipset for each entry of a set, which takes its time under emulation.
+SERVICES, SERVICES_OF_IPVS = 30, 12
+# What rests on kube-proxy and its rules is looked at. The kernel and the disk are those of whoever runs this.
+SECTIONS = ("iptables_backend", "iptables_chains", "ipvs", "kube_proxy", "kubelet", "xtables_lock")
+LONGEST_LOOK_SECONDS = 300
+
+
+def sections(look):
+    found = seen(*SECTIONS, *look.get("sections", ()))
+    if "window" in look:
+        found.update(seen("--window", str(look["window"])))
+    return found
+
+
+def seen(*arguments):
+    done = subprocess.run([sys.executable, str(LOOK), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=LONGEST_LOOK_SECONDS, check=False)
+    if done.returncode:
+        raise NotDone("the look ended: " + done.stderr.strip().rpartition("\n")[2])
+    return json.loads(done.stdout)
 
 
 def main():
-    binary, place, name, *arguments = sys.argv[1:]
-    states = yaml.safe_load((HERE / "states.yml").read_text(encoding="utf-8"))
-    state = next(state for state in states if state["state"] == name)
-    node = Node(binary, place, state.get("services", SERVICES), arguments)
+    job = json.load(sys.stdin)
+    state = job["state"]
+    services = state.get("services", SERVICES_OF_IPVS if job["place"] == "ipvs" else SERVICES)
+    node = Node(job["binary"], job["place"], services, job["arguments"])
     try:
         node.prepare()
         for step in state["does"]:
             (what, value), = step.items()
             if what == "look":
-                found = judge.judged(value.get("window", 0))
-                print(json.dumps(dict(found, when=value["when"], healthz=node.healthz())), flush=True)
+                print(json.dumps({"sections": sections(value), "healthz": node.healthz()}), flush=True)
             else:
                 ACTIONS[what](node, value)
     except NotDone as error:

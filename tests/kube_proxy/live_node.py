@@ -40,7 +40,7 @@ class NotDone(Exception):
 class Node:
     def __init__(self, binary, place, services, arguments):
         self.binary, self.services, self.arguments = binary, services, (*ARGUMENTS, *arguments)
-        self.mode, self.backend = ("nftables", "nft") if place == "nftables" else ("iptables", place)
+        self.mode, self.backend = (place, "nft") if place in ("nftables", "ipvs") else ("iptables", place)
         self.log = api_server.Log()
         for resource, thing in cluster.of_cluster(services):
             self.log.put(resource, thing)
@@ -95,6 +95,9 @@ class Node:
     def synced(self):
         """Whether a first sync of each family is done; one sync is one transaction, so one Service stands for all."""
         def done(family):
+            if self.services and self.mode == "ipvs":
+                # A sync ends with the rules, which have this one where the set has an entry.
+                return "CLUSTER-IP dst" in self.rules(family)
             if self.services:
                 last = max(index for index, row in enumerate(cluster.rows(self.services)) if row[2])
                 return cluster.cluster_ip(last, family) in self.rules(family)
@@ -123,6 +126,14 @@ class Node:
             return str(error.code)
         except OSError:
             return "no answer"
+
+    @staticmethod
+    def last_sync():
+        """The lines of its metrics with the time of the last sync, of IPv4 where they name a family."""
+        with urllib.request.urlopen("http://127.0.0.1:10249/metrics", timeout=20) as answer:
+            lines = answer.read().decode().splitlines()
+        return [line for line in lines if line.startswith("kubeproxy_sync_proxy_rules_last_timestamp_seconds")
+                and "IPv6" not in line]
 
     def end(self):
         for process in [*self.helpers, self.kube_proxy]:

@@ -7,12 +7,15 @@ import datetime
 import platform
 import subprocess
 
-PLACES = {"legacy": "iptables mode, legacy backend", "nft": "iptables mode, nft backend", "nftables": "nftables mode"}
+PLACES = {"legacy": "iptables mode, legacy backend", "nft": "iptables mode, nft backend", "nftables": "nftables mode",
+          "ipvs": "ipvs mode, nft backend, on virtual machines"}
 HEAD = """# Real kube-proxies: the findings in each state
 
 `make kube-proxy KUBE_PROXY="path ..."` starts real kube-proxies in network namespaces, with a small stand-in for the
-API server, brings each into the states of `tests/kube_proxy/states.yml`, and looks at the namespace as at a node. The
-tables list the checks that fail, of those about kube-proxy, its rules, the backend and the xtables lock.
+API server, brings each into the states of `tests/kube_proxy/states.yml`, and looks at the namespace as at a node. ipvs
+mode needs a kernel with `ip_vs`: its states are in `tests/kube_proxy/states_ipvs.yml`, and each begins on a virtual
+machine as it was after its boot. `ARGS=--no-vm` leaves them out. The tables list the checks that fail, of those about
+kube-proxy, its rules, IPVS, the backend and the xtables lock.
 
 - **missed**: the state is a fault, but no expected check fails.
 - **false**: a check fails, but the state is healthy.
@@ -84,18 +87,18 @@ def known(rows):
     return "".join("- %s, %s (%s): %s\n" % (*key, why) for key, why in reasons.items()) or "All looks are right.\n"
 
 
-def text(rows, states):
+def text(rows, states, node=()):
     """The page, with the states in the order of the file."""
     order = [state["state"] for state in states]
     rows = sorted(rows, key=lambda row: order.index(row[2]))
     versions = sorted({row[0] for row in rows}, key=parts_of)
-    parts = [HEAD, "## The machine\n\n" + machine(versions)]
+    parts = [HEAD, "## The machine\n\n" + machine(versions, node)]
     parts += ["## %s\n\n%s" % (title[0].upper() + title[1:], table([row for row in rows if row[1] == place], versions))
               for place, title in PLACES.items()]
     return "\n".join([*parts, "## Not right\n\n" + known(rows)])
 
 
-def machine(versions):
+def machine(versions, node):
     def first_line(*command):
         return subprocess.run(command, stdout=subprocess.PIPE, check=True,
                               universal_newlines=True).stdout.split("\n")[0]
@@ -103,4 +106,5 @@ def machine(versions):
              "kube-proxy, by what the programs print: %s" % ", ".join(versions),
              "kernel: %s, %s" % (platform.release(), platform.machine()), first_line("iptables-nft", "--version"),
              first_line("nft", "--version")]
+    lines += ["the virtual machines: " + ", ".join(node)] if node else []
     return "".join("- %s\n" % line.strip() for line in lines)

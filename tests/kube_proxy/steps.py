@@ -36,6 +36,12 @@ def sync(node, _value):
     node.wait_until(node.synced, "the first sync")
 
 
+def just_synced(node, _value):
+    """A sync ends now, so that the next one of itself is a syncPeriod away: what follows is not mended meanwhile."""
+    before = node.last_sync()
+    node.wait_until(lambda: node.last_sync() != before, "the next sync")
+
+
 def run(_node, command):
     shell(command)
 
@@ -116,5 +122,5 @@ def wait(_node, seconds):
 
 
 ACTIONS = {step.__name__: step for step in (
-    start, start_again, sync, run, background, remove_endpoint,
+    start, start_again, sync, just_synced, run, background, remove_endpoint,
     keep_changing, remove_service, api, hang, mend, stop, wait)}

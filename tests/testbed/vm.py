@@ -46,6 +46,8 @@ SSH_OPTIONS = ("-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o L
 class Node:
     """One test node: a QEMU process known by its control socket, and a state file."""
 
+    hardware = ("-smp", "1", "-m", MEMORY_MIB)
+
     def __init__(self, name):
         self.name = name
         self.dir = RUN / name
@@ -97,36 +99,45 @@ class Node:
         except OSError:
             return False
 
+    def ssh_command(self, command):
+        return ["ssh", "-p", str(self.state["port"]), "-i", str(images.ssh_key()), "-o", "ConnectTimeout=15",
+                "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
+
     def ssh(self, command, timeout, script=b""):
         """(exit status, output) of a command in the guest; 255 and a timeout both mean: not reachable."""
-        line = ["ssh", "-p", str(self.state["port"]), "-i", str(images.ssh_key()), "-o", "ConnectTimeout=15",
-                "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
         try:
-            done = subprocess.run(line, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                                  check=False)
+            done = subprocess.run(self.ssh_command(command), input=script, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
             return 255, b""
         return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
     def boot(self, qemu, image, accel, archive):
+        self.launch(qemu, image, accel)
+        status, output = self.ssh(sources.UNPACK_AND_COMPILE, timeout=BOOT_SECONDS, script=archive)
+        if status != 0:
+            raise images.ImageError("{0}: compiling what Ansible sends ended with {1}: {2}".format(self.name, status,
+                                                                                                   output.decode()))
+        self.keep()
+
+    def launch(self, qemu, image, accel):
         self.dir.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             (self.dir / "qmp.sock").unlink()
         port = free_port()
         self.save_state(port=port, accel=accel, generation=int(time.time()), image=str(image))
         images.run(
-            qemu + accelerated(accel) + ["-smp", "1", "-m", MEMORY_MIB]
+            qemu + accelerated(accel)
             + kernel_of(image, "root=/dev/vda rw console=ttyS0 mitigations=off")
             + ["-drive", "file={0},if=virtio,format=raw,snapshot=on".format(image / "disk.img")]
             + ["-netdev", "user,id=n0,hostfwd=tcp:127.0.0.1:{0}-:22".format(port)]
             + ["-device", "virtio-net-pci,netdev=n0", "-display", "none", "-serial", "file:" + str(self.console)]
-            + ["-qmp", "unix:qmp.sock,server=on,wait=off", "-daemonize"],
+            + ["-qmp", "unix:qmp.sock,server=on,wait=off", "-daemonize"] + list(self.hardware),
             cwd=str(self.dir), env=dict(os.environ, TMPDIR=str(self.dir)))
         self.wait()
-        status, output = self.ssh(sources.UNPACK_AND_COMPILE, timeout=BOOT_SECONDS, script=archive)
-        if status != 0:
-            raise images.ImageError("{0}: compiling what Ansible sends ended with {1}: {2}".format(self.name, status,
-                                                                                                   output.decode()))
+
+    def keep(self):
+        """The state of this moment is what restore() returns to."""
         with self.monitor() as human:
             human("savevm " + SNAPSHOT)
 

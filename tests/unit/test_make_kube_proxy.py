@@ -11,20 +11,23 @@ import urllib.error
 import urllib.request
 
 import pytest
-import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "kube_proxy"
-sys.path[:0] = [str(FOLDER)]
+sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "checks")]
 
 import api_server
 import cluster
+import machine
 import page
 import run
 import steps
+from healthy import SECTIONS
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look import node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
 
-STATES = yaml.safe_load((FOLDER / "states.yml").read_text(encoding="utf-8"))
+STATES = run.read_states()
+IPTABLES = {"legacy", "nft"}
 FAILED = subprocess.CompletedProcess([], 1, stdout="", stderr="")
 LOOKS = [(state["state"], step["look"]) for state in STATES for step in state["does"] if "look" in step]
 
@@ -93,12 +96,16 @@ def test_addresses_of_services_differ():
 
 
 def test_states_are_well_formed():
-    assert len({state["state"] for state in STATES}) == len(STATES)
+    places = [(state["state"], place) for state in STATES for place in state.get("places", run.PLACES)]
+    assert len(set(places)) == len(places)
     for state in STATES:
-        assert set(state) <= {"state", "places", "services", "does"} and set(state.get("places", ())) <= set(run.PLACES)
+        assert set(state) <= {"state", "places", "services", "does"}
+        assert set(state.get("places", ())) <= {*run.PLACES, run.ON_MACHINE}
         assert {what for step in state["does"] for what in step} <= {*steps.ACTIONS, "look"}
     for name, look in LOOKS:
-        assert set(look) <= {"when", "find", "silent", "silent_before", "also", "window", "known"}, name
+        assert set(look) <= {"when", "find", "silent", "silent_before", "also", "window", "known", "about",
+                             "policy", "sections"}, name
+        assert set(look.get("sections", ())) <= set(node.COLLECTORS), name
         assert ("find" in look) != ("silent" in look), name
         named = [*look.get("also", ()), *(look.get("find", ()) if look.get("find") != "any" else ())]
         assert set(named) <= set(_catalogue.catalogue()), name
@@ -148,19 +155,66 @@ def test_a_state_that_is_not_reached_is_no_silent_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize("version, gates", [
     ((1, 20, 2), ["IPv6DualStack"]), ((1, 28, 0), []), ((1, 30, 3), ["NFTablesProxyMode"]), ((1, 31, 0), [])])
 def test_what_a_version_has_off_by_default_is_switched_on(version, gates, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "NAMESPACES", ("env", "--"))
-    monkeypatch.setattr(run.sys, "executable", "echo")
     given = []
-    monkeypatch.setattr(run.subprocess, "run", lambda command, **_options: given.append(command) or FAILED)
+    monkeypatch.setattr(run.subprocess, "run", lambda _command, input, **_options: given.append(input) or FAILED)
     run.outcomes((version, str(tmp_path / "kube-proxy"), "nft", STATES[1]))
-    assert [argument for argument in given[0] if argument.startswith("--feature")] == [
-        "--feature-gates=%s=true" % gate for gate in gates]
+    job = json.loads(given[0])
+    assert job["arguments"] == ["--feature-gates=%s=true" % gate for gate in gates]
+    assert (job["binary"], job["state"]) == (str(tmp_path / "kube-proxy"), STATES[1])
+
+
+def test_a_look_is_judged_by_the_checks_about_it(monkeypatch):
+    lines = [{"sections": {"node_ipvs": SECTIONS["node_ipvs"]}, "healthz": "200"}, {"not_done": "kube-proxy ended"}]
+    done = subprocess.CompletedProcess([], 0, stdout="".join(json.dumps(line) + "\n" for line in lines), stderr="")
+    monkeypatch.setattr(run.subprocess, "run", lambda _command, **_options: done)
+    first, second = run.outcomes(((1, 36, 2), "kube-proxy", "nft", STATES[4]))
+    assert (first[4]["fail"], first[4]["healthz"], second[4]) == ({}, "200", {"not_done": "kube-proxy ended"})
+
+
+def test_each_state_of_ipvs_mode_begins_on_a_machine_as_it_was_after_its_boot(monkeypatch):
+    done, started = [], []
+
+    class Machine:
+        def __init__(self, number):
+            self.number = number
+
+        def __getattr__(self, name):
+            return lambda: done.append((self.number, name)) or ["6.12"]
+
+    monkeypatch.setattr(run.machine, "Machine", Machine)
+    monkeypatch.setattr(run.machine, "start", lambda nodes, binaries: started.append((len(nodes), binaries)))
+    monkeypatch.setattr(run, "outcomes", lambda job, node: done.append((node.number, job[3]["state"])) or [])
+    todo = [job for job in run.jobs({(1, 36, 2): "c"}, STATES, "") if job[2] == run.ON_MACHINE]
+    assert run.on_machines(todo, {(1, 36, 2): "c"}) == ([], ["6.12"]) and started == [(3, {(1, 36, 2): "c"})]
+    for number in range(3):
+        mine = [name for machine_number, name in done if machine_number == number]
+        assert mine[-1] == "stop" and set(mine[:-1:2]) <= {"restore", "versions"}, mine
+    assert {name for _number, name in done} >= {job[3]["state"] for job in todo}
+
+
+def test_the_machines_are_nodes_of_the_testbed_with_folders_of_their_own():
+    folders = [machine.Machine(number).dir for number in range(3)] + [machine.vm.Node(machine.NODE).dir]
+    assert len(set(folders)) == 4
+
+
+def test_a_machine_gets_the_kube_proxies_and_what_looks_at_them(tmp_path, monkeypatch):
+    seen, binary = [], tmp_path / "kube-proxy"
+    monkeypatch.setattr(machine, "FOLDER", tmp_path / "machines")
+    monkeypatch.setattr(machine.images, "run", lambda command: seen.extend(
+        str(path.relative_to(command[-3])) for path in pathlib.Path(command[-3]).rglob("*")))
+    binary.write_text("")
+    machine.pack({(1, 36, 2): str(binary)})
+    assert {"kube-proxy-1.36.2", "tests/kube_proxy/live.py", "tests/kube_proxy/look.py",
+            ".build/ansible_collections/kubenode/netfilter/plugins/module_utils/_look/node.py"} <= set(seen)
+    assert not list((tmp_path / "machines").iterdir()) and machine.Machine.path_of((1, 36, 2)) == (
+        "/mnt/kube-proxy-1.36.2")
 
 
 def test_old_versions_have_no_nftables_mode():
     found = run.jobs({(1, 20, 2): "a", (1, 30, 3): "b"}, STATES, "")
     assert {(version, place) for version, _binary, place, _state in found} == {
-        ((1, 20, 2), "legacy"), ((1, 20, 2), "nft"), *(((1, 30, 3), place) for place in run.PLACES)}
+        *(((1, 20, 2), place) for place in IPTABLES), *(((1, 30, 3), place) for place in run.PLACES),
+        *((version, run.ON_MACHINE) for version in ((1, 20, 2), (1, 30, 3)))}
     assert not [job for job in found if job[0] == (1, 20, 2) and "nftables" in job[3]["state"]]
     assert {(version, place) for version, _binary, place, _state in run.jobs({(1, 36, 2): "c"}, STATES, "30 S")} == {
         ((1, 36, 2), place) for place in run.PLACES}

@@ -48,10 +48,12 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
         (FRESH, "kube-proxy has run for only 75 seconds and has not written its rules yet"), (SYNCED, None),
         (BOTH % "0", "kube-proxy has run for only 75 seconds and has not written its rules yet"),
         # Before 1.33 one series is of both families, and the second one syncs behind the first.
-        (SYNCED + DURATION % (1, 1), "kube-proxy has run for only 75 seconds and has written the rules of one family so "
-                                     "far"), (SYNCED + DURATION % (2, 2), None),
-        (BOTH % "1.795329629561939e+09", None), ("# nothing\n", "kube-proxy has run for only 75 seconds, and its metrics "
-                                                                "do not show whether it has written its rules")])
+        (SYNCED + DURATION % (1, 1), "kube-proxy has run for only 75 seconds and has written the rules of one family "
+                                     "so far"),
+        (SYNCED + DURATION % (2, 2), None),
+        (BOTH % "1.795329629561939e+09", None),
+        ("# nothing\n", "kube-proxy has run for only 75 seconds, and its metrics do not show whether it has written "
+                        "its rules")])
 def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
     with loopback.serving("HTTP/1.0 200 OK\r\n\r\n", metrics) as server:
         proxy, chains = looked(tmp_path, server.port)

@@ -1,0 +1,39 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the collectors of the collection see on the node that this process lives on: its sections, as one line of JSON.
+
+    look.py SECTION...             these sections, in one look
+    look.py --window SECONDS       the sections that tell more after two readings, as their own modules return them
+
+A process for each look, as a module of Ansible is one: what a look keeps must not serve the next one. Nothing but the
+standard library is needed, since a node has nothing else.
+"""
+
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1] / ".build")]
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look import node as look_at_node
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look import tree
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_facts import (
+    collect_kube_proxy_facts)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
+
+
+def main():
+    host, node = tree.open_tree("/", "live")
+    if sys.argv[1] == "--window":
+        seconds = int(sys.argv[2])
+        sections = {"node_kube_proxy": collect_kube_proxy_facts(host, node, seconds),
+                    "node_xtables_lock": collect_xtables_lock(host, node, window_seconds=seconds)}
+    else:
+        sections = look_at_node.collect_from(host, node, sys.argv[1:])
+    print(json.dumps(sections))
+
+
+if __name__ == "__main__":
+    main()
