@@ -30,6 +30,8 @@ ARGUMENTS = ("--kubeconfig=%s/kubeconfig" % RUN, "--hostname-override=" + cluste
              "--cluster-cidr=" + ",".join(map(str, cluster.POD_RANGES.values())))
 # With 5000 Services and the nft backend a first sync of both families takes a minute, beside others some.
 SYNC_SECONDS = 600
+# A look at an emulated machine may take half a minute, and must end before the next sync mends what it looks at.
+SLOW_SYNCS = ("--ipvs-sync-period=60s",)
 FULL_ROUTE = {"IPv4": ("iptables-save", "ip"), "IPv6": ("ip6tables-save", "ip6")}
 
 
@@ -39,7 +41,8 @@ class NotDone(Exception):
 
 class Node:
     def __init__(self, binary, place, services, arguments):
-        self.binary, self.services, self.arguments = binary, services, (*ARGUMENTS, *arguments)
+        self.binary, self.services = binary, services
+        self.arguments = (*ARGUMENTS, *arguments, *(SLOW_SYNCS if place == "ipvs" else ()))
         self.mode, self.backend = (place, "nft") if place in ("nftables", "ipvs") else ("iptables", place)
         self.log = api_server.Log()
         for resource, thing in cluster.of_cluster(services):
