@@ -20,6 +20,10 @@ author:
 extends_documentation_fragment:
   - kubenode.netfilter.common.looks
   - kubenode.netfilter.common.tree
+notes:
+  - If several network namespaces of a node have virtual servers (Docker Swarm beside Kubernetes), the kernel leaves
+    some of them out of C(/proc/net/ip_vs) as soon as the list is longer than a page of memory (seen with 6.12).
+    C(ipvsadm -Ln) lists all.
 seealso:
   - module: kubenode.netfilter.iptables_backend_facts
   - module: kubenode.netfilter.node_facts
