@@ -105,7 +105,9 @@ class Node:
                 last = max(index for index, row in enumerate(cluster.rows(self.services)) if row[2])
                 return cluster.cluster_ip(last, family) in self.rules(family)
             return ("chain services" if self.mode == "nftables" else ":KUBE-SERVICES") in self.rules(family)
-        return all(done(family) for family in cluster.FAMILIES)
+        # Behind its rules a sync of ipvs mode still cleans up, and counts as done after that.
+        return all(done(family) for family in cluster.FAMILIES) and (
+            self.mode != "ipvs" or all(float(line.split()[-1]) for line in self.sync_times()))
 
     def wait_until(self, holds, what):
         deadline = time.monotonic() + SYNC_SECONDS
@@ -131,12 +133,11 @@ class Node:
             return "no answer"
 
     @staticmethod
-    def last_sync():
-        """The lines of its metrics with the time of the last sync, of IPv4 where they name a family."""
+    def sync_times():
+        """The lines of its metrics with the time of the last sync, one for each family from 1.33 on."""
         with urllib.request.urlopen("http://127.0.0.1:10249/metrics", timeout=20) as answer:
             lines = answer.read().decode().splitlines()
-        return [line for line in lines if line.startswith("kubeproxy_sync_proxy_rules_last_timestamp_seconds")
-                and "IPv6" not in line]
+        return [line for line in lines if line.startswith("kubeproxy_sync_proxy_rules_last_timestamp_seconds")]
 
     def end(self):
         for process in [*self.helpers, self.kube_proxy]:

@@ -38,8 +38,10 @@ def sync(node, _value):
 
 def just_synced(node, _value):
     """A sync ends now, so that the next one of itself is a syncPeriod away: what follows is not mended meanwhile."""
-    before = node.last_sync()
-    node.wait_until(lambda: node.last_sync() != before, "the next sync")
+    def of_ipv4():
+        return [line for line in node.sync_times() if "IPv6" not in line]
+    before = of_ipv4()
+    node.wait_until(lambda: of_ipv4() != before, "the next sync")
 
 
 def run(_node, command):

@@ -17,6 +17,7 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "checks")]
 
 import api_server
 import cluster
+import live_node
 import machine
 import page
 import run
@@ -208,6 +209,32 @@ def test_a_machine_gets_the_kube_proxies_and_what_looks_at_them(tmp_path, monkey
             ".build/ansible_collections/kubenode/netfilter/plugins/module_utils/_look/node.py"} <= set(seen)
     assert not list((tmp_path / "machines").iterdir()) and machine.Machine.path_of((1, 36, 2)) == (
         "/mnt/kube-proxy-1.36.2")
+
+
+TIME = 'kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="%s"} %s'
+
+
+def test_a_sync_of_ipvs_mode_is_done_when_its_time_is_there(monkeypatch):
+    node_of_ipvs = live_node.Node("kube-proxy", "ipvs", 12, ())
+    times = [TIME % ("IPv4", "1.79e+09"), TIME % ("IPv6", "0")]
+    monkeypatch.setattr(node_of_ipvs, "rules", lambda _family: "--match-set KUBE-CLUSTER-IP dst,dst")
+    monkeypatch.setattr(node_of_ipvs, "sync_times", lambda: times)
+    assert not node_of_ipvs.synced()
+    times[1] = TIME % ("IPv6", "1.79e+09")
+    assert node_of_ipvs.synced()
+    monkeypatch.setattr(node_of_ipvs, "rules", lambda _family: "")
+    assert not node_of_ipvs.synced()
+
+
+def test_the_next_sync_is_one_of_ipv4(monkeypatch):
+    readings = [[TIME % ("IPv4", "1"), TIME % ("IPv6", "1")], [TIME % ("IPv4", "1"), TIME % ("IPv6", "2")],
+                [TIME % ("IPv4", "2"), TIME % ("IPv6", "2")]]
+    waiting = live_node.Node("kube-proxy", "ipvs", 12, ())
+    held = []
+    monkeypatch.setattr(waiting, "sync_times", lambda: readings.pop(0))
+    monkeypatch.setattr(waiting, "wait_until", lambda holds, _what: held.extend([holds(), holds()]))
+    steps.just_synced(waiting, {})
+    assert held == [False, True]
 
 
 def test_old_versions_have_no_nftables_mode():
