@@ -17,6 +17,7 @@ import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _fleet, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import case_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
@@ -26,7 +27,7 @@ SILENT = (_finding.PASS, _finding.SKIP)
 
 def shown(check, row, width, color):
     """What a user reads of a case."""
-    evidence, policy = cases.case_of(row)
+    evidence, policy = case_of(row)
     report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
                                 _assess.exported(evidence, policy, [check], None))
     report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.

@@ -7,6 +7,7 @@ import pathlib
 import re
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORDS = re.compile(r"`([\w.]+)`")
@@ -30,7 +31,5 @@ def test_every_source():
 
 
 def test_every_word_of_a_case():
-    code = (TOP / "tests/unit/plugins/plugin_utils/test_checks.py").read_text(encoding="utf-8")
-    keys = re.search(r"^KEYS = \{([^}]*)\}$", code, re.MULTILINE).group(1)
     assert sorted(word for row in rows_below("Words of a case")
-                  for word in WORDS.findall(row[0])) == sorted(re.findall(r"\w+", keys))
+                  for word in WORDS.findall(row[0])) == sorted(table.WORDS)

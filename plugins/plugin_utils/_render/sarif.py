@@ -107,11 +107,16 @@ def _rule(check, results, users):
             ] if known else [title]
     return {"id": _written(check), "shortDescription": {"text": title}, "fullDescription": {"text": why},
             "help": {"text": "\n\n".join(filter(None, text))},
-            "helpUri": "%s/blob/main/docs/checks.md%s" % (_HOME, "#" + check.lower() if known and not known.file
-                                                          else ""),
+            "helpUri": "%s/blob/main/docs/%s" % (_HOME, _page_of(check, known)),
             "defaultConfiguration": {"level": level},
             "properties": dict({"tags": ["kubernetes", "netfilter", "security"], "precision": "high"},
                                **({"security-severity": score} if score else {}))}
+
+
+def _page_of(check, known):
+    if known and known.file:
+        return "user-checks.md"
+    return "checks.md" + ("#" + check.lower() if known else "")
 
 
 def _invocation(fleet):

@@ -57,7 +57,7 @@ def test_a_check_of_the_user_is_in_the_table_in_every_format_and_in_the_gate(tmp
         path.read_text(encoding="utf-8") for path in (tmp_path / "report").glob("*.prom"))
     sarif = json.loads((tmp_path / "report" / "results.sarif").read_text(encoding="utf-8"))
     rule, = sarif["runs"][0]["tool"]["driver"]["rules"]
-    assert rule["help"]["text"].endswith("Check: site.yml") and rule["helpUri"].endswith("docs/checks.md")
+    assert rule["help"]["text"].endswith("Check: site.yml") and rule["helpUri"].endswith("docs/user-checks.md")
     assert not list(tmp_path.rglob("ran"))
 
 

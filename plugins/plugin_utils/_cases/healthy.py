@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence of a healthy node, and what a table of tests/checks changes in it."""
+"""Evidence of a healthy node, and what the cases of a check change in it. PRIVATE to the collection."""
 
 import copy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from .. import _schema
 
 RELEASE, NEXT = "6.1.0-49-amd64", "6.12.9-amd64"
 KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/lib/modules/" + RELEASE, "index": "ok",

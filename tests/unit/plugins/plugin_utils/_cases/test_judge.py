@@ -1,0 +1,60 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A case against the findings of its check; cases of the checks of the collection are judged in test_checks.py."""
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import differences, findings_of
+
+CHECK = dataclasses.replace(
+    next(iter(_catalogue.catalogue().values())), id="SITE-CNI001", kind="none_of", needs=("node_cni.net_d",),
+    select="node_cni.plugins[].{subject: @}", subject="{subject}", observed="{subject}", expected="none",
+    reason="because", unknown=None, applies_when=None, left_out=None, problem="{subject} is used",
+    fix={"role": None, "class": None, "manual": "remove {subject}", "safety": ""})
+FAILS = {"name": "n", "expect": "fail", "subjects": ["bridge"], "count": 1, "remediation": "remove bridge"}
+
+
+def of(row, check=CHECK):
+    return differences(check, row, findings_of(check, row))
+
+
+def test_a_case_that_comes_out_as_expected():
+    assert of(FAILS) == []
+    assert of({"name": "n", "expect": "pass", "evidence": {"node_cni": {"plugins": []}}}) == []
+
+
+@pytest.mark.parametrize("change, text", [
+    ({"expect": "pass"}, "it is fail, and the case expects pass"),
+    ({"also": "unknown"}, "it is fail, and the case expects fail and unknown"),
+    ({"subjects": ["bridge", "ptp"]}, "the subjects that fail are bridge, and the case expects bridge, ptp"),
+    ({"subjects": []}, "the subjects that fail are bridge, and the case expects none"),
+    ({"count": 2}, "1 findings fail, and the case expects 2"),
+    ({"remediation": "add"}, "the remediation of bridge lacks 'add'"),
+])
+def test_each_difference_has_a_text(change, text):
+    assert of(dict(FAILS, **change)) == [text]
+
+
+def test_an_unknown_names_its_reason():
+    row = {"name": "n", "expect": "pass", "evidence": {"node_cni": {"collected": {"net_d": "denied"}, "plugins": []}}}
+    assert of(row) == ["it is unknown (net_d of node_cni is denied), and the case expects pass"]
+
+
+def test_an_empty_text_of_a_failure():
+    assert of(FAILS, dataclasses.replace(CHECK, expected="{subject}", observed=" ")) == ["observed of bridge is empty"]
+
+
+@pytest.mark.parametrize("change, sentence", [
+    ({"evidence": {"node_cni": {"plugins": "bridge"}}}, "evidence: no node gives this: "),
+    ({"policy": {"node_policy_proxy_mod": "ipvs"}}, "did you mean node_policy_proxy_mode?"),
+    ({"state": {"xt_nothing": "absent"}}, "state.xt_nothing: the policy asks for no module of this name"),
+])
+def test_what_no_case_can_be(change, sentence):
+    with pytest.raises(BadInput) as refused:
+        findings_of(CHECK, dict(FAILS, **change))
+    assert sentence in str(refused.value)
