@@ -43,7 +43,7 @@ def user_checks(files):
     """`{id: Check}` of `[(name, path)]`, in order. Raises BadInput for the first mistake."""
     checks = {}
     for name, path in files:
-        for check in _checks_of(name, _bytes_of(name, path)):
+        for check in _checks_of(name, read(name, path, BYTES_LIMIT)):
             if check.id in checks:
                 raise BadInput("%s: %s: the id is already in %s" % (name, check.id, checks[check.id].file))
             checks[check.id] = check
@@ -94,14 +94,15 @@ def _within(where, name, folder):
     return files
 
 
-def _bytes_of(name, path):
+def read(name, path, limit):
+    """The bytes of a file. Raises BadInput for one that cannot be read or has more than `limit`."""
     try:
         with open(path, "rb") as stream:
-            content = stream.read(BYTES_LIMIT + 1)
+            content = stream.read(limit + 1)
     except OSError as error:
         raise BadInput("%s cannot be read: %s" % (name, error.strerror)) from None
-    if len(content) > BYTES_LIMIT:
-        raise BadInput("%s has more than %d bytes" % (name, BYTES_LIMIT))
+    if len(content) > limit:
+        raise BadInput("%s has more than %d bytes" % (name, limit))
     return content
 
 

@@ -81,6 +81,14 @@ def test_preflight_runs_after_an_install_without_network(user_home):
     assert statuses & {"pass", "fail"}, done.stdout
 
 
+def test_the_cases_of_a_users_check_are_judged_after_an_install(user_home):
+    """With the example of the documentation, as installed."""
+    installed = user_home / "collections" / "ansible_collections" / "kubenode" / "netfilter"
+    done = run_clean(["ansible-playbook", "kubenode.netfilter.check_cases", "-i",
+                      installed / "docs" / "user-checks" / "inventory.yml"], user_home)
+    assert done.returncode == 0 and "2 checks, 8 cases: all as expected" in done.stdout, done.stdout
+
+
 def test_galaxy_imports_it_without_a_warning(tmp_path):
     """What Galaxy does with an upload. Its ansible-test needs a container and its ansible-lint is slow: here both are
     parts of their own."""

@@ -1,0 +1,75 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judges the cases beside the files of the user's checks. PRIVATE to the collection."""
+
+import pathlib
+
+from ...module_utils._errors import BadInput
+from .. import _finding
+from .._options import close_to
+from .._user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
+from .judge import differences, findings_of
+from .table import cases_in, lacking
+
+_SAYING = {_finding.UNKNOWN: "reason", _finding.SKIP: "reason"}
+
+
+def run_of(files):
+    """`(rows, strays)` of `[(name, path)]`: a row for each check, and one text for each file of cases without a check.
+    Raises BadInput for what is wrong in a file."""
+    checks = user_checks(files)
+    folders = {name: path.parent / CASES for name, path in files}
+    rows = [_row_of(check, folders[check.file]) for check in checks.values()]
+    return rows, _strays(files, checks)
+
+
+def _row_of(check, folder):
+    """`{check, title, severity, file, cases, problems}`; a case has its name, its statuses, what a user reads of it,
+    and its problems."""
+    path = _file_of(folder, check.id)
+    shown = str(pathlib.PurePath(check.file).parent / CASES / (path.name if path else check.id + ".yml"))
+    row = {"check": check.id, "title": check.title, "severity": check.severity, "file": check.file, "cases": [],
+           "problems": []}
+    if not path:
+        return dict(row, problems=["%s has no cases: write %s" % (check.id, shown)])
+    cases = cases_in(shown, read(shown, path, BYTES_LIMIT))
+    row["cases"] = [_judged("%s: case %d (%s)" % (shown, number, case["name"]), check, case)
+                    for number, case in enumerate(cases, 1)]
+    row["problems"] = ["%s: %s" % (shown, text) for text in lacking(cases)]
+    row["problems"] += ["%s: case %d (%s): %s" % (shown, number, case["name"], text)
+                        for number, case in enumerate(row["cases"], 1) for text in case["problems"]]
+    return row
+
+
+def _judged(where, check, case):
+    try:
+        findings = findings_of(check, case)
+    except BadInput as error:
+        raise BadInput("%s: %s" % (where, error)) from None
+    texts = [_finding.problem_of(row) if row["status"] == _finding.FAIL else row[_SAYING[row["status"]]]
+             for row in findings if row["status"] != _finding.PASS]
+    return {"name": case["name"], "statuses": sorted({row["status"] for row in findings}), "texts": texts,
+            "problems": differences(check, case, findings)}
+
+
+def _file_of(folder, check_id):
+    return next((folder / (check_id + suffix) for suffix in SUFFIXES if (folder / (check_id + suffix)).is_file()), None)
+
+
+def _strays(files, checks):
+    """Files of cases that no check has, in folders whose files with checks were all loaded."""
+    loaded = {path.resolve() for _name, path in files}
+    strays = {}
+    for name, path in files:
+        folder = path.parent
+        others = {other.resolve() for other in folder.iterdir() if other.suffix in SUFFIXES and other.is_file()
+                  and not other.name.startswith(".")}
+        if not others <= loaded or not (folder / CASES).is_dir():
+            continue
+        for file in sorted((folder / CASES).iterdir()):
+            if file.suffix in SUFFIXES and file.stem not in checks:
+                near = close_to(file.stem, checks)
+                strays[file] = "%s: no check has this id%s" % (
+                    pathlib.PurePath(name).parent / CASES / file.name, "; did you mean %s?" % near if near else "")
+    return list(strays.values())

@@ -1,0 +1,78 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The cases beside a file of checks: found, judged, missing, of no check."""
+
+import json
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import run_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._user_checks import files_of
+
+ENTRY = {"id": "SITE-CNI001", "title": "No pod uses a bridge", "severity": "low", "kind": "none_of",
+         "problem": "{subject} is used", "needs": ["node_cni.net_d"], "select": "node_cni.plugins[].{subject: @}",
+         "subject": "{subject}", "observed": "{subject}", "expected": "another plugin", "why": "It is slow.",
+         "fix": {"manual": "remove {subject}"}, "sources": ["https://wiki.example.com"]}
+NONE = {"node_cni": {"plugins": []}}
+CASES = [{"name": "none", "evidence": NONE, "expect": "pass"}, {"name": "one", "expect": "fail"},
+         {"name": "another", "evidence": NONE, "expect": "pass"},
+         {"name": "denied", "evidence": {"node_cni": {"plugins": [], "collected": {"net_d": "denied"}}},
+          "expect": "unknown"}]
+
+
+def run(folder, cases=CASES, name="SITE-CNI001.yml", given="checks"):
+    (folder / "checks" / "tests").mkdir(parents=True, exist_ok=True)
+    (folder / "checks" / "site.yml").write_text(json.dumps([ENTRY]), encoding="utf-8")
+    if cases:
+        (folder / "checks" / "tests" / name).write_text(json.dumps(cases), encoding="utf-8")
+    return run_of(files_of([given], [folder]))
+
+
+def test_each_case_is_judged_and_has_the_text_that_a_user_reads(tmp_path):
+    (row,), strays = run(tmp_path)
+    assert (row["check"], row["file"], row["problems"], strays) == ("SITE-CNI001", "checks/site.yml", [], [])
+    assert [(case["name"], case["statuses"], case["texts"]) for case in row["cases"]] == [
+        ("none", ["pass"], []), ("one", ["fail"], ["bridge is used; wanted: another plugin"]),
+        ("another", ["pass"], []),
+        ("denied", ["unknown"], ["net_d of node_cni is denied"])]
+
+
+def test_a_case_that_comes_out_otherwise_is_named(tmp_path):
+    (row,), _strays = run(tmp_path, [*CASES[:3], dict(CASES[3], expect="unknown", evidence=NONE)])
+    assert row["problems"] == [
+        "checks/tests/SITE-CNI001.yml: case 4 (denied): it is pass, and the case expects unknown"]
+
+
+@pytest.mark.parametrize("cases, problem", [
+    (None, "SITE-CNI001 has no cases: write checks/tests/SITE-CNI001.yml"),
+    (CASES[:2], "checks/tests/SITE-CNI001.yml: no case expects unknown"),
+    ([CASES[0], CASES[1], CASES[3]],
+     "checks/tests/SITE-CNI001.yml: no look-alike: a second case expects pass or skip"),
+])
+def test_cases_that_are_missing(tmp_path, cases, problem):
+    (row,), _strays = run(tmp_path, cases)
+    assert row["problems"] == [problem]
+
+
+def test_cases_of_no_check(tmp_path):
+    run(tmp_path)
+    _rows, strays = run(tmp_path, name="SITE-CIN001.yaml")
+    assert strays == ["checks/tests/SITE-CIN001.yaml: no check has this id; did you mean SITE-CNI001?"]
+    # They may be of a file that was not named.
+    (tmp_path / "checks" / "other.yml").write_text("[]", encoding="utf-8")
+    assert run(tmp_path, given="checks/site.yml")[1] == []
+
+
+@pytest.mark.parametrize("cases, sentence", [
+    ([dict(CASES[0], expcet="pass")],
+     "checks/tests/SITE-CNI001.yml: case 1 (none): the key expcet is not known; did you mean expect?"),
+    ([dict(CASES[0], policy={"node_policy_proxy_mod": "ipvs"})],
+     "checks/tests/SITE-CNI001.yml: case 1 (none): The policy variable node_policy_proxy_mod is not known; did you mean "
+     "node_policy_proxy_mode?"),
+])
+def test_a_mistake_in_a_case(tmp_path, cases, sentence):
+    with pytest.raises(BadInput) as refused:
+        run(tmp_path, cases)
+    assert str(refused.value) == sentence
