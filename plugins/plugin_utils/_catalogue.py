@@ -72,6 +72,7 @@ def judge_of(kind):
     return getattr(module, "judge_%s" % kind), module.WANT
 
 
+@functools.lru_cache(maxsize=1)
 def kinds():
     """The names of all kinds."""
     return sorted(path.stem for path in pathlib.Path(__file__).with_name("_kinds").glob("*.py"))

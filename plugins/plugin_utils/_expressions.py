@@ -13,6 +13,7 @@ try:
     import jmespath
     from jmespath.exceptions import JMESPathError
     from jmespath.functions import Functions
+    from jmespath.parser import ParsedResult
 
     from . import _closures
 except ImportError:
@@ -25,6 +26,7 @@ except ImportError:
 # Texts and literals of an expression, and what is left of it that names keys: `node_x.y`.
 _LITERAL = re.compile(r"'[^']*'|`[^`]*`")
 _PATH = re.compile(r"[a-z]\w*(?:\.\w+)+")
+_known = {}
 # Keys beside a value in which the node gives its reason.
 _REASONS = ("_because", "_cause", "_source")
 
@@ -43,7 +45,12 @@ def compiled(expression, where):
 
 @functools.lru_cache(maxsize=None)
 def _compiled(expression):
-    return jmespath.compile(expression)
+    return ParsedResult(expression, _known[expression]) if expression in _known else jmespath.compile(expression)
+
+
+def know(parsed):
+    """Takes expressions as another worker of the run parsed them, {text: tree}."""
+    _known.update(parsed)
 
 
 @functools.lru_cache(maxsize=None)

@@ -10,13 +10,15 @@ the user and a dash, which no id of the collection has.
 import dataclasses
 import functools
 import hashlib
+import os
 import pathlib
 import re
 import types
 
 from ..module_utils._errors import BadInput
-from . import _catalogue, _entry
+from . import _catalogue, _entry, _shared
 from ._expression_keys import refuse_unknown_keys, sections_read
+from ._expressions import compiled, know
 from ._options import checked, close_to, unknown_name
 from ._user_yaml import yaml_of
 
@@ -106,13 +108,24 @@ def read(name, path, limit):
     return content
 
 
-def _checks_of(name, content):
-    return _loaded(name, hashlib.sha256(content).digest(), content)
-
-
 @functools.lru_cache(maxsize=FILES_LIMIT)
-def _loaded(name, _digest, content):
-    """The checks of a file, loaded once for the same name and content."""
+def _checks_of(name, content):
+    """The checks of a file, of the same name and content once in a run."""
+    key = hashlib.sha256(b"\0".join((os.fsencode(name), content))).hexdigest()
+    loaded = _shared.remembered("checks-" + key, lambda: _as_json(_loaded(name, content)))
+    know(loaded["expressions"])
+    return [_catalogue.Check(**dict(row, needs=tuple(row["needs"]), sources=tuple(row["sources"])))
+            for row in loaded["checks"]]
+
+
+def _as_json(checks):
+    """The checks, and their expressions as parsed, which takes longer than all else."""
+    expressions = {getattr(check, name) for check in checks for name in _entry.EXPRESSIONS} - {None}
+    return {"checks": [dataclasses.asdict(check) for check in checks],
+            "expressions": {text: compiled(text, VARIABLE).parsed for text in expressions}}
+
+
+def _loaded(name, content):
     entries = yaml_of(name, content)
     if not isinstance(entries, list) or not entries:
         raise BadInput("%s must be a list of checks, not %s" % (name, _kind_of(entries)))

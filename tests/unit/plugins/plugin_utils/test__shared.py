@@ -1,0 +1,89 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What workers of one run share: made once, read by all, and never a reason to fail."""
+
+import json
+import os
+
+import pytest
+from ansible import constants
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _shared
+
+ENTRY = {"id": "SITE-MTU001", "title": "The uplink carries jumbo frames", "severity": "medium", "kind": "at_most",
+         "needs": ["node_cni.routes"], "select": "node_cni.mtu.uplink_mtu", "want": 9000, "subject": "uplink",
+         "why": "Storage traffic is dropped.", "fix": {"manual": "ip link set"}, "sources": ["https://example.com"]}
+
+
+@pytest.fixture
+def run_folder(tmp_path, monkeypatch):
+    """The folder of the run."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(folder))
+    return folder
+
+
+def in_workers(number, work):
+    """What `work(index)` returns, a text, in each of so many processes that are forked before one of them ends."""
+    pipes = [os.pipe() for _each in range(number)]
+    for index, (_reading, writing) in enumerate(pipes):
+        if os.fork() == 0:
+            try:
+                os.write(writing, work(index).encode("utf-8"))
+            finally:
+                os._exit(0)
+    found = []
+    for reading, writing in pipes:
+        os.close(writing)
+        with open(reading, "rb") as stream:
+            found.append(stream.read().decode("utf-8"))
+    for _each in range(number):
+        os.wait()
+    return found
+
+
+def test_one_worker_makes_it_and_the_others_read_it(run_folder):
+    found = in_workers(8, lambda index: str(_shared.remembered("key", lambda: {"by": index})["by"]))
+    assert len(set(found)) == 1 and found[0] != ""
+    assert _shared.remembered("key", lambda: {"by": "this process"}) == {"by": int(found[0])}
+    assert _shared.remembered("other", lambda: {"by": "this process"}) == {"by": "this process"}
+
+
+def test_a_damaged_file_is_made_again(run_folder):
+    _shared.remembered("key", lambda: [1])
+    next(run_folder.glob("*-key")).write_text("[", encoding="utf-8")
+    assert _shared.remembered("key", lambda: [2]) == [2]
+    assert _shared.remembered("key", lambda: [3]) == [2]
+
+
+def test_a_folder_that_is_gone_costs_only_time(run_folder):
+    run_folder.rmdir()
+    assert _shared.remembered("key", lambda: [1]) == [1]
+    assert _shared.remembered("key", lambda: [2]) == [2]
+
+
+def test_what_cannot_be_made_is_not_remembered(run_folder):
+    def fails():
+        raise ValueError("no")
+
+    for _attempt in range(2):
+        with pytest.raises(ValueError):
+            _shared.remembered("key", fails)
+    assert _shared.remembered("key", lambda: [1]) == [1]
+
+
+def test_checks_of_a_user_are_loaded_by_one_worker(run_folder, tmp_path):
+    (tmp_path / "site.yml").write_text(json.dumps([ENTRY]), encoding="utf-8")
+
+    def title(_index):
+        return _policy.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path]).checks["SITE-MTU001"].title
+
+    assert in_workers(1, title) == [ENTRY["title"]]
+    # The next worker reads what the first one left, so it shows a mark in it.
+    path, = run_folder.glob("*-checks-*[0-9a-f]")
+    path.write_text(path.read_text(encoding="utf-8").replace(ENTRY["title"], "a mark"), encoding="utf-8")
+    assert in_workers(3, title) == ["a mark"] * 3
+    (tmp_path / "site.yml").write_text(json.dumps([dict(ENTRY, severity="low")]), encoding="utf-8")
+    assert in_workers(1, title) == [ENTRY["title"]]
