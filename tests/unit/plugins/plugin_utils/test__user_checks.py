@@ -8,8 +8,7 @@ import json
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_assess, _catalogue, _entry, _expression_keys,
-                                                                             _policy, _user_checks)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy, _user_checks
 
 ENTRY = {"id": "SITE-MTU001", "title": "The uplink carries jumbo frames", "severity": "medium", "kind": "at_most",
          "problem": "the uplink has MTU {value}", "needs": ["node_cni.routes"], "select": "node_cni.mtu.uplink_mtu",
@@ -122,13 +121,6 @@ def test_a_mistake_of_an_entry(tmp_path, change, sentence):
 ])
 def test_a_mistake_of_an_entry_with_rows(tmp_path, change, sentence):
     assert sentence_of(written(tmp_path, with_rows(**change))).startswith("site.yml: SITE-MTU001: " + sentence)
-
-
-def test_no_expression_of_the_collection_is_refused():
-    for check in _catalogue.catalogue().values():
-        for name in _entry.EXPRESSIONS:
-            if getattr(check, name):
-                _expression_keys.refuse_unknown_keys(check.id, name, getattr(check, name))
 
 
 @pytest.mark.parametrize("text, sentence", [

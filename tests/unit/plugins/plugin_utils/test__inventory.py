@@ -1,0 +1,17 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folders of the inventory sources, which files of the user are relative to."""
+
+import pathlib
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _inventory
+
+
+def test_folders_of_sources(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "hosts.yml").write_text("", encoding="utf-8")
+    assert _inventory.folders_of(["a/hosts.yml", "a", str(tmp_path / "a"), "web1,web2,"]) == [tmp_path / "a"]
+    for nothing in (None, [], ["web1,"], ["gone.yml"]):
+        assert _inventory.folders_of(nothing) == [pathlib.Path.cwd()]
