@@ -96,3 +96,14 @@ def test_a_mistake_is_told_before_a_host_is_touched(tmp_path):
     assert done.returncode == 2 and "UNREACHABLE" not in done.stdout and "Traceback" not in done.stdout + done.stderr
     assert ("site.yml: HOOK001: the id belongs to a check of the collection; did you mean SITE-HOOK001?"
             in " ".join((done.stdout + done.stderr).split())), done.stdout
+
+
+def test_a_fix_of_the_collection_has_a_check_of_the_user_judged_again(tmp_path):
+    entry = dict(ENTRY, select="node_flush_hooks.hooks[?live].{subject: path}")
+    fleet = fleet_of(tmp_path, "bad1", entry=entry, node_assess_sections=["HOOK", "SITE-HOOK"])
+    done = fleet.run("audit")
+    assert statuses(report_of(fleet, "bad1"))["SITE-HOOK001"] == "fail", done.stdout + done.stderr
+    done = fleet.run("preflight", preflight_fix="guarded")
+    found = statuses(report_of(fleet, "bad1"))
+    assert (found["HOOK001"], found["SITE-HOOK001"]) == ("pass", "pass"), done.stdout + done.stderr
+    assert report_of(fleet, "bad1")["user_checks"][0]["check"] == "SITE-HOOK001"
