@@ -38,10 +38,10 @@ def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
     fold()."""
     titles = {row["check"]: row["title"] for row in findings}
     checks = {name: number for number, name in enumerate(sorted(titles))}
-    texts = {}
+    texts, lines = {}, {}
     rows = [[checks[row["check"]], _STATUSES.index(row["status"]), _finding.SEVERITIES.index(row["severity"])]
             + [texts.setdefault(row[name] or "", len(texts)) for name in _TEXTS]
-            + [[texts.setdefault(line, len(texts)) for line in (row["evidence"] or "").splitlines()]]
+            + [[lines.setdefault(line, len(lines)) for line in (row["evidence"] or "").splitlines()]]
             for row in findings]
     hosts = [{"name": escaped(row["host"]), "status": row["status"], "reason": escaped(row["reason"] or ""),
               "groups": [escaped(group) for group in reports.get(row["host"], {}).get("groups", ())],
@@ -49,7 +49,7 @@ def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
     users = of_reports(reports.values())
     data = {"severities": _finding.SEVERITIES, "hosts": hosts, "findings": rows,
             "checks": [_check(name, titles[name], users) for name in checks],
-            "texts": [escaped(text) for text in texts]}
+            "texts": [escaped(text) for text in texts], "lines": [escaped(line) for line in lines]}
     text = json.dumps(data, separators=(",", ":")).encode("ascii")
     return base64.b64encode(zlib.compress(text, _LEVEL)).decode("ascii")
 

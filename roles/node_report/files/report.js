@@ -11,6 +11,9 @@ function show(data) {
   const SPARE = 3;
   const [CHECK, STATUS, SEVERITY, SUBJECT, PROBLEM, OBSERVED, EXPECTED, REASON, REMEDIATION, WAIVER, OUTCOME,
     EVIDENCE] = Array(12).keys();
+  // What a filter asks of each of 300,000 findings.
+  const [checkAt, statusAt, severityAt] = [CHECK, STATUS, SEVERITY].map(
+    (column) => Uint16Array.from(data.findings, (finding) => finding[column]));
   const text = (finding, column) => data.texts[finding[column]];
   const byId = (id) => document.getElementById(id);
   const shown = { hosts: [], checks: [], matches: null, first: -1, last: -1 };
@@ -24,16 +27,17 @@ function show(data) {
     return made;
   }
 
-  // The texts of a finding in one, for the search; made when first asked for.
-  const searchable = [];
-  function words(index) {
-    if (searchable[index] === undefined) {
-      const finding = data.findings[index];
-      const check = data.checks[finding[CHECK]];
-      searchable[index] = [check.id, check.title].concat(finding.slice(SUBJECT, EVIDENCE).map((at) => data.texts[at]))
-        .join("\n").toLowerCase();
-    }
-    return searchable[index];
+  // Which findings have a word. Most texts are those of many findings, so the texts are searched.
+  let lower;
+  function having(word) {
+    lower = lower || data.texts.map((each) => each.toLowerCase());
+    const texts = lower.map((each) => each.includes(word));
+    const checks = data.checks.map((check) => `${check.id} ${check.title}`.toLowerCase().includes(word));
+    return data.findings.map((finding) => {
+      if (checks[finding[CHECK]]) return true;
+      for (let column = SUBJECT; column < EVIDENCE; column += 1) if (texts[finding[column]]) return true;
+      return false;
+    });
   }
 
   function filter() {
@@ -47,9 +51,10 @@ function show(data) {
     const group = byId("group").value;
     const ofCheck = data.checks.map((check) => !checks.length || checks.some((part) => check.id.startsWith(part)));
     const matches = new Uint8Array(data.findings.length);
-    data.findings.forEach((finding, index) => {
-      matches[index] = ofCheck[finding[CHECK]] && statuses.has(finding[STATUS]) && finding[SEVERITY] >= severity ? 1 : 0;
-    });
+    for (let index = 0; index < matches.length; index += 1) {
+      matches[index] = ofCheck[checkAt[index]] && statuses.has(statusAt[index]) && severityAt[index] >= severity;
+    }
+    const found = new Map([...wanted, ...excluded].map((word) => [word, having(word)]));
     const columns = new Uint8Array(data.checks.length);
     const narrowed = wanted.length || excluded.length || checks.length || severity > 0 || statuses.size < STATUSES.length;
     let findings = 0;
@@ -61,18 +66,17 @@ function show(data) {
       host.score = [0, 0, 0, 0, 0];
       host.worst = -1;
       host.matching = host.findings.filter((index) => matches[index]
-        && (!rest.length || rest.every((word) => words(index).includes(word)))
-        && (!excluded.length || !excluded.some((word) => words(index).includes(word))));
+        && (!rest.length || rest.every((word) => found.get(word)[index]))
+        && (!excluded.length || !excluded.some((word) => found.get(word)[index])));
       for (const index of host.matching) {
-        const finding = data.findings[index];
-        columns[finding[CHECK]] = 1;
-        host.score[finding[STATUS]] += 1;
-        if (finding[STATUS] === 0) host.worst = Math.max(host.worst, finding[SEVERITY]);
+        columns[checkAt[index]] = 1;
+        host.score[statusAt[index]] += 1;
+        if (!statusAt[index] && severityAt[index] > host.worst) host.worst = severityAt[index];
       }
       findings += host.matching.length;
       return host.matching.length || (host.status !== "assessed" && !rest.length) || !narrowed;
     });
-    const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeric: true });
+    const byName = (one, other) => one.rank - other.rank;
     const lost = (host) => (host.status === "assessed" ? 0 : 1);
     const byWorst = (one, other) => lost(other) - lost(one) || other.worst - one.worst
       || other.score[0] - one.score[0] || other.score[1] - one.score[1] || byName(one, other);
@@ -165,7 +169,7 @@ function show(data) {
       const status = STATUSES[worst.get(check)];
       if (status) {
         cell.append(node("button", status[0].toUpperCase(), {
-          type: "button", class: status, tabindex: -1, "data-at": `${at} ${column}`,
+          class: status, tabindex: -1, "data-at": `${at} ${column}`,
           "aria-label": `${status[0].toUpperCase()}: ${status}, ${data.checks[check].id}, ${host.name}`,
           title: `${data.checks[check].id} ${data.checks[check].title}: ${status}` }));
       }
@@ -262,7 +266,7 @@ function show(data) {
       add("Fix with Ansible", copyable(`ansible-playbook kubenode.netfilter.preflight --limit ${host.name} `
         + `-e preflight_fix=${check.fix}`));
     }
-    add("Evidence", finding[EVIDENCE].map((at) => data.texts[at]).join("\n"));
+    add("Evidence", finding[EVIDENCE].map((at) => data.lines[at]).join("\n"));
     add("Read from", check.needs && check.needs.join(", "));
     add("Sources", check.sources && check.sources.join("; "));
     made.append(title, list);
@@ -311,6 +315,8 @@ function show(data) {
     });
   }
 
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  [...data.hosts].sort((one, other) => compare(one.name, other.name)).forEach((host, rank) => { host.rank = rank; });
   fill();
   byId("map").hidden = false;
   byId("filters").addEventListener("input", filter);

@@ -70,9 +70,9 @@ def test_evidence_is_on_the_page_line_by_line():
     rows = [finding("KMOD003", "ip_vs", "fail", evidence="state: <b>\nplace: live"),
             finding("KMOD003", "xt_mark", "fail", evidence="state: absent\nplace: live")]
     data = data_of(text_of("html", *run(report("a", *rows))))
-    assert [[data["texts"][at] for at in row[11]] for row in data["findings"]] == [
+    assert [[data["lines"][at] for at in row[11]] for row in data["findings"]] == [
         ["state: <b>", "place: live"], ["state: absent", "place: live"]]
-    assert data["texts"].count("place: live") == 1
+    assert data["lines"].count("place: live") == 1
 
 
 def test_findings_that_all_differ_do_not_make_a_page_too_large():
