@@ -9,12 +9,13 @@ has four minutes, kubelet's runtimeRequestTimeout doubled), it is a deadline alo
 other programs wrote meanwhile.
 """
 
+import bisect
 import re
 from typing import NamedTuple
 
 from ..module_utils._parse.secrets import masked_line
 from ._log_causes import CONFIDENCES
-from ._log_times import seconds_between
+from ._log_times import in_form
 from ._render.text import escaped
 
 _MOST_EVIDENCE = 400
@@ -40,6 +41,7 @@ _SANDBOX = re.compile(r'(?:sandbox \\{0,7}"|sandbox k8s_[^\s(]{1,400}\()([0-9a-f
 _WAITED = re.compile(r"[Dd]eadline ?[Ee]xceeded|[Tt]imed?[ -]?out|exit status 4|signal: killed")
 # An agent writes its line when it stops waiting, which may be as long after kubelet's.
 _SLACK_SECONDS = 5
+_LEAP_YEAR_SECONDS = 366 * 86400
 
 
 class Failure(NamedTuple):
@@ -71,11 +73,10 @@ def tied_pods(failures, cause, times):
     """`[{"pod", "sandbox", "time", "tied_by", "evidence"}]` of the failures that a `Cause` explains, each pod once: it
     is in their `message`, or its lines at `times` are from the `time` in which they waited."""
     names = {failure.sandbox: failure.pod for failure in failures if failure.pod and failure.sandbox}
-    rows = {}
+    rows, ordered = {}, _in_order(times) if cause.delays_pods else {}
     for failure in failures:
         tied = "message" if failure.cause == cause.id else "time" if (
-            cause.delays_pods and failure.waited
-            and any(_is_within(time, failure.time, cause.delays_pods) for time in times)) else None
+            failure.waited and _is_within(ordered, failure.time, cause.delays_pods)) else None
         pod = failure.pod or names.get(failure.sandbox)
         if tied:
             rows.setdefault(pod or failure.sandbox, {"pod": pod, "sandbox": failure.sandbox, "time": failure.time,
@@ -83,6 +84,25 @@ def tied_pods(failures, cause, times):
     return list(rows.values())
 
 
-def _is_within(time, end, seconds):
-    passed = seconds_between(time, end)
-    return passed is not None and -_SLACK_SECONDS <= passed <= seconds
+def _in_order(times):
+    """`{form of a time: the times in order}`; a log may have very many."""
+    found = {}
+    for form, seen in filter(None, map(in_form, times)):
+        found.setdefault(form, []).append(seen)
+    return {form: sorted(seen) for form, seen in found.items()}
+
+
+def _is_within(ordered, end, seconds):
+    """Whether one of the times is at most so many seconds before `end`."""
+    known = in_form(end)
+    if known is None or known[0] not in ordered:
+        return False
+    form, ends = known[0], [known[1]]
+    if not form[0]:
+        ends.append(known[1] + _LEAP_YEAR_SECONDS)  # In January, what was written in December.
+    for each in ends:
+        found = ordered[form]
+        at = bisect.bisect_right(found, each + _SLACK_SECONDS)
+        if at and each - found[at - 1] <= seconds:
+            return True
+    return False

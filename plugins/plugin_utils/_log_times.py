@@ -41,6 +41,15 @@ def is_later(one, other):
     return first is not None and second is not None and first > second
 
 
+def in_form(text):
+    """((whether it has a year, whether it has a zone), seconds) or None. Only times of one form can be put in order; one
+    without a year is in a leap year."""
+    found, seen = _TIME.fullmatch(text or ""), moment(text)
+    if seen is None:
+        return None
+    return (bool(found.group(1)), bool(found.group(8))), (seen - datetime.datetime.min).total_seconds()
+
+
 def seconds_between(one, other):
     """Seconds from a time of a log to another one, or None: where one of them alone has a zone, that is not known."""
     zones = [bool(found and found.group(8)) for found in (_TIME.fullmatch(one or ""), _TIME.fullmatch(other or ""))]

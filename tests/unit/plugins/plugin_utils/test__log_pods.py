@@ -108,3 +108,13 @@ def test_many_pods_are_counted():
     lines = [KUBELET % (5, SANDBOX.replace("web-0", "web-%d" % number) % ('"%s"' % LOCK)) for number in range(9)]
     row = rows(*lines)["xtables-lock-held"]
     assert (len(row["pods"]), row["pod_count"], row["count"]) == (5, 9, 9)
+
+
+def test_the_edges_of_time_and_very_many_lines_are_no_trouble():
+    lines = ["9999-12-31T23:59:59Z a k[1]: " + LOCK, "0001-01-01T00:00:00Z a k[1]: " + SANDBOX % TIMEOUT,
+             "9999-12-31T23:59:59Z a k[1]: " + SANDBOX.replace("web-0", "web-1") % TIMEOUT]
+    assert tied(rows(*lines)["xtables-lock-held"]) == [("default/web-1", None, "time")]
+    pods = (SANDBOX.replace("web-0", "web-%d" % number) % TIMEOUT for number in range(5000))
+    row = rows(*("20%02d-11-22T10:00:00Z a k[1]: %s" % (number % 90, each)
+                 for number, pod in enumerate(pods) for each in (LOCK, pod)))["xtables-lock-held"]
+    assert (row["count"], row["pod_count"]) == (5000, 5000)
