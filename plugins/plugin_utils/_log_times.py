@@ -42,8 +42,8 @@ def is_later(one, other):
 
 
 def in_form(text):
-    """((whether it has a year, whether it has a zone), seconds) or None. Only times of one form can be put in order; one
-    without a year is in a leap year."""
+    """((whether it has a year, whether it has a zone), seconds) or None. Only times of one form can be put in order;
+    one without a year is in a leap year."""
     found, seen = _TIME.fullmatch(text or ""), moment(text)
     if seen is None:
         return None

@@ -31,8 +31,8 @@ def tied(row):
     SANDBOX % ('"%s"' % PLUGIN % ID),
     SANDBOX % ("<\n\t%s\n\t%s\n >" % (PLUGIN % ID, LOCK)),
     'kuberuntime_manager.go:1170] "CreatePodSandbox for pod failed" err="%s" pod="default/web-0"' % PLUGIN % ID,
-    'pod_workers.go:1298] "Error syncing pod, skipping" err="failed to \\"CreatePodSandbox\\" for \\"web-0_default(5f0c)'
-    '\\" with CreatePodSandboxError: \\"%s\\"" podUID="5f0c"' % PLUGIN % ID])
+    'pod_workers.go:1298] "Error syncing pod, skipping" err="failed to \\"CreatePodSandbox\\" for '
+    '\\"web-0_default(5f0c)\\" with CreatePodSandboxError: \\"%s\\"" podUID="5f0c"' % PLUGIN % ID])
 def test_kubelet_names_the_pod_and_the_plugin_names_the_lock(line):
     # The journal has an entry for each line of a message.
     lines = (KUBELET % (5, line)).replace("\n", "\n2026-11-22T10:05:00Z a kubelet[1234]: ")
