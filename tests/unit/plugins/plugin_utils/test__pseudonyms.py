@@ -5,6 +5,7 @@
 
 import json
 
+import golden_run
 import pytest
 import report_runs
 import work
@@ -87,7 +88,7 @@ def test_no_name_and_no_address_is_left_in_a_run():
     whole = names.of(fleet)
     texts = [report_runs.text_of(name, shared, whole) for name in ("csv", "html", "junit", "markdown", "prometheus",
                                                                    "sarif")]
-    texts += [render_json(whole), *map(render_json, shared.values())]
+    texts += [golden_run.readable(texts[1]), render_json(whole), *map(render_json, shared.values())]
     for text in texts:
         assert "worker" not in text.replace("workers", "") and "example.com" not in text and "10.3.2" not in text
     assert [row["host"] for row in whole["hosts"]] == ["node-001", "node-002", "node-003", "node-004", "node-005"]
