@@ -208,7 +208,8 @@ ansible_facts:
             reason: {description: Reason of a null value., type: str, returned: always, sample: null}
         mtu:
           description: MTU of pods and of the uplink; null outside of a live node, without a pod or a setting of the
-            MTU, and for plugins other than bridge, C(flannel), Calico and C(aws-cni).
+            MTU, and for plugins other than bridge, C(ptp), C(flannel), Calico, C(aws-cni), Antrea and
+            OVN-Kubernetes.
           type: dict
           returned: always
           contains:
@@ -221,8 +222,8 @@ ansible_facts:
             tunnel: {description: Tunnel device to pods of other nodes; null without one., type: str,
                      returned: always, sample: flannel.1}
             tunnel_mtu: {description: Its MTU., type: int, returned: always, sample: 1450}
-            encapsulation: {description: 'V(vxlan), V(ipip), V(wireguard) or null.', type: str, returned: always,
-                            sample: vxlan}
+            encapsulation: {description: 'V(vxlan), V(geneve), V(ipip), V(wireguard) or null.', type: str,
+                            returned: always, sample: vxlan}
             overhead_bytes: {description: Bytes that the encapsulation adds at least., type: int, returned: always,
                              sample: 50}
             carried_bytes: {description: The largest packet of a pod that the uplink carries in one piece., type: int,

@@ -22,8 +22,15 @@ _TUNNELS = {
     "vxlan-v6.calico": ("vxlan", 70), "tunl0": ("ipip", 20), "wireguard.cali": ("wireguard", 60),
     "wg-v6.cali": ("wireguard", 80),
 }
-# Plugin -> how the names of the pods' devices begin; those of bridge are the ports of its bridge.
-_DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None}
+# Tunnel devices that Open vSwitch makes while there is a tunnel, and what the plugin adds at least: Antrea's Geneve has
+# no option (antrea pkg/agent/config/node_config.go), that of OVN-Kubernetes one of 8 bytes (go-controller/pkg/types).
+_GENEVE, _VXLAN = "genev_sys_6081", "vxlan_sys_4789"
+_OVERLAYS = {"antrea": {_GENEVE: ("geneve", 50), _VXLAN: ("vxlan", 50)},
+             "ovn-k8s-cni-overlay": {_GENEVE: ("geneve", 58)}}
+# Plugin -> how the names of the pods' devices begin; those of bridge are the ports of its bridge. Antrea and
+# OVN-Kubernetes give their device on the node the MTU of pods; ptp has no bridge (plugins/main/ptp/ptp.go).
+_DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None, "ptp": "veth", "antrea": "antrea-gw",
+            "ovn-k8s-cni-overlay": "ovn-k8s-mp"}
 
 # `source` is a device or a file.
 _Mtu = collections.namedtuple("_Mtu", "bytes source")
@@ -42,7 +49,9 @@ def mtu_of(host, files, used):
     of_defaults = [_mtu(host, name) for name in defaults]
     # The smallest packet that may be carried, and the largest: pods may use another device than the default route.
     carried = (_known(of_defaults, min), _known(of_defaults + [_mtu(host, name) for name in _hardware(host)], max))
-    limits = [_limit(host, name, carried) for name in _TUNNELS if _is_in_use(host, name, routes)]
+    tunnels = _OVERLAYS.get(entry["type"], _TUNNELS)
+    limits = [_limit(host, name, tunnels[name][1], carried) for name in tunnels
+              if _is_in_use(host, name, tunnels[name][0], routes)]
     row = {"pods_mtu": pods.bytes, "pods_source": pods.source,
            "uplink": defaults[0] if defaults else None, "uplink_mtu": of_defaults[0] if defaults else None,
            "tunnel": None, "tunnel_mtu": None, "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None,
@@ -51,8 +60,8 @@ def mtu_of(host, files, used):
     if limits:
         # Each family has its own tunnel; pods send packets of their MTU through both.
         name, lowest, highest = min(limits, key=lambda limit: limit[2] or 0)
-        row.update(tunnel=name, tunnel_mtu=_mtu(host, name), encapsulation=_TUNNELS[name][0],
-                   overhead_bytes=_TUNNELS[name][1])
+        row.update(tunnel=name, tunnel_mtu=_mtu(host, name), encapsulation=tunnels[name][0],
+                   overhead_bytes=tunnels[name][1])
     if not lowest or not highest:
         return dict(row, reason="the MTU of the device of the default route could not be read")
     if lowest < pods.bytes <= highest:
@@ -87,7 +96,9 @@ def _configured(host, entry):
 def _pod_devices(host, entry):
     prefix = _DEVICES[entry["type"]]
     if prefix:
-        return [name for name in host.list_dir(_NET)[1] if name.startswith(prefix)][:PORTS_LIMIT]
+        names = [name for name in host.list_dir(_NET)[1] if name.startswith(prefix)][:PORTS_LIMIT]
+        # Ports of a bridge are those of containers of Docker and others.
+        return [name for name in names if entry["type"] != "ptp" or not host.exists(_NET + name + "/brport")]
     settings = entry.get("delegate") if entry["type"] == "flannel" else entry
     bridge = settings.get("bridge") if isinstance(settings, dict) else None
     bridge = bridge if isinstance(bridge, str) and bridge and "/" not in bridge else "cni0"
@@ -101,22 +112,23 @@ def _hardware(host):
             and host.exists(_NET + name + "/device")]
 
 
-def _limit(host, name, carried):
+def _limit(host, name, overhead, carried):
     """(tunnel, the smallest and the largest packet that may fit into it); its link names the device below it."""
     lower = [_mtu(host, link[len("lower_"):]) for link in host.list_dir(_NET + name)[1] if link.startswith("lower_")]
     lowest, highest = (_known(lower, min), _known(lower, max)) if lower else carried
-    return name, lowest and lowest - _TUNNELS[name][1], highest and highest - _TUNNELS[name][1]
+    return name, lowest and lowest - overhead, highest and highest - overhead
 
 
-def _is_in_use(host, name, routes):
+def _is_in_use(host, name, encapsulation, routes):
     """Whether the tunnel is up, and routes to other nodes go through it: tunl0 is there with its module."""
     try:
         if not int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP:
             return False
     except ValueError:
         return False
-    # WireGuard's routes are in another table, and its device is only there where it is used.
-    if _TUNNELS[name][0] == "wireguard":
+    # WireGuard's routes are in another table and those of Open vSwitch are flows; their devices are only there where
+    # they are used.
+    if encapsulation == "wireguard" or name in (_GENEVE, _VXLAN):
         return True
     rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]
     return any(len(row) > 9 and name in (row[0], row[9]) and _is_through_gateway(row[3] if row[0] == name else row[8])

@@ -38,6 +38,7 @@ def look(tmp_path, plugins, routes, *manifests):
     return row and tuple(row[key] for key in ("pods_mtu", "pods_source", "tunnel", "carried_bytes", "too_large"))
 
 
+PTP, ANTREA, OVN = [{"type": "ptp"}], [{"type": "antrea"}], [{"type": "ovn-k8s-cni-overlay"}]
 FLANNEL, CALICO, BRIDGE = [{"type": "flannel"}], [{"type": "calico"}], [{"type": "bridge", "bridge": "br1"}]
 ETH0 = device("eth0", 1500, device=node_tree.DIRECTORY)
 
@@ -67,6 +68,23 @@ ETH0 = device("eth0", 1500, device=node_tree.DIRECTORY)
     (CALICO, "", [device("tunl0", 1480, up=False), device("cali1", 1500)], (1500, "cali1", None, 1500, False)),
     (CALICO, "", [device("wireguard.cali", 1440), {"var/lib/calico/mtu": "1440\n"}],
      (1440, "/var/lib/calico/mtu", "wireguard.cali", 1440, False)),
+    (PTP, "", [device("veth1", 1500), device("veth2", 9000, brport=node_tree.DIRECTORY)],
+     (1500, "veth1", None, 1500, False)),
+    (PTP, "", [device("veth1", 9000)], (9000, "veth1", None, 1500, True)),
+    ([{"type": "ptp", "mtu": 1600}], "", [device("veth1", 1500)], (1600, "the CNI configuration", None, 1500, True)),
+    # What Antrea and OVN-Kubernetes set up themselves, and pods without room for Geneve.
+    (ANTREA, "", [device("antrea-gw0", 1450), device("genev_sys_6081", 65000)],
+     (1450, "antrea-gw0", "genev_sys_6081", 1450, False)),
+    (ANTREA, "", [device("antrea-gw0", 1500), device("vxlan_sys_4789", 65000)],
+     (1500, "antrea-gw0", "vxlan_sys_4789", 1450, True)),
+    # noEncap mode has no tunnel.
+    (ANTREA, "", [device("antrea-gw0", 1500)], (1500, "antrea-gw0", None, 1500, False)),
+    (OVN, "", [device("ovn-k8s-mp0", 1400), device("genev_sys_6081", 65000)],
+     (1400, "ovn-k8s-mp0", "genev_sys_6081", 1442, False)),
+    (OVN, "", [device("ovn-k8s-mp0", 1450), device("genev_sys_6081", 65000)],
+     (1450, "ovn-k8s-mp0", "genev_sys_6081", 1442, True)),
+    # Of another network on this node.
+    (BRIDGE, "", [ports("br1", veth1=1500), device("genev_sys_6081", 65000)], (1500, "veth1", None, 1500, False)),
     (BRIDGE, "", [ports("br1", veth1=9000)], (9000, "veth1", None, 1500, True)),
     (BRIDGE, "", [ports("br1", veth1=9000, eth1=1500), device("eth1", 9000, device=node_tree.DIRECTORY)],
      (9000, "veth1", None, None, None)),
