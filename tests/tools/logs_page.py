@@ -33,7 +33,8 @@ The filter `kubenode.netfilter.diagnose` does the same for a text or a list of l
 
 The journal (the last 20,000 lines of kernel, kubelet, runtimes and distributions), the logs of kube-proxy and of
 network plugins below `/var/log/pods`, and `/var/log/messages`, `syslog` and `kern.log`, with rotated and compressed
-files. Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
+files. RKE2 and K3s write files for kubelet and containerd, Calico and AWS one for their plugin; these are read as well.
+Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
 the newest first, without secrets.
 
 ## Pods that do not start
@@ -58,8 +59,8 @@ most twice its interval. Normal lines are no findings, nor are lines without a t
 pods only those in namespaces of the system are read, because a user who may create a pod can give its container any
 name.
 
-`bundle.yml` judges the logs of a [support bundle](bundles.md) with the same checks. What is recent is measured from the
-last line of each log, because the time of the collection is not in it.
+`bundle.yml` judges the logs of a [support bundle](bundles.md) with the same checks. Recent means close to the last line
+of each log, because the time of the collection is not in it.
 
 ## What can go wrong
 

@@ -27,6 +27,11 @@ JOURNAL = "journal"
 PODS = "/var/log/pods"
 # kubelet's logs of containers are files below PODS, or with Docker links to what it writes itself.
 _PODS_LEAD_TO = (PODS, "/var/lib/docker/containers")
+# What kubelet, containerd and plugins write into files of their own (docs.rke2.io; projectcalico/calico cni-plugin
+# log_file_path; aws/amazon-vpc-cni-k8s README).
+_OWN_FILES = ("/var/lib/rancher/rke2/agent/logs/kubelet.log", "/var/lib/rancher/rke2/agent/containerd/containerd.log",
+              "/var/lib/rancher/k3s/agent/containerd/containerd.log", "/var/log/calico/cni/cni.log",
+              "/var/log/aws-routed-eni/ipamd.log", "/var/log/aws-routed-eni/plugin.log")
 _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
 # What Python does not unpack on every node; in packed bytes a short word is found by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
@@ -58,7 +63,7 @@ def collect_lines(host, sources=None):
         status, found, size, cut = journal(host)
         files.append(_file(JOURNAL, status, size, cut))
         lines += [(JOURNAL, text) for text in found]
-    named = list(sources or newest_first(host, system_logs(host) + agent_logs(host)))
+    named = list(sources or newest_first(host, system_logs(host) + own_logs(host) + agent_logs(host)))
     paths = named[:MOST_FILES]
     most = max(MOST_ROWS_OF_FILE, MOST_ROWS // (len(paths) or 1))
     for path in paths:
@@ -171,6 +176,11 @@ def _folders_behind(host, folders):
 def system_logs(host):
     """Logs of the kernel and of units with their rotated files."""
     return ["/var/log/" + name for name in host.list_dir("/var/log")[1] if _SYSTEM.match(name)]
+
+
+def own_logs(host):
+    """Logs that programs of this node write beside the journal."""
+    return [path for path in _OWN_FILES if host.stat(path) is not None]
 
 
 def agent_logs(host, namespaces=("",)):

@@ -46,7 +46,8 @@ def collect_node_logs(host, node, now=None):
         section.update(read=[log_lines.JOURNAL], cut=cut)
         found += [(log_lines.JOURNAL, text) for text in texts[:_ROWS_OF_SOURCE]]
     with host.noting() as notes:
-        paths = log_lines.agent_logs(host, _NAMESPACES) + ([] if status == OK else log_lines.system_logs(host))
+        paths = log_lines.agent_logs(host, _NAMESPACES) + log_lines.own_logs(host)
+        paths += [] if status == OK else log_lines.system_logs(host)
         paths = [path for path in paths if not path.endswith(".gz")]
         section["read"] += paths
         for path in log_lines.newest_first(host, paths, now - RECENT_SECONDS):

@@ -76,3 +76,13 @@ def test_an_image_has_no_lines_of_now(tmp_path):
     write(tmp_path, "/var/log/kern.log", FULL + "\n")
     section = look(Host(str(tmp_path)), "image")
     assert section["lines"] == section["read"] == []
+
+
+def test_files_of_kubelet_and_plugins_are_read_beside_the_journal(tmp_path):
+    write(tmp_path, "/var/log/journal/1/system.journal", "")
+    kubelet, plugin = "/var/lib/rancher/rke2/agent/logs/kubelet.log", "/var/log/calico/cni/cni.log"
+    write(tmp_path, kubelet, 'E1125 08:39:30.000001 1 a.go:1] "Failed to create sandbox for pod" pod="a/b"\n', 10)
+    write(tmp_path, plugin, "2025-11-25 08:39:30.001 [ERROR][7] it failed\n", 20)
+    section = look(WithJournal(str(tmp_path), b"2025-11-25T08:39:30+0000 a kernel: x\n"))
+    assert [row["source"] for row in section["lines"]] == [kubelet, plugin]
+    assert section["read"] == ["/var/lib/rancher/rke2/agent/logs/kubelet.log", plugin, "journal"]
