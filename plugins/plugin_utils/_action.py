@@ -33,7 +33,7 @@ class Action(ActionBase):
             raise AnsibleActionFail(str(error)) from None
         return result
 
-    def name(self):
+    def name(self) -> str:
         """The name of the action without the collection's, as its documentation has it."""
         return self._task.action.rpartition(".")[2]
 
@@ -41,6 +41,6 @@ class Action(ActionBase):
         """The arguments of the task as plain values in the types of `OPTIONS`, a dict. Raises BadInput."""
         return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
-    def work(self, arguments, task_vars):
+    def work(self, arguments: dict, task_vars: dict) -> dict:
         """What the task returns, a dict. Raises BadInput."""
         raise NotImplementedError

@@ -49,7 +49,7 @@ def opened(bundle):
         yield {"root": folder, "place": PLACE}
 
 
-def within(rule, findings, evidence):
+def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
     """The findings of one check on a bundle: what rests on something that the bundle does not hold is skipped, because
     one check of its own says once what is missing; what was held and could not be read stays unknown."""
     if rule.id in _own_checks():

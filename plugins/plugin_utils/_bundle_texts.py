@@ -17,14 +17,14 @@ _KERNEL_LINE = re.compile(r"(?:(?:<\d+>)?\[[^\]]{5,40}\] .*|.{0,300}? kernel: (.
 _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 
 
-def proc_modules(text):
+def proc_modules(text: str) -> str:
     """/proc/modules from the output of lsmod."""
     rows = [found for found in _LSMOD.findall(text) if found[0] != "Module"]
     return "".join("%s %s %s %s Live 0x0\n" % (name, size, used, by.strip() + "," if by.strip() else "-")
                    for name, size, used, by in rows)
 
 
-def nf_conntrack_stat(text):
+def nf_conntrack_stat(text: str) -> str:
     """/proc/net/stat/nf_conntrack from the output of conntrack -S: one line per CPU."""
     rows = [dict(_COUNTER.findall(line)) for line in text.splitlines() if line.strip().startswith("cpu=")]
     names = sorted({name for row in rows for name in row} - {"cpu", "entries"})
@@ -40,7 +40,7 @@ def sysctls(text):
     return {key.translate(str.maketrans("./", "/.")): value for key, value in _SYSCTL.findall(text) if ".." not in key}
 
 
-def ip_vs(text):
+def ip_vs(text: str) -> str:
     """/proc/net/ip_vs from the output of ipvsadm -Sn."""
     lines = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
              "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
@@ -75,7 +75,7 @@ def _place(text):
         return None
 
 
-def ipset_list(text):
+def ipset_list(text: str) -> str:
     """The output of ipset list -t from that of ipset save."""
     counts = {}
     for name in _ENTRY.findall(text):

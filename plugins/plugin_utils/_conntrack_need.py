@@ -27,7 +27,7 @@ _BRIDGING = ("bridge", "flannel", "weave-net")
 _BRIDGING_NETWORKS = ("flannel", "kube-router", "weave")
 
 
-def check_policy(values):
+def check_policy(values: dict) -> None:
     """Refuse numbers that are out of range. Raises BadInput."""
     given = [(name, option, values[name]) for name, option in sorted(_OPTIONS.items())]
     for name, option, value in given + [(name, "used_percent", values[name]) for name in _PERCENTS]:

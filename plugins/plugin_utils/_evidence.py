@@ -55,7 +55,7 @@ class Room:
     def __init__(self, characters=MOST_CHARACTERS, text=MOST_TEXT):
         self.characters, self.text, self.all = characters, text, characters
 
-    def take(self, characters):
+    def take(self, characters: int) -> None:
         self.characters -= characters
         if self.characters < 0:
             raise Misfit("is larger than the %d KB that an answer may have" % (self.all // 1024))
@@ -80,7 +80,7 @@ def checked_sections(facts):
     return sections, problems
 
 
-def checked_section(name, value, room=None):
+def checked_section(name: str, value, room: Room | None = None) -> dict:
     """One section as a new plain value. Raises Misfit."""
     try:
         section = fitted(value, _schema.sections()[name]._replace(nullable=False), room or Room())

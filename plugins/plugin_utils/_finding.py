@@ -67,7 +67,7 @@ def at_least(severity, threshold):
     return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
 
 
-def by_urgency(findings):
+def by_urgency(findings: list[dict]) -> list[dict]:
     """The findings, what fails worst first; those of a check in the order of the evidence, which begins with what
     breaks most."""
     return sorted(findings,

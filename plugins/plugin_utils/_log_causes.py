@@ -51,13 +51,13 @@ class Cause:
 
 
 @functools.lru_cache(maxsize=None)
-def compiled(pattern):
+def compiled(pattern: str) -> re.Pattern:
     """A pattern of an entry, compiled once."""
     return re.compile(pattern)
 
 
 @functools.lru_cache(maxsize=1)
-def causes():
+def causes() -> list:
     """All causes in the order of their files; read and validated once in a process."""
     entries = []
     for path in sorted((ROLES / "node_policy" / "files" / "log_causes").glob("*.yml")):

@@ -39,7 +39,7 @@ def _places(blocks, effect):
                      if block["effect"] == effect)
 
 
-def best_row(names, rows):
+def best_row(names, rows: dict[str, dict]) -> dict:
     """The row of the alternative that is nearest to working; a blocked one ranks below one that only has to be
     loaded."""
     candidates = [rows.get(name)

@@ -17,7 +17,7 @@ _FREE = ("free", "host_pinned")
 _FOR_PEOPLE = ("default", "minimal", "oneline")
 
 
-def strategy_of(task):
+def strategy_of(task) -> str:
     """The name of the strategy of the task's play."""
     return plain(task.get_play().strategy)
 

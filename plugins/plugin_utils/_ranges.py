@@ -53,7 +53,7 @@ def range_of(text):
         return None
 
 
-def family_of(found):
+def family_of(found) -> str:
     return "ipv%d" % found.version
 
 

@@ -20,13 +20,13 @@ def load_yaml(path):
 
 
 @functools.lru_cache(maxsize=None)
-def profile(name):
+def profile(name: str) -> dict:
     """The variables that a profile of roles/node_policy sets, by full name."""
     return load_yaml(ROLES / "node_policy" / "files" / "profiles" / (name + ".yml"))
 
 
 @functools.lru_cache(maxsize=1)
-def defaults():
+def defaults() -> dict:
     """The defaults of roles/node_policy by full name."""
     values = {}
     for path in sorted((ROLES / "node_policy" / "defaults" / "main").glob("*.yml")):

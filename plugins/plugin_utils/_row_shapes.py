@@ -19,7 +19,7 @@ _SCALARS = ("join", "length", "to_string", "to_number", "type", "contains", "sta
 _SAME_LIST = ("sort", "sort_by", "reverse")
 
 
-def fields_of(expression):
+def fields_of(expression: str) -> set[str] | None:
     """The fields of the rows that a select yields: a set, empty where rows are no dictionaries, None where that is not
     known."""
     selected = value_of(compiled(expression, "select").parsed, evidence())

@@ -55,7 +55,7 @@ def judged_again(sections, facts):
     return sections
 
 
-def facts_of(facts):
+def facts_of(facts) -> Mapping:
     """The facts where they are a mapping."""
     if not isinstance(facts, Mapping):
         raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)

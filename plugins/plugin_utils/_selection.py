@@ -37,7 +37,7 @@ def _known(known):
     return _catalogue.catalogue() if known is None else known
 
 
-def known_sections(known=None):
+def known_sections(known: dict | None = None) -> list[str]:
     """The letters that check ids begin with."""
     return sorted({check.section for check in _known(known).values()})
 

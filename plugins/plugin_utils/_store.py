@@ -50,7 +50,7 @@ class Folder(NamedTuple):
     run_nodes: int
 
 
-def file_name(host):
+def file_name(host: str) -> str:
     """A name any inventory name can be stored under: no path, no hidden file, not too long, no two hosts the same."""
     quoted = urllib.parse.quote(host, safe="", errors="surrogatepass") or "%"
     if quoted.startswith("."):
@@ -60,12 +60,12 @@ def file_name(host):
     return quoted + ".json"
 
 
-def node_path(folder, host):
+def node_path(folder: str, host: str) -> str:
     """Where the report of a host is kept."""
     return os.path.join(os.path.abspath(os.path.expanduser(folder)), _NODES, file_name(host))
 
 
-def earlier_peak(folder, host):
+def earlier_peak(folder: str, host: str) -> int:
     """Connections that an earlier report of a host knew of, 0 where there is none; a report that says anything else
     says nothing."""
     try:
@@ -92,7 +92,7 @@ def opened(folder):
         yield Folder(folder, handle, nodes, runs, run, run_nodes)
 
 
-def write_beside(folder, texts):
+def write_beside(folder: Folder, texts: dict[str, str]) -> list[str]:
     """Writes files that are of no run into a report folder; their paths. Raises BadInput."""
     with contextlib.ExitStack() as stack:
         handle = _held_top(stack, folder)
@@ -255,7 +255,7 @@ def _earlier_pending(folder, run):
         return None
 
 
-def write_node(folder, host, text):
+def write_node(folder: Folder, host: str, text: str) -> str:
     """Writes the report of a host into a Folder; its path. Raises BadInput."""
     path = os.path.join(folder.path, _NODES, file_name(host))
     _write(folder.run_nodes, path, text)

@@ -38,7 +38,7 @@ def summary(hosts, reports) -> dict:
     }
 
 
-def state_of(row):
+def state_of(row: dict) -> str:
     """The state of a host: that of its row in the roll-up, and of one that was assessed healthy, unclear or failing."""
     if row["status"] != "assessed":
         return row["status"]

@@ -11,7 +11,7 @@ _DENIED = "denied"
 _NAMED = 5
 
 
-def needing_root(findings, checks, evidence):
+def needing_root(findings: list[dict], checks, evidence: dict) -> list[str]:
     """Ids of the checks that are unknown because the look was not made as root: a section that they rest on was denied
     to it."""
     if (evidence.get("node_host") or {}).get("as_root") is not False:
@@ -37,6 +37,6 @@ def _sentence(cause, checks):
     return "%d checks unknown (%s): %s" % (len(checks), some(checks, _NAMED), cause) if len(checks) > 1 else None
 
 
-def checks_of(findings):
+def checks_of(findings: list[dict]) -> list[str]:
     """The ids of the findings, each once."""
     return list(dict.fromkeys(row["check"] for row in findings))

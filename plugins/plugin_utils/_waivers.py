@@ -34,7 +34,7 @@ def parse_waivers(rows, check_ids):
     return waivers
 
 
-def of_host(waivers, host):
+def of_host(waivers: tuple, host: str) -> tuple:
     """The waivers whose pattern matches the name of a host."""
     return tuple(waiver for waiver in waivers if _matches(host, waiver["host"]))
 

@@ -95,12 +95,12 @@ def _add_conflict(wanted, key, assigned):
         wanted["sysctls"] = sorted(set(wanted["sysctls"]) | {key})
 
 
-def undo(settings):
+def undo(settings: dict) -> dict:
     """The options that put back what the module changed."""
     return {"lower": settings["lower"]}
 
 
-def refusals(result, _findings):
+def refusals(result: dict, _findings: list[dict]) -> list[Refusal]:
     """The Refusals in a result of the module: by key, and for the limit and the buckets by what findings call the
     table."""
     rows = result.get("settings")

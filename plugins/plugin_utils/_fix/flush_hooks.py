@@ -44,12 +44,12 @@ def _is_narrowed(facts):
     return any(check.id in spared and check.fix.get("part") == _PART for check in _catalogue.catalogue().values())
 
 
-def undo(settings):
+def undo(settings: dict) -> dict:
     """The options that put back what the module changed."""
     return {"only": settings["only"]}
 
 
-def refusals(result, findings):
+def refusals(result: dict, findings: list[dict]) -> list[Refusal]:
     """The Refusals in a result of the module, by file and by unit."""
     if result.get("hooks") is None:
         return of_message(result, {row["subject"] for row in findings})

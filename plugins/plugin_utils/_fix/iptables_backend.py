@@ -25,12 +25,12 @@ def work(facts, settings, up_to=None):
     return Work(findings, {"backend": target}) if findings or (differs and not up_to) else NOTHING
 
 
-def undo(_settings):
+def undo(_settings: dict) -> dict:
     """The options that put back what the module changed."""
     return {}
 
 
-def refusals(result, findings):
+def refusals(result: dict, findings: list[dict]) -> list[Refusal]:
     """The Refusals in a result of the module: it switches all programs or none, so its reason is that of every
     finding."""
     subjects = sorted({row["subject"] for row in findings} | {_SUBJECT})

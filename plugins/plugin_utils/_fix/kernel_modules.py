@@ -43,12 +43,12 @@ def _lacking(findings, rows, unblock):
     return lacking
 
 
-def undo(settings):
+def undo(settings: dict) -> dict:
     """The options that put back what the module changed."""
     return {"file": settings["file"]}
 
 
-def refusals(result, findings):
+def refusals(result: dict, findings: list[dict]) -> list[Refusal]:
     """The Refusals in a result of the module."""
     if result.get("modules") is None:
         return of_message(result, {row["subject"] for row in findings})

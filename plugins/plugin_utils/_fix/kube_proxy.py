@@ -4,13 +4,13 @@
 """A kube-proxy that has lost its rules: no module is called, its restart is a turn (turns.of_restart). PRIVATE to the
 collection."""
 
-from .work import NOTHING
+from .work import NOTHING, Work
 
 ROLE = "harden_kube_proxy"
 STALE = ()
 undo = refusals = None
 
 
-def work(_facts, _settings, _up_to=None):
+def work(_facts: dict, _settings: dict, _up_to: str | None = None) -> Work:
     """No Work."""
     return NOTHING

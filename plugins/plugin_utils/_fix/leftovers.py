@@ -24,7 +24,7 @@ def families_elsewhere(section, target):
     return found
 
 
-def rows_of(section):
+def rows_of(section: dict) -> list[dict]:
     """The rule sets of the section node_iptables_backend, one for each family and backend."""
     return [row for row in section.get("sets") or [] if row["backend"] in BACKENDS]
 

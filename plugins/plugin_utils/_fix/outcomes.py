@@ -37,12 +37,12 @@ def kept(before, findings):
             for row in findings] + _gone(fixed, findings)
 
 
-def failed(row, reasons):
+def failed(row: dict, reasons: list[str]) -> dict:
     """The finding with the reasons why its fix failed."""
     return _with_outcome(row, FAILED, reasons)
 
 
-def refused(row, reason):
+def refused(row: dict, reason: str) -> dict:
     """The finding with the reason why its fix was refused."""
     return _with_outcome(row, REFUSED, [reason])
 

@@ -22,7 +22,7 @@ class Done(NamedTuple):
     refusals: list[Refusal]
 
 
-def skipped(reason):
+def skipped(reason: str) -> dict:
     """The result of a task that contacts no node."""
     return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": [], "failures": []}
 
@@ -38,7 +38,7 @@ def is_stale_by_others(subject, done):
                for each in done)
 
 
-def with_findings(facts, findings):
+def with_findings(facts: dict, findings: list[dict]) -> dict:
     """The facts with other findings and the counts of these."""
     return {"node_assess_findings": findings,
             "node_assess_summary": dict(facts["node_assess_summary"], **_finding.summarise(findings))}
@@ -62,7 +62,7 @@ def _row(done):
             if done.result["changed"] else [], "reasons": [escaped(reason) for reason in reasons]}
 
 
-def reasons_to_fail(done, summary, host):
+def reasons_to_fail(done: list, summary: dict | None, host: str) -> list[str]:
     """Reasons why the task fails for a host: a change failed, programs could not be switched, or the host was lost."""
     reasons = [refusal.reason for each in done for refusal in each.refusals if refusal.outcome == FAILED
                or each.subject.name == _BACKEND]

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The work of a fix on one subject. PRIVATE to the collection."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 FIXED, WOULD_FIX, REFUSED, FAILED = "fixed", "would fix", "refused", "failed"
@@ -27,7 +28,7 @@ class Refusal(NamedTuple):
 NOTHING = Work([], {})
 
 
-def of_message(result, subjects):
+def of_message(result: dict, subjects: Iterable[str]) -> list[Refusal]:
     """The refusals of a module that failed as a whole: its message, for each of the subjects."""
     message = result.get("msg") if result.get("failed") or result.get("unreachable") else None
     return [Refusal(subject, FAILED, message) for subject in subjects] if message else []

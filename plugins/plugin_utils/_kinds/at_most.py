@@ -6,7 +6,7 @@
 WANT = (int, float)
 
 
-def judge_at_most(selected, want):
+def judge_at_most(selected, want) -> list:
     """The number that is too high, as one offender, or nothing."""
     if isinstance(selected, bool) or not isinstance(selected, (int, float)):
         raise ValueError("select must return a number, not %s" % type(selected).__name__)

@@ -6,6 +6,6 @@
 WANT = (object,)
 
 
-def judge_equals(selected, want):
+def judge_equals(selected, want) -> list:
     """The value that differs, as one offender, or nothing."""
     return [] if selected == want else [{"value": selected, "want": want}]

@@ -6,7 +6,7 @@
 WANT = ()
 
 
-def judge_none_of(selected, _want):
+def judge_none_of(selected, _want) -> list:
     """The offending subjects: the selected list itself."""
     if not isinstance(selected, list):
         raise ValueError("select must return a list, not %s" % type(selected).__name__)

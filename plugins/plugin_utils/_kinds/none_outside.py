@@ -6,7 +6,7 @@
 WANT = (list,)
 
 
-def judge_none_outside(selected, want):
+def judge_none_outside(selected, want) -> list:
     """The rows whose place is not in the wanted list."""
     if not isinstance(selected, list):
         raise ValueError("select must return a list, not %s" % type(selected).__name__)

@@ -6,6 +6,6 @@
 WANT = (list,)
 
 
-def judge_one_of(selected, want):
+def judge_one_of(selected, want) -> list:
     """The value that is not among them, as one offender, or nothing."""
     return [] if selected in want else [{"value": selected, "want": ", ".join(str(item) for item in want)}]
