@@ -209,8 +209,7 @@ def _save(host, rules, source, family, program, backend):
     """Read one backend of one family into `rules`; returns its `RuleSet`, or None where nothing could be read."""
     command = save_command(host, program, backend)
     if command is None:
-        rules.miss(source, UNPARSED, "this node has no %s of the %s backend, so its rules could not be read"
-                                     % (program, backend))
+        rules.miss(source, UNPARSED, "this node has no %s of the %s backend to read its rules" % (program, backend))
         return None
     done, sets, problem = _read_until_sound(host, rules, command, family, backend)
     _take_messages(rules, source, done.err)
