@@ -52,9 +52,8 @@ def _mode(evidence, policy, facts, rows):
         return wanted, "node_policy_proxy_mode sets it", _judge_mode(wanted, evidence, policy, facts, rows)
     proxy = evidence.get("node_kube_proxy") or {}
     if proxy.get("running") and proxy.get("mode"):
-        return proxy["mode"], "the mode of the running kube-proxy (%s)" % (proxy.get("mode_source")
-                                                              or "read from its process"), _judge_mode(
-                                                                  proxy["mode"], evidence, policy, facts, rows)
+        why = "the mode of the running kube-proxy (%s)" % (proxy.get("mode_source") or "read from its process")
+        return proxy["mode"], why, _judge_mode(proxy["mode"], evidence, policy, facts, rows)
     seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
         proxy.get("running"), "whether kube-proxy runs is not known")
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
@@ -64,8 +63,7 @@ def _mode(evidence, policy, facts, rows):
             if result[2] is verdict:
                 return mode, "%s; %s" % (seen, words), result
     mode, result = judged[0]
-    return mode, "%s; the node can run none of %s" % (seen,
-                                                          ", ".join(candidate for candidate, _result in judged)), result
+    return mode, "%s; the node can run none of %s" % (seen, ", ".join(name for name, _result in judged)), result
 
 
 def _judge_mode(mode, evidence, policy, facts, rows):
@@ -91,9 +89,8 @@ def _version_problems(mode, policy, facts):
             continue
         for subject, version in (("kernel", facts["kernel"]), ("kubernetes", facts["kubernetes"])):
             if _versions.within(version, row.get(subject + "_since"), row.get(subject + "_before")) is False:
-                problems.append("%s %s does not support it: %s"
-                                % ("Linux" if subject == "kernel" else "Kubernetes", version,
-                                                           row["reason"]))
+                problems.append("%s %s does not support it: %s" % (
+                    "Linux" if subject == "kernel" else "Kubernetes", version, row["reason"]))
     return problems
 
 

@@ -52,8 +52,8 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
         return _answer(kube_proxy_value, need, None, "kube-proxy sets %d at its start; %s" % (kube_proxy_value, reason))
     floor = min(max(FLOOR, FLOOR_PER_CPU * cpus), ceiling)
     if need <= floor:
-        reason = "%d is kube-proxy's own minimum on %s; %s" % (floor, "1 processor"
-                                                                       if cpus == 1 else "%d processors" % cpus, reason)
+        reason = "%d is kube-proxy's own minimum on %s; %s" % (
+            floor, "1 processor" if cpus == 1 else "%d processors" % cpus, reason)
     budget = memory_bytes * memory_percent // 100 // ENTRY_BYTES
     most, limited_by = min((budget, "memory"), (ceiling, "ceiling"))
     wanted = power_of_two_from(max(need, floor))

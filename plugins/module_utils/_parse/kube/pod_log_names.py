@@ -13,7 +13,7 @@ _POD_FOLDER = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([0-9a-f-]{32,36})\Z")
 _CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-f]{64})\.log\Z")
 # Containers of agents that change rules or network of a node; the text of other pods is not read.
 AGENTS = ("kube-proxy", "kube-flannel", "calico-node", "cilium-agent", "kube-router", "aws-node", "aws-eks-nodeagent",
-           "weave", "weave-npc", "kube-ovn-cni", "antrea-agent", "kindnet-cni", "install-cni", "install-cni-plugin")
+          "weave", "weave-npc", "kube-ovn-cni", "antrea-agent", "kindnet-cni", "install-cni", "install-cni-plugin")
 
 
 def parse_pod_folder(name):

@@ -206,8 +206,8 @@ class KubeTablesReader:
             self._found.deep[family] = None
             self._found.tables[family] = table
         else:
-            self._found.deep[family] = "nft list table did not print the whole table (%s)" % (UNPARSED
-                                                                                    if status == OK else status)
+            self._found.deep[family] = "nft list table did not print the whole table (%s)" % (
+                UNPARSED if status == OK else status)
 
 
 def _kube_only(tables):

@@ -37,8 +37,8 @@ def ask_other_cni(rule_sets):
         if frozenset(pair) not in _TOGETHER:
             fewer, more = sorted(pair, key=lambda owner: (sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
-            detail = "%s and %s: one of these network plugins is not in use any more" % (_sum(fewer, held),
-                                                                                           _sum(more, held))
+            detail = "%s and %s: one of these network plugins is not in use any more" % (
+                _sum(fewer, held), _sum(more, held))
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
 
 

@@ -136,8 +136,8 @@ def test_titles_begin_in_one_column_whatever_the_id():
 
 
 def test_a_node_that_was_not_reached_says_why():
-    assert "not assessed: unreachable: x" in render_node(report([failing(status="unknown")], reached=False),
-                                                                   100, False)
+    assert "not assessed: unreachable: x" in render_node(report([failing(status="unknown")], reached=False), 100,
+                                                         False)
 
 
 def test_no_color_means_no_escape_at_all():

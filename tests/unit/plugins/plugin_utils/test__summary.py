@@ -45,8 +45,8 @@ def test_counts_groups_and_the_worst_first():
 def test_a_roll_up_names_a_baseline_of_which_nothing_is_known():
     known = {"a": report("a", "pass")}
     fleet = _fleet.roll_up(["a", "lost"], known, baseline="lost")
-    assert "  lost (baseline) was not assessed, so " in render_batch(list(known.values()), {"a"}, fleet, "auto", 120,
-                                                                 False)[-1]
+    text = render_batch(list(known.values()), {"a"}, fleet, "auto", 120, False)[-1]
+    assert "  lost (baseline) was not assessed, so " in text
     assert "\n- lost \\(baseline\\) was not assessed, so " in render_markdown(known, fleet)
 
 
