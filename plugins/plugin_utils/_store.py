@@ -127,12 +127,12 @@ def _earlier_mapping(folder, top):
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise BadInput("%s cannot be read: %s" % (path, error.strerror)) from None
+        raise BadInput("%s could not be read: %s" % (path, error.strerror)) from None
     try:
         with os.fdopen(handle, encoding="ascii") as stream:
             return _pseudonyms.checked(json.loads(stream.read()))
     except (OSError, ValueError, RecursionError):
-        raise BadInput("%s is no mapping of pseudonyms; remove it, and names get new ones" % path) from None
+        raise BadInput("%s is not a mapping of pseudonyms; remove it to create new ones" % path) from None
 
 
 def _held_top(stack, folder):

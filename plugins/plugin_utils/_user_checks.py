@@ -102,7 +102,7 @@ def read(name, path, limit):
         with open(path, "rb") as stream:
             content = stream.read(limit + 1)
     except OSError as error:
-        raise BadInput("%s cannot be read: %s" % (name, error.strerror)) from None
+        raise BadInput("%s could not be read: %s" % (name, error.strerror)) from None
     if len(content) > limit:
         raise BadInput("%s has more than %d bytes" % (name, limit))
     return content

@@ -74,12 +74,12 @@ def test_a_damaged_mapping_is_one_sentence_and_no_new_names(run, tmp_path, hosts
     (tmp_path / "pseudonyms.json").write_text(text)
     with pytest.raises(AnsibleActionFail) as failed:
         report(run, tmp_path, hosts)
-    assert "pseudonyms.json is no mapping of pseudonyms; remove it, and names get new ones" in str(failed.value)
+    assert "pseudonyms.json is not a mapping of pseudonyms; remove it to create new ones" in str(failed.value)
     assert (tmp_path / "pseudonyms.json").read_text() == text
 
 
 def test_a_link_in_place_of_the_mapping_is_not_read(run, tmp_path, hosts):
     (tmp_path / "elsewhere").write_text("{}")
     (tmp_path / "pseudonyms.json").symlink_to("elsewhere")
-    with pytest.raises(AnsibleActionFail, match="pseudonyms.json cannot be read"):
+    with pytest.raises(AnsibleActionFail, match="pseudonyms.json could not be read"):
         report(run, tmp_path, hosts)
