@@ -74,7 +74,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
                    **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),
-                   waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date()),
+                   waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date(), policy.idle_waivers),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,

@@ -54,7 +54,7 @@ class Policy:
     """`values` by name without the prefix; `requirements` are the rows of the matrix and the user's extra modules.
 
     `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged. `checks` are
-    those of the collection and of the user, by id.
+    those of the collection and of the user, by id. `idle_waivers` are for no host of the inventory.
     """
 
     values: dict
@@ -63,6 +63,7 @@ class Policy:
     severities: dict
     disabled: dict
     checks: Mapping
+    idle_waivers: tuple = ()
 
     @property
     def module_names(self):
@@ -274,9 +275,12 @@ def refuse_wrong_variables(variables, templated):
     built = policy_of(policy, _inventory.folders_of(plain(variables.get("ansible_inventory_sources"))))
     check_role_variables(others, built.checks)
     check_strangers(strange)
-    _waivers.refuse_groups(built.waivers, variables.get("groups") or {})
-    host = plain(variables.get("inventory_hostname") or "")
-    return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host)) if built.waivers else built
+    if not built.waivers:
+        return built
+    groups, host = variables.get("groups") or {}, plain(variables.get("inventory_hostname") or "")
+    _waivers.refuse_groups(built.waivers, groups)
+    return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host), idle_waivers=_waivers.without_host(
+        built.waivers, host, groups.get("all") or []))
 
 
 def check_role_variables(variables, known=None):

@@ -39,6 +39,12 @@ def of_host(waivers: tuple, host: str) -> tuple:
     return tuple(waiver for waiver in waivers if _matches(host, waiver["host"]))
 
 
+def without_host(waivers: tuple, host: str, inventory) -> tuple:
+    """The waivers whose pattern matches neither `host` nor any other name in `inventory`, a list."""
+    return tuple(waiver for waiver in waivers if not _matches(host, waiver["host"])
+                 and waiver["host"] not in inventory and not fnmatch.filter(inventory, waiver["host"]))
+
+
 def refuse_groups(waivers, groups):
     """Raises BadInput for a waiver whose pattern for hosts is the name of one of the `groups` {name: hosts}: it would
     match no host and never be mentioned."""
@@ -59,19 +65,19 @@ def apply_waivers(findings, waivers, today):
     return [_waive(row, waivers, today) for row in findings]
 
 
-def used(waivers, findings, today):
+def used(waivers, findings, today, idle=()):
     """A row for each waiver: its patterns, owner and last day, how many days are left after `today` (a date in UTC;
     negative where it has expired), and whether it matches any of the findings.
 
     `matched` is None where that cannot be told: the check did not run or does not apply, what it looks at is unknown,
-    or not all subjects are named.
+    or not all subjects are named. Waivers that are `idle` are for no host of the inventory and match nothing.
     """
     rows = {}
-    for waiver in waivers:
+    for waiver in (*waivers, *idle):
         found = [row for row in findings if row["check"] == waiver["check"]]
         row = {"check": waiver["check"], "host": waiver["host"], "subject": waiver["subject"], "owner": waiver["owner"],
                "expires": waiver["expires"].isoformat(), "days_left": (waiver["expires"] - today).days,
-               "matched": _is_used(waiver["subject"], found)}
+               "matched": waiver not in idle and _is_used(waiver["subject"], found)}
         rows[tuple(row[key] for key in KEYS)] = row
     return [rows[key] for key in sorted(rows)]
 

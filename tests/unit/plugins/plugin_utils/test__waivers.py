@@ -78,6 +78,17 @@ def test_a_waiver_is_for_hosts_by_pattern(host, pattern, is_its):
     assert len(_waivers.of_host(_waivers.parse_waivers([row], ["KMOD001"]), host)) == is_its
 
 
+@pytest.mark.parametrize("pattern, idle", [
+    (None, False), ("db*", False), ("web1", False), ("web[1]", False), ("app*", True), ("DB1", True)])
+def test_a_waiver_for_no_host_of_the_inventory_matches_nothing(pattern, idle):
+    row = {"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2026-11-20", "host": pattern}
+    waivers = _waivers.parse_waivers([row], ["KMOD001"])
+    found = _waivers.without_host(waivers, "db1", ["db1", "web1"])
+    assert len(found) == idle
+    rows = _waivers.used((), [finding("nf_nat", "fail")], DAY, found)
+    assert [each["matched"] for each in rows] == [False] * idle
+
+
 @pytest.mark.parametrize("expires, change, sentence", [
     ("2026-11-19", {}, "waiver for KMOD001 expired on 2026-11-19 (owner: net)"),
     ("2026-11-20", {"subject": "xt_*"}, "waiver for KMOD001 'xt_*' ends today (owner: net)"),
