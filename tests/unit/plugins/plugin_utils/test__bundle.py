@@ -53,7 +53,8 @@ DISPLAY = """iptables - manual mode
   slave iptables-save: /usr/sbin/iptables-nft-save
 """
 IPVS = ("-A -t 10.96.0.1:443 -s rr\n-a -t 10.96.0.1:443 -r 10.0.0.1:6443 -m -w 1\n-A -u 10.96.0.10:53 -s rr\n"
-        "-A -t [fd00::1]:443 -s rr\n-a -t [fd00::1]:443 -r [fd00::2]:6443 -m -w 1\n")
+        "-A -t [fd00::1]:443 -s rr\n-A -t [fd00::3]:443 -s rr\n-a -t [fd00::1]:443 -r [fd00::2]:6443 -m -w 1\n"
+        "-A -t [fd00::4]:443 -s rr\n")
 PROXY = ("apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs:\n  scheduler: "
          "wrr\n")
 UNIT = ("[Unit]\nDescription=firewall\n[Service]\nExecStart=/usr/local/sbin/fw.sh\n[Install]\n"
