@@ -83,12 +83,22 @@ def paths_of(expression):
 def _missing(expression, evidence):
     """The keys of an expression that are null in the evidence, with the reasons that the node gave: users do not read
     JMESPath."""
-    reasons = []
+    reasons = {}
     for path in sorted(set(paths_of(expression))):
-        *above, key = path.split(".")
-        place = functools.reduce(lambda value, name: value.get(name) if isinstance(value, dict) else None, above,
-                                 evidence)
-        if isinstance(place, dict) and place.get(key) is None:
-            because = next((place[key + end] for end in _REASONS if place.get(key + end)), None)
-            reasons.append("%s is not known%s" % (path, ": %s" % because if because else ""))
-    return "; ".join(reasons) or "the evidence lacks a value that the check needs"
+        reasons.update(_null_in(path.split("."), evidence))
+    return "; ".join("%s is not known%s" % (path, because and ": %s" % because) for path, because in reasons.items()
+                     ) or "the evidence lacks a value that the check needs"
+
+
+def _null_in(keys, evidence):
+    """`{path: reason or ""}` of the first of the keys below each other whose value is null; {} where none is, or where
+    they are keys of a row and not of the evidence."""
+    place = evidence.get(keys[0])
+    for number, key in enumerate(keys[1:], 2):
+        if not isinstance(place, dict):
+            break
+        if place.get(key) is None:
+            because = next((place[key + end] for end in _REASONS if place.get(key + end)), "")
+            return {".".join(keys[:number]): because}
+        place = place[key]
+    return {}

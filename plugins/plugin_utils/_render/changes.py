@@ -5,7 +5,7 @@
 
 from .. import _changes, _finding
 from .markdown import LIMIT, cell, fitting
-from .text import escaped, padded, some, wrapped
+from .text import escaped, padded, some, widest, wrapped
 
 _LINES = 200
 _NAMED = 10
@@ -18,13 +18,14 @@ _NODES = {_changes.NEW: "fails only on %(second)s", _changes.FIXED: "fails only 
 def render_terminal(changes: dict, width: int) -> str:
     """One line for each change, equal ones of several nodes in one, the counts last."""
     lines, kind, rows = wrapped(escaped(title_of(changes)), width), None, grouped(changes)
+    id_width = widest(row[2] for row in rows[:_LINES])
     for change, severity, check, text, hosts in rows[:_LINES]:
         word = padded(words_of(changes)[change], 16) + " "
         if _of_nodes(changes):
             # The words name a node, and its name may be longer than a line.
             lines += _indented(words_of(changes)[change] + ":", 2, width) if change != kind else []
             kind, word = change, "  "
-        head = "  %s%s %s " % (word, padded(severity, 6), padded(check, 10))
+        head = "  %s%s %s " % (word, padded(severity, 6), padded(check, id_width))
         whole = text if _of_nodes(changes) else "%s (%s)" % (text, some(hosts, _NAMED))
         lines += [(head if not number else " " * len(head)) + line
                   for number, line in enumerate(wrapped(escaped(whole), max(24, width - len(head))))]

@@ -13,7 +13,7 @@ from .._changes import counts_text
 from .._compare import compared_texts
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
-from .summary import policy_texts
+from .summary import hosts_counted, policy_texts
 from .text import escaped, some
 
 # Bytes, well below GitHub's 1 MiB for a step.
@@ -26,13 +26,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-]|:(?=//))")
 
 def render_markdown(reports: dict, fleet: dict) -> str:
     """Counts, then what fails, is unknown or waived with its hosts, then hosts that were not reached."""
-    totals = fleet["totals"]
-    counts = ", ".join("%d %s" % (totals[key], key.replace("_", " "))
-                       for key in (
-                           "hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
-                       if totals[key] or key in ("hosts", "healthy", "failing"))
-    head = ["# kubenode.netfilter", "", counts + ".", "", "Run %s, started %s, version %s." % tuple(map(cell, (
-        fleet["run"], fleet["started"], fleet["tool"]["version"]))), ""]
+    run = tuple(map(cell, (fleet["run"], fleet["started"], fleet["tool"]["version"])))
+    head = ["# kubenode.netfilter", "", hosts_counted(fleet["totals"]) + ".", "",
+            "Run %s, started %s, version %s." % run, ""]
     changes = fleet.get("changes")
     head += ["Since run %s: %s." % (changes["before"]["run"], counts_text(changes)), ""] if changes else []
     scopes = ["- %s fails %s" % (entry["check"], cell(scope_text(entry["scope"])))

@@ -11,7 +11,7 @@ from .._fix.work import FIXED, WOULD_FIX
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
 from .summary import hosts_counted, policy_texts, summary_texts
-from .text import escaped, padded, some, wrapped
+from .text import escaped, padded, some, widest, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
@@ -24,7 +24,6 @@ _SHARING = 20
 READ_ONE_BY_ONE = 5
 _LISTED = ("fail", "unknown", "waived")
 # BACKEND001 is the longest.
-_ID_WIDTH = 10
 
 
 class Block(NamedTuple):
@@ -50,9 +49,10 @@ def render_node(report, width, color, elsewhere=(), alone=True):
     if not summary["reached"]:
         return "\n".join(lines + _notes(["not assessed: %s" % (summary["reason"] or "")], width, paint,
                                         "unknown"))
-    for block in blocks_of(report):
-        if block not in elsewhere:
-            lines += _rendered(block, width, paint)
+    blocks = [block for block in blocks_of(report) if block not in elsewhere]
+    id_width = widest(block.check for block in blocks)
+    for block in blocks:
+        lines += _rendered(block, width, paint, id_width)
     notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
                                              for row in summary.get("disabled", ())]
     if alone:
@@ -133,10 +133,10 @@ def _place(summary):
     return "%s, no kubelet here: judged as a future node" % place
 
 
-def _rendered(block, width, paint, where=()):
+def _rendered(block, width, paint, id_width, where=()):
     """The lines of a block; `where` are the hosts that share it."""
     tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
-    head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, _ID_WIDTH))
+    head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, id_width))
     on = ["on %s" % some(where, _SHARING)] if where else []
     return _beside(tone, head, list(block.texts[:1]) + on + list(block.texts[1:]), width, paint)
 
@@ -197,11 +197,13 @@ def render_fleet(fleet, width, color, shared=None, limit_file=None):
     """The play: what fails where, hosts that were not reached, the summary of many hosts, and the totals. `shared` are
     Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes."""
     paint, width = _painter(color), max(width, _NARROWEST)
-    lines = [line for block, hosts in (shared or {}).items() for line in _rendered(block, width, paint, hosts)]
-    for entry in _without_shared(_with_causes(fleet), shared or {}):
+    shared, entries = shared or {}, list(_without_shared(_with_causes(fleet), shared or {}))
+    id_width = widest([block.check for block in shared] + [entry["check"] for entry in entries])
+    lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
+    for entry in entries:
         where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in _LISTED
                  if entry[status]]
-        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], _ID_WIDTH))
+        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], id_width))
         lines += _beside(entry["severity"] if entry["fail"] else "dim", head,
                          ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))

@@ -5,6 +5,8 @@
 
 import unicodedata
 
+_ID_WIDTH = 10
+
 
 def escaped(text):
     """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at
@@ -39,6 +41,11 @@ def width_of(text):
 def padded(text, width):
     """`text` with blanks up to `width` columns."""
     return text + " " * max(0, width - width_of(text))
+
+
+def widest(checks):
+    """The columns for the ids of checks: those of the user may be longer than the collection's."""
+    return max([_ID_WIDTH, *map(len, checks)])
 
 
 def wrapped(text, width):

@@ -21,6 +21,8 @@ def test_a_bad_expression_is_one_sentence(expression):
     ("b", (None, "the evidence lacks a value that the check needs")),
     ("c.live == 'c.d' && c.d", (None, "c.d is not known")),
     ("c.live && c.mode && contains(['x.y'], c.mode)", (None, "c.mode is not known: no configuration")),
+    ("c.none.key.deeper", (None, "c.none is not known")),
+    ("rows[].row.key | [0]", (None, "the evidence lacks a value that the check needs")),
     ("c.matters && c.d || c.d", (None, "c.d is not known; c.matters is not known: only root may look")),
 ])
 def test_search(expression, answer):

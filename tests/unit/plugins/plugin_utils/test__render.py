@@ -316,3 +316,9 @@ def test_the_fleet_names_a_node_that_is_not_as_the_others(baseline, words):
     assert "- kernel is " in render_markdown(reports, fleet) and "\x1b" not in render_markdown(reports, fleet)
     alike = {name: reports[name] for name in "abc"}
     assert "kernel is" not in render_fleet(_fleet.roll_up(sorted(alike), alike), 120, False)
+
+
+def test_texts_begin_in_one_column_beside_the_long_id_of_a_users_check():
+    rows = [dict(failing(problem="Broken"), check=check) for check in ("KMOD001", "SITE-CTRACK001")]
+    lines = render_node(report(rows), 100, False).splitlines()
+    assert {line.index("Broken") for line in lines if "Broken" in line} == {len("  FAIL   high   SITE-CTRACK001 ")}
