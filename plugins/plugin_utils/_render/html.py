@@ -38,7 +38,7 @@ def _verdict(totals):
     if not totals["hosts"]:
         return "The run has no hosts"
     if totals["failing"]:
-        return "%d of %d nodes fail" % (totals["failing"], totals["hosts"])
+        return "%d of %d nodes fail%s" % (totals["failing"], totals["hosts"], "s" if totals["failing"] == 1 else "")
     if totals["healthy"] == totals["hosts"] and totals["hosts"]:
         return "All nodes are healthy"
     return "No node fails, but %d of %d are not known to be healthy" % (

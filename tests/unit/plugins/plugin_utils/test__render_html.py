@@ -89,7 +89,7 @@ def test_findings_that_all_differ_do_not_make_a_page_too_large():
 
 
 @pytest.mark.parametrize("hosts, verdict", [
-    ((["fail"], ["pass"]), "1 of 3 nodes fail"), ((["unknown"], ["pass"]), "No node fails, but 2 of 3"),
+    ((["fail"], ["pass"]), "1 of 3 nodes fails"), ((["unknown"], ["pass"]), "No node fails, but 2 of 3"),
     ((["pass"], ["skip"]), "No node fails, but 1 of 3")])
 def test_the_verdict_is_never_greener_than_the_fleet(hosts, verdict):
     reports = [report("h%d" % number, *(finding(status=status) for status in statuses))
