@@ -112,5 +112,5 @@ def _with_verdicts_only(section, limit):
     for row in reversed(section["modules"]):
         if _size(section) <= limit:
             break
-        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:20],
-                   at_boot_cause=row["at_boot_cause"][:20])
+        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:16],
+                   at_boot_cause=row["at_boot_cause"][:16])

@@ -43,7 +43,7 @@ def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned
     status, result = module_runs.run_module("flush_hooks", root=root, directories=["/opt"], _ansible_check_mode=check)
     assert status == 0 and [row["action"] for row in result["hooks"]] == ["removed"]
     said = [str(each) for each in result.get("warnings", [])]
-    assert len(said) == warned and all("/opt/fw.sh: it adds rules afterwards" in each and "once more" in each
+    assert len(said) == warned and all("/opt/fw.sh: it adds rules after its flush" in each and "adds them again" in each
                                        for each in said)
 
 

@@ -77,8 +77,8 @@ def test_a_dump_that_breaks_off_is_judged_by_what_was_read(tmp_path):
 def test_what_is_no_dump_is_refused_in_one_sentence(tmp_path, text):
     (tmp_path / "x.txt").write_text(text)
     code, result = run_module("iptables_chain_audit", root="/", place="image", src=[str(tmp_path / "x.txt")])
-    assert (code == 1 and "x.txt contains no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list"
-                          "ruleset printed" in result["msg"])
+    assert (code == 1 and "x.txt contains no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft "
+                          "list ruleset printed" in result["msg"])
 
 
 def test_an_image_has_no_rules(tree):

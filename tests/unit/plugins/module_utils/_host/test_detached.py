@@ -114,7 +114,7 @@ def test_a_disk_that_takes_nothing_arms_nothing(place):
     host, folder = place
     os.rmdir(folder)
     os.symlink("/proc/1/nothing", folder)
-    with pytest.raises(_errors.ChangeFailed, match="would undo this on the node is not there: .*cannot be written"):
+    with pytest.raises(_errors.ChangeFailed, match="rollback process could not be started on .*cannot be written"):
         detached.arm(host, folder, TOKEN, {}, 3600, dict)
 
 

@@ -128,7 +128,7 @@ def test_a_file_with_another_name_is_refused_before_and_while_it_is_written(tmp_
     node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
     os.link(str(tmp_path / "etc/a.conf"), str(tmp_path / "etc/other"))
     host = Host(str(tmp_path))
-    assert "it has another name (a hard link)" in write.may_write(host, "/etc/a.conf")
+    assert "it has a hard link, which would keep the old text" in write.may_write(host, "/etc/a.conf")
     with pytest.raises(_errors.ChangeFailed, match="hard link"):
         write.replace(host, "/etc/a.conf", "new\n")
     assert (tmp_path / "etc/other").read_text() == "old\n" and names(tmp_path / "etc") == ["a.conf", "other"]

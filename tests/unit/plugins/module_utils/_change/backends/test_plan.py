@@ -95,7 +95,7 @@ def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path
         (merged(debian(), {"usr/sbin/iptables": link("xtables-nft-multi")}), "legacy",
          "/usr/sbin/iptables is not a link to /etc/alternatives/iptables"),
         (merged(plain(), {"usr/sbin/iptables": executable("#!/bin/sh\nexec iptables-wrapper\n")}), "legacy",
-         "is a program or a wrapper of its own"),
+         "is a program or a wrapper, not a link"),
         (merged(debian(), {"var/lib/dpkg/alternatives/iptables": "auto\n"}), "legacy",
          "/var/lib/dpkg/alternatives/iptables is damaged"),
         (merged(debian(), {"var/lib/dpkg/alternatives/ip6tables": None}), "legacy",
