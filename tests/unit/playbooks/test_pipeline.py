@@ -146,7 +146,7 @@ def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
     assert (totals["healthy"], totals["pending"]) == (3, 0) and len(list((tmp_path / "report/nodes").iterdir())) == 4
     assert done.stdout.count("All nodes") == 1 and "the node was not assessed" in done.stdout
     assert (recap(done, "gone")["failed"] == 1
-            and done.stdout.count("which strategy free does not do; set strategy: linear") >= 2), done.stdout
+            and done.stdout.count("which strategy free does not support; set strategy: linear") >= 2), done.stdout
 
 
 def test_a_lost_host_of_a_role_alone_is_shown_and_fails_where_that_is_asked_for(tmp_path):
