@@ -14,8 +14,8 @@ description:
     there as libcni reads it.
   - Returns the file that the runtime uses, files that it refuses, files that another one hides, whether each program
     of the chain is installed, and whether the agent of the network plugin runs. No program of the CNI is run.
-  - Compares the leases of the IPAM plugin C(host-local) with its ranges and with the pod sandboxes of containerd or
-    CRI-O.
+  - Compares the leases of the IPAM plugin C(host-local) with its ranges and with the pod sandboxes of containerd,
+    CRI-O or cri-dockerd.
   - A file larger than 256 KiB is not read.
 author:
   - kubenode.netfilter contributors (@kubenode)

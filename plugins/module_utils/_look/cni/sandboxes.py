@@ -3,17 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pod sandboxes that a container runtime has, by the directories of its state. PRIVATE to the collection."""
 
+import json
+
 from ..._host.host import ABSENT, OK
 from ..processes import find_processes
 from .runtime import CONTAINERD_CONFIG, containerd_keys, crio_keys, read_keys
 
 _STORAGE_CONFIG = "/etc/containers/storage.conf"
+_DOCKER_CONFIG = "/etc/docker/daemon.json"
 
 
 def sandbox_ids(host, runtime):
     """(status, set of the IDs of sandboxes, which is None unless the status is ok). Where it is not certain which
     directory the runtime uses, it is `absent`."""
-    folders = {"containerd": _of_containerd, "cri-o": _of_crio}.get(runtime.name, lambda *_each: [])(host, runtime)
+    folders = _FOLDERS.get(runtime.name, lambda *_each: [])(host, runtime)
     found, status = set(), ABSENT
     for index, folder in enumerate(folders):
         read, names = host.list_dir(folder)
@@ -56,5 +59,25 @@ def _of_crio(host, _runtime):
     return ["%s/%s-containers" % (root, driver)] if _is_path(root) and isinstance(driver, str) else []
 
 
+def _of_cri_dockerd(host, _runtime):
+    """cri-dockerd: each sandbox is a container of Docker, which has a directory until it is removed (moby
+    daemon/daemon.go). With userns-remap that directory has another place."""
+    process = next(iter(find_processes(host, ("dockerd",))[1]), None)
+    text = host.read_text(process and process.option("config-file") or _DOCKER_CONFIG)
+    if process is None or process.option("userns-remap") or text.status not in (OK, ABSENT):
+        return []
+    try:
+        settings = json.loads(text.text) if text.ok else {}
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(settings, dict) or settings.get("userns-remap"):
+        return []
+    root = process.option("data-root", "g") or settings.get("data-root") or "/var/lib/docker"
+    return [root + "/containers"] if _is_path(root) else []
+
+
 def _is_path(value):
     return isinstance(value, str) and value.startswith("/")
+
+
+_FOLDERS = {"containerd": _of_containerd, "cri-o": _of_crio, "cri-dockerd": _of_cri_dockerd}

@@ -20,6 +20,10 @@ RANGE = {"type": "host-local", "ranges": [[{"subnet": "10.244.1.0/28"}]]}
 LIVE = {"proc/1/comm": "systemd\n", "proc/9/comm": "containerd\n", "proc/9/cmdline": "/usr/bin/containerd\0"}
 
 
+DOCKER = {"proc/9/comm": "cri-dockerd\n", "proc/9/cmdline": "/usr/bin/cri-dockerd\0", "proc/8/comm": "dockerd\n",
+          "proc/8/cmdline": "/usr/bin/dockerd\0-H\0fd://\0"}
+
+
 def sandbox(number):
     return "%064x" % number
 
@@ -99,11 +103,24 @@ def test_directories_that_may_not_be_read():
       '[crio]\nroot = "/srv"\nstorage_driver = "vfs"\n'}, "srv/vfs-containers/"),
     ({"proc/9/comm": "crio\n", "proc/9/cmdline": "crio\0", "etc/containers/storage.conf":
       '[storage]\ngraphroot = "/srv"\n'}, "srv/overlay-containers/"),
+    (DOCKER, "var/lib/docker/containers/"),
+    (dict(DOCKER, **{"etc/docker/daemon.json": '{"data-root": "/srv/docker"}'}), "srv/docker/containers/"),
+    (dict(DOCKER, **{"proc/8/cmdline": "/usr/bin/dockerd\0--data-root\0/srv/d\0"}), "srv/d/containers/"),
 ])
 def test_the_sandboxes_of_a_runtime(files, folder, tmp_path):
     status, rows = look(tmp_path, {"etc/cni/net.d/10-x.conflist": conf(RANGE)}, leases(LEASES, [2, 3]), files,
                         {folder + sandbox(2) + "/x": ""})
     assert (status, rows[0]["leaked_examples"]) == ("ok", ["10.244.1.3"])
+
+
+@pytest.mark.parametrize("files", [
+    {"etc/docker/daemon.json": '{"userns-remap": "default"}'}, {"etc/docker/daemon.json": "{"},
+    {"etc/docker/daemon.json": "[]"}, {"etc/docker/daemon.json": '{"data-root": 7}'},
+    {"proc/8/cmdline": "dockerd\0--userns-remap=default\0"}, {"proc/8/comm": "sh\n"}])
+def test_where_docker_keeps_its_containers_is_not_guessed(files, tmp_path):
+    status, rows = look(tmp_path, {"etc/cni/net.d/10-x.conflist": conf(RANGE)}, leases(LEASES, [2, 3]), DOCKER, files,
+                        {"var/lib/docker/containers/" + sandbox(2) + "/x": ""})
+    assert (status, rows[0]["leaked"]) == ("absent", None)
 
 
 FLANNEL = "FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.1.1/24\nFLANNEL_IPV6_SUBNET=fd00:1::1/64\n"
