@@ -16,10 +16,10 @@ ENTRY = {"id": "SITE-HOOK001", "title": "The site has no firewall script in cron
          "why": HOSTILE, "fix": {"manual": "rm {subject} # " + HOSTILE, "class": "guarded"}, "sources": [HOSTILE]}
 
 
-def fleet_of(folder, *names, entry=ENTRY, **variables):
+def fleet_of(folder, *names, entry=None, **variables):
     """A Fleet whose hosts have the variables, and site.yml beside the inventory."""
     fleet = fleets.Fleet(folder, *names)
-    (folder / "site.yml").write_text(json.dumps([entry]), encoding="utf-8")
+    (folder / "site.yml").write_text(json.dumps([entry or ENTRY]), encoding="utf-8")
     path = folder / "hosts.json"
     inventory = json.loads(path.read_text(encoding="utf-8"))
     inventory["all"]["vars"].update({"node_policy_check_files": ["site.yml"], "node_assess_sections": ["SITE-HOOK"],

@@ -16,10 +16,10 @@ ENTRY = {"id": "SITE-CNI001", "title": "No pod uses a bridge", "severity": "low"
          "subject": "{subject}", "observed": "{subject}", "expected": "another plugin", "why": "It is slow.",
          "fix": {"manual": "remove {subject}"}, "sources": ["https://wiki.example.com"]}
 NONE = {"node_cni": {"plugins": []}}
-CASES = [{"name": "none", "evidence": NONE, "expect": "pass"}, {"name": "one", "expect": "fail"},
+CASES = ({"name": "none", "evidence": NONE, "expect": "pass"}, {"name": "one", "expect": "fail"},
          {"name": "another", "evidence": NONE, "expect": "pass"},
          {"name": "denied", "evidence": {"node_cni": {"plugins": [], "collected": {"net_d": "denied"}}},
-          "expect": "unknown"}]
+          "expect": "unknown"})
 
 
 def run(folder, cases=CASES, name="SITE-CNI001.yml", given="checks"):
