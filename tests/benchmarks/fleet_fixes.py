@@ -22,7 +22,6 @@ import whole_nodes
 
 APPLIED = "preflight.yml"
 APPLIED_LIMIT = 3
-RECORDS = "var/lib/kubenode-netfilter"
 LISTED, SYSCTLS = "etc/modules-load.d/k8s.conf", "etc/sysctl.d/k8s.conf"
 UNLISTED, UNSET = "xt_comment\n", "net.ipv4.ip_forward = 1\n"
 FLUSH = {"etc/cron.d/firewall": "0 3 * * * root iptables -t nat -F\n"}
@@ -51,16 +50,17 @@ class Trees(Fleet):
     def damage(self):
         """Give each host its faults, again where a fix has mended them."""
         for root in map(self.root, self.names):
-            if not root.exists() or (root / RECORDS).exists():
-                shutil.rmtree(str(root), ignore_errors=True)
-                node_tree.unpack(self.tree, root)
+            shutil.rmtree(str(root), ignore_errors=True)
+            node_tree.unpack(self.tree, root)
 
     def check(self):
         self.preflight("--extra-vars", "preflight_fix=guarded")
+        self.expect("would fix")
 
     def apply(self):
         self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--inventory", self.inventory,
                          "--extra-vars", "preflight_fix=guarded")
+        self.expect("fixed")
 
     def expect(self, outcome):
         """The last run has this outcome for each of the faults on each host, and no other."""
@@ -85,10 +85,7 @@ class Benchmark:
                 # This also opens the connections of all contenders.
                 fleet.damage()
                 fleet.check()
-                fleet.expect("would fix")
                 if self.applied:
-                    fleet.apply()
-                    fleet.expect("fixed")
                     contenders[APPLIED] = fleet.apply
                 seconds = take_turns(contenders, ROUNDS[smoke], before=fleet.damage)
                 notes = beside_load(contenders, ROUNDS[smoke], before=fleet.damage)
