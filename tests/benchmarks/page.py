@@ -38,7 +38,7 @@ the PyPI package `ansible` to compare with. The first run fetches the last three
 namespaces of their own. The hosts of `fleet` are this machine as it is; those of `fleet_findings` and `fleet_guarded` are image trees, so that
 fixes change nothing else. The three are measured once more beside a process that keeps one core busy.
 
-A missed target is told and fails nothing, because a busy machine misses too: measure where nothing else runs.
+A missed target is printed and fails nothing, because a busy machine misses it, too: measure on a quiet one.
 """
 
 

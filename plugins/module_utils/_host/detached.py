@@ -8,7 +8,7 @@ It needs neither systemd nor the connection that started it: it leaves the sessi
 of the module (systemd-logind kills the rest of a session where KillUserProcesses is set, and stopping a unit kills its
 group). It holds what it needs in memory, since the module's own files are gone by then. A reboot ends it.
 
-The pending undo is a file, `TOKEN.armed`. Whoever renames it first decides: a confirmation renames it to
+The pending undo is a file, `TOKEN.armed`. The first rename decides: a confirmation renames it to
 `TOKEN.confirmed`, the process itself to `TOKEN.restoring`, which becomes `TOKEN.restored` with a record of what was
 done.
 """

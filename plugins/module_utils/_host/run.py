@@ -44,7 +44,7 @@ class Ending:
 
 
 def start(program, arguments, path):
-    """Start a process without input that writes into pipes, in a session of its own so that its children are killed
+    """Start a process without input that writes into pipes. It gets a new session, so that its children can be killed
     with it. Raises OSError."""
     # AnsibleModule.run_command() has neither a timeout nor a limit of output. Without a preexec_fn Python need not copy
     # its own memory for the child (vfork since 3.10), which takes 0.5 ms instead of 3.

@@ -41,8 +41,8 @@ class Live:
 
 
 def plan_live(host, node, wanted, rows, limit, options):
-    """The Live of `wanted` {key: value}; `rows` {key: row} get the target value, or the reason why there is none.
-    `limit` is the present one."""
+    """The Live that sets `wanted` {key: value}. Writes into each of `rows` {key: row} its target value, or the reason
+    why it has none; `limit` is the present one."""
     live, lacking = Live(), set()
     for key in in_order(wanted):
         row = rows[key]

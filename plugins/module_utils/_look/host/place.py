@@ -60,7 +60,7 @@ def detect_place(host):
         return IMAGE, "process 1 has another root directory: this is a chroot"
     kind = _root_filesystem(host)
     if kind and kind not in _CONTAINER_ROOTS:
-        return LIVE, "%s and / is a %s of its own (the root of process 1 could not be read)" % (
+        return LIVE, "%s and / is a separate %s file system (the root of process 1 could not be read)" % (
             "this is the first pid namespace, processes of other users are hidden (hidepid),"
             if hidden else "kernel threads are visible", kind)
     return (IMAGE,

@@ -73,8 +73,8 @@ def _configured(kube_proxy):
 
 
 def _virtual_servers(host, section):
-    """The virtual servers of this network namespace, None where they cannot be told; `section` is told what they amount
-    to."""
+    """The virtual servers of this network namespace, None where they could not be read. Writes their numbers into
+    `section`."""
     text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
     section["collected"]["ip_vs"] = text.status
     # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
@@ -111,8 +111,8 @@ def _named(server):
 
 
 def _addresses(host, servers, section):
-    """The addresses of kube-ipvs0, None where they cannot be told. `section` is told whether the kernel takes packets
-    for the virtual servers as its own: otherwise it forwards them and IPVS never sees them."""
+    """The addresses of kube-ipvs0, None where they could not be read. Writes into `section` whether the addresses of
+    the virtual servers are local: the kernel forwards packets for others, and IPVS never sees them."""
     devices = host.read_text("/proc/net/dev", PROC_LIMIT)
     section["collected"]["addresses"] = devices.status
     dummy, own = section["dummy_interface"], None
@@ -159,7 +159,7 @@ def own_addresses(host):
 
 
 def _ipsets(host, section):
-    """kube-proxy's sets by name, None where they cannot be told; most nodes have no ipset program of their own."""
+    """kube-proxy's sets by name, None where they could not be read; most nodes have no ipset program of their own."""
     there = host.presence("/sys/module/ip_set")
     if there == ABSENT:
         return []  # Neither loaded nor built in: there is no set, and asking would load it.

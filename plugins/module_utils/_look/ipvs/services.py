@@ -13,7 +13,7 @@ from .ipvs import PROC_LIMIT, own_addresses
 
 
 def ipvs_services(host):
-    """[Service] of both families, None where they cannot be told."""
+    """[Service] of both families, None where they could not be read."""
     listed = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
     if not listed.ok:
         return None

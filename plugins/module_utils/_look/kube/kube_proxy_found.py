@@ -76,7 +76,7 @@ def listening_sockets(host):
 
 
 def own_ports(host, ports):
-    """Those of `ports` on which kube-proxy itself listens, in whatever family; None where nobody but root may see."""
+    """Those of `ports` on which kube-proxy itself listens, in either family; None where only root may see that."""
     processes = of_this_network(host, find_processes(host, NAMES)[1])
     if not host.is_root():
         return None

@@ -48,7 +48,7 @@ def embedded_arguments(host, process):
 
 
 def is_switched_off(host, process):
-    """Whether the server of k3s runs no kube-proxy (--disable-kube-proxy); an agent is told by its server."""
+    """Whether the server of k3s runs no kube-proxy (--disable-kube-proxy); its agents get this setting from it."""
     if process.name != "k3s-server":
         return False
     _status, options = k3s_options(host, (_DISABLE,))
@@ -63,7 +63,7 @@ def bound_by_flags(arguments):
     bound, off = {}, []
     for port, name in _PORTS:
         address = option_of(arguments, name + "-bind-address")
-        # An empty argument of its own is not among the arguments, and what stands behind it begins another option.
+        # A Process has no empty arguments: behind `--bind-address ""` comes the next option.
         if address is not None and (not address or address.startswith("-")) or option_of(
                 arguments, name + "-port") == "0":
             off.append(name)

@@ -6,8 +6,8 @@
 It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its
 metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for
 each family from 1.33 on. Before, one series stands for both, and one sync for one of them: in a cluster of one family
-the first two minutes are not told from the first sync of the other family. Until it has reached the API server once,
-1.34 and 1.36 do not listen at all.
+the first two minutes cannot be distinguished from the first sync of the other family. Until it has reached the API
+server once, 1.34 and 1.36 do not listen at all.
 """
 
 # Who has not synced by then is not starting but failing.
