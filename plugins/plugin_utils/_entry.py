@@ -8,7 +8,7 @@ import re
 
 from ..module_utils._errors import BadInput
 from . import _role_data, _row_shapes, _schema
-from ._options import close_to
+from ._options import close_to, shown
 
 # A field of a text that findings fill in.
 FIELD = re.compile(r"\{([a-z_]+)\}")
@@ -34,12 +34,12 @@ def refuse_wrong_types(where, entry):
         name = "%s: %s" % (where, key)
         if key == "fix":
             if not isinstance(value, dict):
-                raise BadInput("%s must be a dictionary, not %s" % (name, _shown(value)))
+                raise BadInput("%s must be a dictionary, not %s" % (name, shown(value)))
             for part, text in value.items():
                 _refuse_no_text("%s.%s" % (name, part), text, may_be_null=True)
         elif key in _LISTS:
             if not isinstance(value, list) or not value:
-                raise BadInput("%s must be a list of texts, not %s" % (name, _shown(value)))
+                raise BadInput("%s must be a list of texts, not %s" % (name, shown(value)))
             for text in value:
                 _refuse_no_text(name, text)
         elif key not in _ANY:
@@ -50,14 +50,9 @@ def _refuse_no_text(name, text, may_be_null=False):
     if may_be_null and text in (None, ""):
         return
     if not isinstance(text, str) or not text.strip():
-        raise BadInput("%s must be a text, not %s" % (name, _shown(text)))
+        raise BadInput("%s must be a text, not %s" % (name, shown(text)))
     if len(text) > _TEXT_LIMIT:
         raise BadInput("%s has %d characters; give at most %d" % (name, len(text), _TEXT_LIMIT))
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def refuse_wrong_want(where, check, types):

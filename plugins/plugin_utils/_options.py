@@ -62,7 +62,7 @@ def _choose(name, value, choices):
         near = close_to(str(value), [str(choice) for choice in choices])
         raise BadInput("%s is %s, but must be one of: %s%s"
                        % (
-                           name, _shown(value), ", ".join(str(choice) for choice in choices),
+                           name, shown(value), ", ".join(str(choice) for choice in choices),
                            "; did you mean %s?" % near if near else ""))
 
 
@@ -82,7 +82,7 @@ def _cast_str(name, value, _spec):
     if isinstance(value, float):
         raise BadInput("%s is the number %s, in which a zero at the end is lost; write it in quotes" % (name, value))
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise BadInput("%s must be a text, not %s" % (name, _shown(value)))
+        raise BadInput("%s must be a text, not %s" % (name, shown(value)))
     return str(value)
 
 
@@ -91,7 +91,7 @@ def _cast_int(name, value, _spec):
         return value
     if isinstance(value, str) and re.match(r"\s*-?[0-9]+\s*\Z", value):
         return int(value)
-    raise BadInput("%s must be a whole number, not %s" % (name, _shown(value)))
+    raise BadInput("%s must be a whole number, not %s" % (name, shown(value)))
 
 
 def _cast_bool(name, value, _spec):
@@ -103,7 +103,7 @@ def _cast_bool(name, value, _spec):
         return True
     if text in _FALSE:
         return False
-    raise BadInput("%s must be true or false, not %s" % (name, _shown(value)))
+    raise BadInput("%s must be true or false, not %s" % (name, shown(value)))
 
 
 def _cast_list(name, value, spec):
@@ -111,14 +111,14 @@ def _cast_list(name, value, spec):
         # -e name=a,b as Ansible's own lists take it.
         value = [item.strip() for item in value.split(",") if item.strip()]
     if not isinstance(value, (list, tuple)):
-        raise BadInput("%s must be a list, not %s" % (name, _shown(value)))
+        raise BadInput("%s must be a list, not %s" % (name, shown(value)))
     element = {"type": spec.get("elements", "raw"), "choices": spec.get("choices"), "options": spec.get("options")}
     return [checked("%s[%d]" % (name, index), item, element) for index, item in enumerate(value)]
 
 
 def _cast_dict(name, value, _spec):
     if not isinstance(value, dict):
-        raise BadInput("%s must be a dictionary, not %s" % (name, _shown(value)))
+        raise BadInput("%s must be a dictionary, not %s" % (name, shown(value)))
     return value
 
 
@@ -126,7 +126,8 @@ def _cast_raw(_name, value, _spec):
     return value
 
 
-def _shown(value):
+def shown(value) -> str:
+    """A wrong value as a sentence names it, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

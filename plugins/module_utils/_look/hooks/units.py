@@ -6,7 +6,6 @@ collection."""
 
 import posixpath
 
-from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
 from ..host.place import LIVE
 from ..units.paths import DIRECTORIES
 from ..units.units import Units
@@ -149,8 +148,3 @@ def distinct(host, folders):
         if real and real not in found and host.is_dir(real):
             found.append(real)
     return found
-
-
-def listing_status(answer):
-    """`ok` where a directory of units could be listed."""
-    return answer if answer in (OK, ABSENT, DENIED, TIMEOUT) else UNPARSED
