@@ -22,8 +22,7 @@ SETTLE_PAUSE = 5
 # A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
 # for a run and not once for each host. What is wrong with it is told where it is used.
 with contextlib.suppress(BadInput, OSError):
-    _policy.default_policy()
-    _policy.check_role_variables({})
+    _policy.read_all()
     _schema.sections()
     _schema.documented("assess")
 # A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. What is

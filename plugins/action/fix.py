@@ -9,6 +9,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
+from ..plugin_utils._action import Action
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
@@ -31,15 +32,22 @@ class ActionModule(LookingAction):
         "failure": {"type": "str", "choices": ["fail", "warn"]},
     }
 
+    def arguments(self, task_vars):
+        return Action.arguments(self, task_vars)  # The policy is read where there is work for it.
+
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
         self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
-        self._place = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         if self._up_to == "none":
             return results.skipped("up_to: none")
+        undoes = arguments.get("state") == "absent"
+        if self._up_to and not undoes and self._is_in_order(arguments.get("subjects") or NAMES):
+            return results.skipped("nothing to fix")
+        self.read_policy(task_vars)
+        self._place = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         chosen = self._chosen(arguments.get("subjects") or NAMES)
         settings = {subject.name: self._settings(subject) for subject in chosen}
-        if arguments.get("state") == "absent":
+        if undoes:
             return self._undone(chosen, settings)
         self._look_first(chosen)
         summary = _run.summary_of(self._facts)
@@ -52,6 +60,14 @@ class ActionModule(LookingAction):
             return self._left(chosen)
         done = self._rounds(chosen, settings)
         return self._result(done, self._turns(chosen, settings, done), arguments.get("failure"))
+
+    def _is_in_order(self, names):
+        """Whether this run has judged all that `names` mend, which checked the variables too, and found nothing to
+        fix: most hosts of a fleet, on most days."""
+        summary = _run.summary_of(self._facts)
+        judged = {section for subject in self._chosen(names) for section in subject.judged}
+        return bool(summary and summary["reached"] and not self._fixable(None)
+                    and all(_select.assessed(self._facts, section) for section in judged))
 
     def _chosen(self, names):
         """The subjects of these names; of a run with --tags of some roles, those of these roles."""

@@ -9,7 +9,7 @@ import gc
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _kept, _options, _policy, _run, _store
+from . import _assess, _evidence, _kept, _policy, _run, _store
 from ._action import Action
 from ._deadline import Overdue, deadline
 from ._evaluate import one_line
@@ -26,11 +26,14 @@ class LookingAction(Action):
     """Connects once for a look, and judges its evidence."""
 
     def arguments(self, task_vars):
-        """The arguments in the types of `OPTIONS`; `_policy` is that of the host. Refuses every wrong variable of the
-        collection before."""
+        """The arguments in the types of `OPTIONS`, after `read_policy`."""
+        self.read_policy(task_vars)
+        return super().arguments(task_vars)
+
+    def read_policy(self, task_vars):
+        """Sets `_policy`, that of the host. Refuses every wrong variable of the collection."""
         self._templated = templating(self._templar)
         self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
-        return _options.arguments(self.name(), plain(self._task.args), self.OPTIONS)
 
     def look(self, arguments, checks, policy, task_vars):
         """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there

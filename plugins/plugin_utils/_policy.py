@@ -102,6 +102,15 @@ def role_settings(role, variables, templated, known=None):
             for name, value in given.items()}
 
 
+def read_all() -> None:
+    """Reads all that judging and fixing a host without variables takes, so that workers forked later share it. Raises
+    BadInput, OSError."""
+    default_policy()
+    check_role_variables({})
+    for role in tunable_roles():
+        role_defaults(role)
+
+
 @functools.lru_cache(maxsize=1)
 def tunable_roles():
     """The roles with options of their own; node_policy is apart, its names are all checked."""
@@ -127,8 +136,7 @@ def _build(overrides, folders):
             raise unknown_name("The policy variable", name, spec)
     # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
     given = {name: value for name, value in overrides.items() if value is not None}
-    merged = dict(defaults(), **_with_profile(given, spec))
-    values = {name[len(PREFIX):]: _checked_value(name, value, spec[name]) for name, value in merged.items()}
+    values = dict(_default_values(), **_checked_values(_with_profile(given, spec), spec))
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
     _conntrack_need.check_policy(values)
     _cluster_ranges.check_policy(values)
@@ -156,6 +164,16 @@ def _build(overrides, folders):
                        "most %d can be read from a node" % (
                            len(policy.module_names), _names.NAMES_LIMIT))
     return policy
+
+
+@functools.lru_cache(maxsize=1)
+def _default_values():
+    """The values of a policy that nothing overrides."""
+    return _checked_values(defaults(), options_of("node_policy"))
+
+
+def _checked_values(variables, spec):
+    return {name[len(PREFIX):]: _checked_value(name, value, spec[name]) for name, value in variables.items()}
 
 
 def _with_profile(given, spec):
