@@ -13,7 +13,7 @@ from ..plugin_utils._action import Action
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
-from ..plugin_utils._looking import LookingAction
+from ..plugin_utils._looking import LookingAction, options_of_look, sections_of
 from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -110,12 +110,18 @@ class ActionModule(LookingAction):
         return _selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
 
     def _look_at(self, sections):
+        place, checks = self._look_of(sections)
+        self._judge(self.look(place, checks, self._policy, self._variables), checks)
+
+    def _look_of(self, sections):
+        """(the options of assess, the checks) of a look at the evidence of these sections."""
         sections = _select.judged_again(sections, self._facts)
-        place = dict(self._place, sections=sections)
         checks = _selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
-        looked = self.look(place, checks, self._policy, self._variables)
+        return dict(self._place, sections=sections), checks
+
+    def _judge(self, looked, checks):
         self._export(self.judged(looked, checks, self._policy, self._variables, self._facts,
-                                 with_evidence=place["evidence"]))
+                                 with_evidence=self._place["evidence"]))
 
     def _export(self, facts):
         self._facts.update(facts)
@@ -139,29 +145,52 @@ class ActionModule(LookingAction):
         works = [(subject, subject.work(self._facts, settings[subject.name], self._up_to)) for subject in chosen
                  if not self._up_to or _select.assessed(self._facts, subject.judged[0])]
         works = [(subject, work) for subject, work in works if work.options]
-        called = self._called("present", [(subject, work.options) for subject, work in works])
+        stale = [] if self._task.check_mode else self._assessed(
+            section for subject, _work in works for section in subject.stale)
+        called, looked = self._called("present", [(subject, work.options) for subject, work in works], stale)
         done = [self._judged_result(subject, settings[subject.name], work.findings, result)
                 for (subject, work), result in zip(works, called)]
-        self._record(done)
+        if looked:
+            self._judge(looked, self._look_of(stale)[1])
+        self._record(done, bool(looked))
         return done
+
+    def _assessed(self, sections):
+        return sorted(section for section in set(sections) if _select.assessed(self._facts, section))
 
     def _judged_result(self, subject, settings, findings, result):
         if subject.name == _BACKEND and turns.of_backend(self._facts, settings, result):
             return Done(subject, result, [], [])  # Its turn decides the outcome of the findings.
         return Done(subject, result, findings, subject.refusals(result, findings))
 
-    def _called(self, state, work):
-        """The documented part of the answers of the modules of `work`, [(subject, options)]. Several modules are one
-        call: the connection and the start of Python cost more than most changes."""
+    def _called(self, state, work, stale=()):
+        """(the documented part of the answers of the modules of `work`, [(subject, options)], the look at the sections
+        `stale` afterwards or None). All is one call: the connection and the start of Python cost more than most
+        changes."""
         tree = {"root": self._place["root"]} if self._place["root"] else {}
         given = [(subject.name, dict(options, state=state, place=self._place["place"], **tree))
                  for subject, options in work]
-        names = [name for name, _options in given]
-        if len(given) > 1:
-            answers = calls.answers_of(self._answer(calls.MODULE, calls.arguments_of(given)), names)
+        names, looked = [name for name, _options in given], None
+        if len(given) > 1 or (given and stale):
+            look = self._look_options(stale) if stale else None
+            answer = self._answer(calls.MODULE, calls.arguments_of(given, look))
+            answers = calls.answers_of(answer, names)
+            looked = self._sections_of(answer) if stale else None  # A node can answer more than it was asked for.
         else:
             answers = [self._answer(name, options) for name, options in given]
-        return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)]
+        return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)], looked
+
+    def _look_options(self, sections):
+        place, checks = self._look_of(sections)
+        options = options_of_look(place, checks, self._policy)
+        return dict(options, timeout=place["timeout"])
+
+    @staticmethod
+    def _sections_of(answer):
+        """What `look` returns, from a call that looked too; None where it did not, or not at anything that can be
+        read."""
+        looked = sections_of({"ansible_facts": answer.get("ansible_facts")})
+        return looked if looked[0] and not answer.get("unreachable") else None
 
     def _answer(self, name, arguments):
         """What a module of this collection answers, not validated yet; a failed result where it does not answer."""
@@ -174,11 +203,10 @@ class ActionModule(LookingAction):
             # The last two are what reading an answer raises that is no JSON, such as 100,000 brackets.
             return {"failed": True, "msg": str(error)}
 
-    def _record(self, done):
-        """Looks again at what changed, and writes the outcomes into the findings."""
-        stale = {section for each in done for section in each.subject.stale if results.touched(each)}
-        stale = sorted(section for section in stale if _select.assessed(self._facts, section))
-        if stale and not self._task.check_mode:
+    def _record(self, done, looked):
+        """Looks again at what changed, where the changes did not, and writes the outcomes into the findings."""
+        stale = self._assessed(section for each in done for section in each.subject.stale if results.touched(each))
+        if stale and not self._task.check_mode and not looked:
             self._look_at(stale)
         findings = _run.findings_of(self._facts)
         for each in done:
@@ -217,7 +245,7 @@ class ActionModule(LookingAction):
         """Puts back what the modules changed, in the opposite order."""
         done, due = [], []
         work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen) if subject.undo]
-        for (subject, _options), result in zip(work, self._called("absent", work)):
+        for (subject, _options), result in zip(work, self._called("absent", work)[0]):
             if result.get("live_rules") and settings[subject.name]["migrate"]:
                 due.append(turns.MIGRATE)
             migrates = subject.name == _BACKEND and due

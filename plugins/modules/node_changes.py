@@ -10,8 +10,10 @@ short_description: Run several of the modules that change a node in one call
 version_added: 0.1.0
 description:
   - Runs the named modules one after the other in one process on the node. M(kubenode.netfilter.fix) does so where it
-    has work for more than one of them; each call of a module costs about as much as a ping.
+    changes a node or has work for more than one of them; each call of a module costs about as much as a ping.
   - A module that fails does not keep those behind it from running. The task fails if one of them does.
+  - With O(look) it looks at the node afterwards, in the same process, as M(kubenode.netfilter.node_facts) would in
+    another call.
   - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
     sudo requires a terminal.
 author:
@@ -38,8 +40,46 @@ options:
         description: Its options.
         type: dict
         default: {}
+  look:
+    description:
+      - What to look at afterwards, if one of the modules changed the node or failed; by default nothing.
+      - Nothing is looked at in check mode.
+    type: dict
+    suboptions:
+      gather_subset:
+        description: Sections of evidence to collect.
+        type: list
+        elements: str
+        required: true
+        choices: [host, kernel_modules, iptables_backend, iptables_chains, xtables_lock, flush_hooks, conntrack, ipvs,
+                  kubelet, kube_proxy, cni, logs]
+      modules:
+        description: See O(kubenode.netfilter.node_facts#module:modules).
+        type: list
+        elements: str
+      kernel:
+        description: See O(kubenode.netfilter.node_facts#module:kernel).
+        type: str
+      hook_directories:
+        description: See O(kubenode.netfilter.node_facts#module:hook_directories).
+        type: list
+        elements: str
+      root:
+        description: Absolute path of the system tree to look at.
+        type: path
+        default: /
+      place:
+        description: Kind of place that the tree is; V(auto) detects it.
+        type: str
+        choices: [auto, live, image, container, bundle]
+        default: auto
+      timeout:
+        description: Seconds that the look may take; V(0) waits without a limit.
+        type: int
+        default: 180
 seealso:
   - module: kubenode.netfilter.fix
+  - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.kernel_modules
   - module: kubenode.netfilter.conntrack
   - module: kubenode.netfilter.flush_hooks
@@ -54,6 +94,8 @@ EXAMPLES = r"""
         options: {name: [br_netfilter, nf_conntrack]}
       - module: conntrack
         options: {max: 262144}
+    look:
+      gather_subset: [kernel_modules, conntrack]
 """
 
 RETURN = r"""
@@ -71,6 +113,16 @@ results:
       type: str
       returned: always
       sample: '{"changed": true, "files": ["/etc/sysctl.d/zz-kubenode-netfilter.conf"]}'
+ansible_facts:
+  description: The sections of O(look), each as M(kubenode.netfilter.node_facts) returns it.
+  returned: with O(look) outside check mode, if something was changed or failed and the look succeeded
+  type: dict
+  sample: {node_kernel_modules: {schema: 1}}
+look_failed:
+  description: Why there are no sections.
+  returned: if the look failed
+  type: str
+  sample: the look took longer than 180 seconds
 msg:
   description: What failed, module by module.
   returned: failure
@@ -83,13 +135,27 @@ import json
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..module_utils import _errors
 from ..module_utils._change import calls
+from ..module_utils._look import call, tree
 
+# The sections of _look/node, which compiles the collectors: only a look needs them.
+SECTIONS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
+            "ipvs", "kubelet", "kube_proxy", "cni", "logs")
+LOOK = dict(
+    tree.TREE_OPTIONS,
+    gather_subset={"type": "list", "elements": "str", "required": True, "choices": list(SECTIONS)},
+    modules={"type": "list", "elements": "str"},
+    kernel={"type": "str"},
+    hook_directories={"type": "list", "elements": "str"},
+    timeout={"type": "int", "default": 180},
+)
 OPTIONS = {
     "changes": {"type": "list", "elements": "dict", "required": True, "options": {
         "module": {"type": "str", "required": True, "choices": list(calls.SUBJECTS)},
         "options": {"type": "dict", "default": {}},
     }},
+    "look": {"type": "dict", "options": LOOK},
 }
 
 
@@ -108,11 +174,26 @@ def row_of(change, check_mode):
     return row, "%s: %s" % (name, result.get("msg") or "it failed") if failed else None
 
 
+def looked(params):
+    """The sections as facts, or why there are none: the changes were made and must be reported all the same."""
+    from ..module_utils._look.node import collect_from
+    try:
+        return {"ansible_facts": call.facts_within(params, lambda host, node: collect_from(
+            host, node, params["gather_subset"], params["modules"], params["kernel"], params["hook_directories"]),
+            params["timeout"])}
+    except (_errors.BadInput, call.Overdue) as error:
+        return {"look_failed": str(error)}
+    except Exception as error:
+        return {"look_failed": "%s: %s" % (type(error).__name__, error)}
+
+
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     rows = [row_of(change, module.check_mode) for change in module.params["changes"]]
     result = {"results": [row for row, _message in rows], "changed": any(row["changed"] for row, _message in rows)}
     messages = [message for _row, message in rows if message]
+    if module.params["look"] and not module.check_mode and (messages or result["changed"]):
+        result.update(looked(module.params["look"]))
     if messages:
         module.fail_json(msg="; ".join(messages), **result)
     module.exit_json(**result)

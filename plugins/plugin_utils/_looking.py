@@ -41,11 +41,7 @@ class LookingAction(Action):
 
         `arguments` are options of the action assess.
         """
-        module_arguments = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
-        module_arguments["gather_subset"] = (arguments.get("gather_subset")
-                                             or _assess.subsets_of(checks, policy, arguments.get("sections")))
-        module_arguments["modules"] = policy.module_names
-        module_arguments["hook_directories"] = policy.values["hook_directories"]
+        module_arguments = options_of_look(arguments, checks, policy)
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
             with deadline(seconds), _no_collector():
@@ -59,7 +55,7 @@ class LookingAction(Action):
             # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000
             # brackets.
             return {}, {}, "the module could not be run: %s" % _short(error)
-        return _sections(answer)
+        return sections_of(answer)
 
     def judged(self, looked, checks, policy, task_vars, known, attempts=(), with_evidence=False):
         """The facts of the host, from what `look` returned; `known` are its facts so far, `with_evidence` keeps all
@@ -102,7 +98,16 @@ def _no_collector():
             gc.enable()
 
 
-def _sections(answer):
+def options_of_look(arguments, checks, policy):
+    """The options of node_facts for a look at what `checks` need; `arguments` are options of the action assess."""
+    options = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
+    options["gather_subset"] = (arguments.get("gather_subset")
+                                or _assess.subsets_of(checks, policy, arguments.get("sections")))
+    return dict(options, modules=policy.module_names, hook_directories=policy.values["hook_directories"])
+
+
+def sections_of(answer):
+    """What `LookingAction.look` returns, from the answer of node_facts."""
     if answer.get("unreachable"):
         return {}, {}, "unreachable: %s" % _message(answer, "msg")
     sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))

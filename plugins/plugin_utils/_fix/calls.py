@@ -8,9 +8,10 @@ import json
 MODULE = "node_changes"
 
 
-def arguments_of(calls):
-    """The options of the module for calls [(name of a module, its options)]."""
-    return {"changes": [{"module": name, "options": options} for name, options in calls]}
+def arguments_of(calls, look=None):
+    """The options of the module for calls [(name of a module, its options)] and a `look`, its options, afterwards."""
+    changes = [{"module": name, "options": options} for name, options in calls]
+    return {"changes": changes, "look": look} if look else {"changes": changes}
 
 
 def answers_of(answer, names):

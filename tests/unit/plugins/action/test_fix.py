@@ -48,8 +48,12 @@ class Node:
             if name in self.answers:
                 return self._answer(name, module_args)
             given = [(change["module"], change["options"]) for change in module_args["changes"]]
-            rows = [{"module": one, "result": json.dumps(self._answer(one, options))} for one, options in given]
-            return {"changed": True, "results": rows}
+            answers = [(one, self._answer(one, options)) for one, options in given]
+            answer = {"changed": True,
+                      "results": [{"module": one, "result": json.dumps(result)} for one, result in answers]}
+            if module_args.get("look") and any(result["changed"] or result.get("failed") for _one, result in answers):
+                answer.update(ansible_facts=self._answer("node_facts", module_args["look"])["ansible_facts"])
+            return answer
         return self._answer(name, module_args)
 
     def _answer(self, name, module_args):
@@ -104,6 +108,33 @@ def test_a_safe_finding_is_fixed_and_looked_at_once(run):
     assert run.shown == ["  node: changed: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
     assert set(node.calls[1][1]["gather_subset"]) < set(
         _assess.SUBSETS), "the look is narrowed to the sections that changed"
+
+
+def test_the_changes_and_the_look_after_them_are_one_call(run):
+    node = Node(kernel_modules=MODULES, node_facts=look())
+    run(node, facts(BROKEN), arguments={"up_to": "safe"}, node_assess_root="/mnt", node_assess_timeout=7)
+    sent = node.calls[1][1]
+    assert node.together == [["kernel_modules"]] and (sent["root"], sent["timeout"]) == ("/mnt", 7)
+    assert sent["modules"] == POLICY.module_names and "kernel_modules" in sent["gather_subset"]
+
+
+@pytest.mark.parametrize("facts_of_node", [None, {}, 7, {"node_kernel_modules": "x"}])
+def test_a_call_that_could_not_look_is_followed_by_a_look(run, facts_of_node):
+    answer = {"changed": True, "results": [{"module": "kernel_modules", "result": json.dumps(MODULES)}],
+              "ansible_facts": facts_of_node, "look_failed": "the look took longer than 180 seconds"}
+    node = Node(node_changes=answer, node_facts=look())
+    result = run(node, facts(BROKEN), arguments={"up_to": "safe"})
+    assert node.called() == ["node_changes", "node_facts"]
+    assert outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("pass", "fixed")}
+
+
+def test_facts_that_nobody_asked_for_are_not_judged(run):
+    rows = [{"module": "kernel_modules", "result": json.dumps(MODULES)},
+            {"module": "conntrack", "result": json.dumps(SETTINGS)}]
+    node = Node(node_changes=dict(look(), changed=True, results=rows))
+    result = run(node, facts(BROKEN, FORWARD), check_mode=True, arguments={"up_to": "safe"})
+    assert {status for status, _outcome in outcomes_of(result).values()} == {"fail"}
+    assert "look" not in node.calls[0][1]
 
 
 def test_check_mode_says_what_would_change_and_does_not_look_again(run):
