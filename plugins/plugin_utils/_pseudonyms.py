@@ -7,22 +7,31 @@ A name has one pseudonym in every file, and in later runs as long as the mapping
 """
 
 import ipaddress
+import itertools
 import re
 
-HOSTS, ADDRESSES = "hosts", "addresses"
-_FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d"}
+from . import _catalogue
+
+HOSTS, ADDRESSES, DOMAINS = "hosts", "addresses", "domains"
+_FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}
 # Values under these keys are words of ours, whatever a host is called.
-_OURS = {"check", "status", "severity", "title", "outcome", "run", "started", "read_at", "schema", "tool", "kind",
+_OURS = {"check", "status", "severity", "outcome", "run", "started", "read_at", "schema", "tool", "kind",
          "change", "worst", "was", "is"}
 # Under these keys the keys of a dictionary are hosts.
-_BY_HOST = {"others", "counts"}
+_BY_HOST = {"others", "counts", "which"}
+# Addresses of Services in a form that no reader needs.
+_LEFT_OUT = {"sketch"}
 _KEY = re.compile(r"[a-z0-9_]+")
-# What looks like an address and is none is left as it is.
-_TOKEN = re.compile(r"(?P<ipv6>(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?(?!\w))"
-                    r"|(?P<url>(?:(?<=http://)|(?<=https://))(?:[^\s/?#@]*@)?(?:\[[^\]\s]*\]|[^\W_](?:[\w.-]*\w)?))"
+# What looks like an address and is none is left as it is. Before an address may be a label, as in addr:fd00::1.
+_TOKEN = re.compile(r"(?P<ipv6>(?<![\w.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?(?!\w))"
+                    r"|(?P<url>(?<=://)(?:(?<=(?i:http)://)|(?<=(?i:https)://))(?:[^\s/?#@]*@)?"
+                    r"(?:\[[^\]\s]*\]|[^\W_](?:[\w.-]*\w)?))"
                     r"|(?P<word>[^\W_][\w.-]*)")
-_IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
-_PARTS = re.compile(r"([.-])")
+# Also within a word, such as etcd-10.0.0.1 or 10.0.0.1-10.0.0.9, and as Amazon names nodes: ip-10-0-0-1.
+_IPV4 = re.compile(r"(?<![^\W_])(?<!\d\.)(?P<dotted>\d{1,3}(?:\.\d{1,3}){3})(?![^\W_]|\.\d)"
+                   r"|(?<![^\W_])(?i:ip)-(?P<dashed>\d{1,3}(?:-\d{1,3}){3})(?![^\W_]|-\d)")
+# The directory of a pod's logs is called NAMESPACE_POD_UID, and a static pod has the name of its node.
+_PARTS = re.compile(r"([._-])")
 # A shorter name of a host is a word of many sentences; as a value by itself it is replaced all the same.
 _SHORTEST = 3
 # More than a name of DNS has in practice.
@@ -31,29 +40,37 @@ _LABELS = 20
 
 def checked(known):
     """The mapping as it was written. Raises ValueError where it is not one."""
-    if not isinstance(known, dict) or not all(
-            isinstance(known.get(kind), dict) and all(isinstance(value, str) for value in known[kind].values())
-            and len(set(known[kind].values())) == len(known[kind]) for kind in _FORMS):
+    if not isinstance(known, dict) or not {HOSTS, ADDRESSES} <= set(known) or not all(
+            isinstance(names, dict) and all(isinstance(value, str) for value in names.values())
+            and len(set(names.values())) == len(names) for names in known.values()):
         raise ValueError("no mapping")
     return known
 
 
 class Pseudonyms:
     """Pseudonyms of `hosts` in the order of their names, after those that are `known`, {kind: {name: pseudonym}}; of
-    addresses and of hosts that only texts name as they are met."""
+    addresses, domains and hosts that only texts name as they are met. `others` are more names of hosts, {name: host}.
+    """
 
-    def __init__(self, hosts, known=None):
+    def __init__(self, hosts, known=None, others=None):
         self.known = {kind: dict((known or {}).get(kind) or {}) for kind in _FORMS}
+        self._used = {kind: set(names.values()) for kind, names in self.known.items()}
         for name in sorted(hosts):
             self._of(HOSTS, name)
-        domain_names = [name for name in self.known[HOSTS] if not _is_address(name)]
-        # By its short name as well; of two hosts with the same one the first.
-        self._names = {name.partition(".")[0]: name for name in sorted(domain_names, reverse=True)}
-        self._names.update((name, name) for name in self.known[HOSTS])
-        self._domains = {name.partition(".")[2] for name in domain_names if name.count(".") > 1}
-        self._most_parts = max((len(_PARTS.split(name)) for name in self._names), default=1)
+        given = dict(others or {}, **{name: name for name in hosts})
+        self._by_address = {ipaddress.ip_address(name): name for name in given if _is_address(name)}
+        domain_names = sorted((name for name in given if not _is_address(name)), reverse=True)
+        # A host is known by its short name as well, of two hosts with the same one the first, and Kubernetes writes
+        # names of nodes in small letters.
+        self._names = {name.partition(".")[0].lower(): given[name] for name in domain_names}
+        self._names.update((name.lower(), given[name]) for name in domain_names)
+        self._names.update(given)
+        self._domains = {name.partition(".")[2].lower() for name in domain_names if name.count(".") > 1}
+        self._most_parts = max((len(_PARTS.split(name)) for name in (*self._names, *self._domains)), default=1)
+        # Hosts that only texts name, which are no part of another word.
+        self._met = {name.lower(): name for name in self.known[HOSTS] if "." in name}
         # Names that are no word of a text.
-        self._odd = sorted((name for name in hosts if len(name) >= _SHORTEST and not _TOKEN.fullmatch(name)), key=len,
+        self._odd = sorted((name for name in given if len(name) >= _SHORTEST and not _TOKEN.fullmatch(name)), key=len,
                            reverse=True)
         self._made = {}
 
@@ -61,20 +78,43 @@ class Pseudonyms:
         """The pseudonym of a host."""
         return self._of(HOSTS, name)
 
+    def learn(self, value):
+        """Takes the hosts of all URLs in a report: an error may name a URL and then, by itself, the host that could not
+        be resolved."""
+        if isinstance(value, str):
+            for match in _TOKEN.finditer(value) if "://" in value else ():
+                name = (match["url"] or "").rpartition("@")[2].lower()
+                if "." in name and not name.startswith("[") and not _is_address(name):
+                    self._met.setdefault(name, name)
+        elif isinstance(value, (dict, list, tuple)):
+            for each in value.values() if isinstance(value, dict) else value:
+                self.learn(each)
+
     def of(self, value, by_host=False):
         """A report, or any part of one, with pseudonyms."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self._key(key, by_host): each if key in _OURS and not by_host else self.of(each, key in _BY_HOST)
-                    for key, each in value.items()}
+            return {self._key(key, by_host): self._value(key, each, value, by_host) for key, each in value.items()}
         return [self.of(each) for each in value] if isinstance(value, (list, tuple)) else value
 
     def text(self, text):
         """A text with pseudonyms."""
         if text not in self._made:
-            self._made[text] = self._of(HOSTS, self._names[text]) if text in self._names else self._replaced(text)
+            self._made[text] = self._of_name(text) or self._replaced(text)
         return self._made[text]
+
+    def _value(self, key, value, row, by_host):
+        if by_host:
+            return self.of(value)
+        if key in _LEFT_OUT:
+            return None
+        if key == "host" and isinstance(value, str) and value != "*":
+            # Of a waiver it may be a host that is gone, or a pattern.
+            return self._of_name(value) or self._of(HOSTS, value)
+        if key in _OURS or key == "title" and row.get("check") in _catalogue.catalogue():
+            return value
+        return self.of(value, key in _BY_HOST)
 
     def _key(self, key, by_host):
         return self.text(key) if by_host or not _KEY.fullmatch(key) else key
@@ -93,53 +133,87 @@ class Pseudonyms:
         elif host == "localhost" or _is_address(host):
             known = self._word(host)
         else:
-            known = self._of(HOSTS, self._names.get(host, host))
+            known = self._of_name(host) or self._of_domain(host) or self._of(
+                HOSTS, self._met.get(host.lower(), host.lower()))
         return user + sign + known
 
     def _ipv6(self, text):
-        """An address; a colon behind it may be the sentence's."""
-        for cut in (len(text), len(text) - 1):
-            if _is_address(text[:cut]):
-                return self._address(text[:cut]) + text[cut:]
-        return text
+        """An address; a colon behind it may be the sentence's, a zone is of the node. Else words with colons."""
+        address, sign, zone = text.partition("%")
+        for cut in (len(address), len(address) - 1):
+            if _is_address(address[:cut]):
+                return self._address(address[:cut], address[:cut]) + address[cut:] + sign + zone
+        return ":".join(map(self._word, text.split(":")))
 
     def _word(self, text):
-        """A word with the names in it, such as that of a static pod or of a file: between dots and dashes."""
-        found = _IPV4.match(text)
-        if found and _is_address(found[0]) and not re.match(r"\.?\w", text[found.end():]):
-            return self._address(found[0]) + text[found.end():]
-        parts, made, start = _PARTS.split(text), [], 0
+        """A word with the names and addresses in it, such as that of a static pod or of a file."""
+        pieces = self._split(text, self._of_name)
+        if pieces == [(text, None)]:
+            name = text.rstrip(".-")
+            found = self._met.get(name.lower()) or self._in_domain(name)
+            if found:
+                return self._of(HOSTS, found) + text[len(name):]
+        return "".join(known or self._rest(piece) for piece, known in pieces)
+
+    def _rest(self, text):
+        """A piece of a word without names of hosts, with the domains and IPv4 addresses in it."""
+        pieces = self._split(text, self._of_domain) if "." in text else [(text, None)]
+        return "".join(known or _IPV4.sub(self._ipv4, piece) for piece, known in pieces)
+
+    def _split(self, text, known_of):
+        """[(piece of a word, its pseudonym or None)]: what has one stands between dots, dashes and underscores."""
+        parts, pieces, start, rest = _PARTS.split(text), [], 0, []
         while start < len(parts):
             # No part of a text is looked at more often than a name has parts: a node decides how long a text is.
             for end in range(min(len(parts), start + self._most_parts), start, -1):
-                known = self._names.get("".join(parts[start:end]))
-                if known and sum(map(len, parts[start:end])) >= _SHORTEST:
-                    made.append(self._of(HOSTS, known))
+                piece = "".join(parts[start:end])
+                known = known_of(piece) if len(piece) >= _SHORTEST else None
+                if known:
+                    pieces += [("".join(rest), None)] * bool(rest) + [(piece, known)]
+                    rest = []
                     break
             else:
                 end = start + 1
-                made.append(parts[start])
+                rest.append(parts[start])
             start = end
-        found = "".join(made)
-        return found if found != text else self._of_domain(text)
+        return pieces + [("".join(rest), None)] * bool(rest)
+
+    def _ipv4(self, match):
+        address = match["dotted"] or match["dashed"].replace("-", ".")
+        return self._address(address, match[0]) if _is_address(address) else match[0]
+
+    def _of_name(self, text):
+        """The pseudonym of a name of a host, None for another text."""
+        name = self._names.get(text) or self._names.get(text.lower())
+        return self._of(HOSTS, name) if name else None
 
     def _of_domain(self, text):
-        """A host of the domain of another host."""
-        name, labels = text.rstrip(".-"), text.rstrip(".-").split(".")[:_LABELS]
-        known = any(".".join(labels[number:]) in self._domains for number in range(1, len(labels)))
-        return self._of(HOSTS, name) + text[len(name):] if known else text
+        """The pseudonym of a domain of hosts, None for another text."""
+        return self._of(DOMAINS, text.lower()) if text.lower() in self._domains else None
 
-    def _address(self, text):
-        """Addresses that every node has, such as 127.0.0.1, stay."""
+    def _in_domain(self, name):
+        """The name, where it is of a host in the domain of another host, else None."""
+        labels = name.lower().split(".")[:_LABELS]
+        known = any(".".join(labels[number:]) in self._domains for number in range(1, len(labels)))
+        return name.lower() if known else None
+
+    def _address(self, text, written):
+        """The pseudonym of an address in any form; those that every node has, such as 127.0.0.1, stay as `written`."""
         address = ipaddress.ip_address(text)
+        address = getattr(address, "ipv4_mapped", None) or address
         if address.is_loopback or address.is_unspecified:
-            return text
-        return self._of(HOSTS, text) if text in self.known[HOSTS] else self._of(ADDRESSES, str(address))
+            return written
+        name = self._by_address.get(address)
+        return self._of(HOSTS, name) if name else self._of(ADDRESSES, str(address))
 
     def _of(self, kind, name):
         names = self.known[kind]
         if name not in names:
-            names[name] = _FORMS[kind] % (len(names) + 1)
+            # Somebody may have removed lines of the mapping.
+            number = next(number for number in itertools.count(len(names) + 1)
+                          if _FORMS[kind] % number not in self._used[kind])
+            names[name] = _FORMS[kind] % number
+            self._used[kind].add(names[name])
         return names[name]
 
 

@@ -41,6 +41,24 @@ NAMES = {"10.1.2.3": "node-001", "gw": "node-002", "odd name<b>": "node-003", "w
     ("at 10:00:00 on 52:54:00:12:34:56, kernel 6.1.0-49-amd64, 1.2.3.4.5, 999.1.1.1",
      "at 10:00:00 on 52:54:00:12:34:56, kernel 6.1.0-49-amd64, 1.2.3.4.5, 999.1.1.1"),
     ("net.ipv4.ip_forward in /etc/sysctl.d/10-a.conf", "net.ipv4.ip_forward in /etc/sysctl.d/10-a.conf"),
+    ("/var/log/pods/kube-system_etcd-worker-1_0c1d/etcd/0.log",
+     "/var/log/pods/kube-system_etcd-node-004_0c1d/etcd/0.log"),
+    ("kube-proxy-worker-1_kube-system_kube-proxy-a1.log", "kube-proxy-node-004_kube-system_kube-proxy-a1.log"),
+    ("10.1.2.4-10.1.2.5, 10.1.2.3-10.1.2.4", "ip-001-ip-002, node-001-ip-001"),
+    ("10.1.2.4-worker-1.log, kube-system_etcd-10.1.2.4_0c1d, 10.1.2.4.json",
+     "ip-001-node-004.log, kube-system_etcd-ip-001_0c1d, ip-001.json"),
+    ("ip-10-1-2-4.ec2.internal, ip-10-1-2-3, zip-10-1-2-4, ip-10-1-2-4-5, ip-999-1-1-1",
+     "ip-001.ec2.internal, node-001, zip-10-1-2-4, ip-10-1-2-4-5, ip-999-1-1-1"),
+    ("addr:fd00::1, node:fd00::1:, fd00::1-fd00::2", "addr:ip-001, node:ip-001:, ip-001-ip-002"),
+    ("10:20:10.1.2.4 and a1:b2:worker-1", "10:20:ip-001 and a1:b2:node-004"),
+    ("fe80::1%eth0, https://[fe80::1%25eth0]:443, ::ffff:10.1.2.3",
+     "ip-001%eth0, https://[ip-001%25eth0]:443, node-001"),
+    ("Worker-1, WORKER-2.K8s.example.com", "node-004, node-005"),
+    ("HTTPS://master.internal and https://MASTER.internal", "HTTPS://node-006 and https://node-006"),
+    ("https://[worker-1]:443", "https://[node-004]:443"),
+    ("k8s.example.com, bob@K8S.example.com, *.k8s.example.com, https://k8s.example.com, dns-k8s.example.com.zone",
+     "domain-001, bob@domain-001, *.domain-001, https://domain-001, dns-domain-001.zone"),
+    ("xk8s.example.com, k8s.example.community", "xk8s.example.com, k8s.example.community"),
     ("\u4e16 \x1b[2J {{ 7 * 7 }}", "\u4e16 \x1b[2J {{ 7 * 7 }}"), ("", "")])
 def test_names_and_addresses_in_texts(text, shared):
     names = Pseudonyms(HOSTS)
@@ -59,12 +77,64 @@ def test_a_long_text_is_read_in_steps_that_grow_with_its_length(part, shared):
     assert calls(1200) < 3 * calls(600)
 
 
+def test_a_host_has_the_same_name_in_the_small_letters_of_kubernetes_and_as_the_same_address():
+    names = Pseudonyms(["WEB-7", "fd00::5", "Web", "web"])
+    assert names.text("node web-7, WEB-7, Web, web, WEB") == "node node-001, node-001, node-002, node-004, node-004"
+    assert names.text("[fd00:0::5]:443, FD00::5") == "[node-003]:443, node-003"
+
+
+def test_the_host_of_a_url_has_its_pseudonym_in_other_texts_too_and_in_later_runs():
+    text = 'Get "https://api.corp.internal:6443/": lookup api.corp.internal. on 10.0.0.2; the api of corp.internal'
+    shared = 'Get "https://node-002:6443/": lookup node-002. on ip-001; the api of corp.internal'
+    for known in (None, {"hosts": {"w1": "node-001", "api.corp.internal": "node-002"}, "addresses": {}}):
+        names = Pseudonyms(["w1"], known)
+        names.learn([{"a": ("lookup", {"b": text})}, None, 3])
+        assert names.of(["lookup api.corp.internal", text]) == ["lookup node-002", shared]
+    # Met in a text alone, they are no names of hosts whose first part is a word.
+    assert Pseudonyms(["w1"], names.known).text("the api server, x.corp.internal") == "the api server, x.corp.internal"
+
+
+def test_hosts_that_are_not_in_the_play_are_numbered_where_they_are_met():
+    names = Pseudonyms(["w1", "w2"], None, {"w1": "w1", "db-9": "db-9", "real-1.corp.net": "w1", "a b": "a b"})
+    assert names.known["hosts"] == {"w1": "node-001", "w2": "node-002"}
+    assert names.text("etcd-db-9 on a b, ssh real-1.corp.net, real-1") == (
+        "etcd-node-004 on node-003, ssh node-001, node-001")
+    assert names.text("www.corp.net") == "node-005"
+
+
 def test_names_stay_the_same_in_later_runs():
     first = Pseudonyms(["b", "d"])
     assert first.text("10.9.9.9 is up") == "ip-001 is up"
     later = Pseudonyms(["a", "b"], json.loads(json.dumps(first.known)))
     assert (later.host("b"), later.host("d"), later.host("a")) == ("node-001", "node-002", "node-003")
     assert later.text("10.8.8.8, 10.9.9.9") == "ip-002, ip-001"
+
+
+def test_no_pseudonym_is_given_twice_where_lines_of_the_mapping_were_removed():
+    names = Pseudonyms(["a", "b", "c"], {"hosts": {"b": "node-002"}, "addresses": {"10.0.0.1": "ip-002"}})
+    assert [names.host(name) for name in "abc"] == ["node-003", "node-002", "node-004"]
+    assert names.text("10.0.0.2 10.0.0.1") == "ip-003 ip-002"
+
+
+def test_keys_that_are_hosts_and_hosts_of_waivers():
+    names = Pseudonyms(["db", "counts", "web-1"])
+    part = {"which": {"db": {"missing": ["tcp 10.0.0.1:80"]}, "counts": {"missing": []}}, "others": {"db": "x"}}
+    assert names.of(part) == {"which": {"node-002": {"missing": ["tcp ip-001:80"]}, "node-001": {"missing": []}},
+                              "others": {"node-002": "x"}}
+    rows = [{"check": "KMOD001", "host": host} for host in ("*", "web-1", "old-9", "old-*")]
+    assert [row["host"] for row in names.of(rows)] == ["*", "node-003", "node-004", "node-005"]
+
+
+def test_titles_of_the_users_checks_and_not_those_of_the_collection():
+    names = Pseudonyms(["kubelet", "web-1"])
+    rows = [{"check": "KMOD001", "title": "kubelet is there"}, {"check": "SITE-MTU001", "title": "web-1 has its MTU"}]
+    assert [row["title"] for row in names.of(rows)] == ["kubelet is there", "node-002 has its MTU"]
+
+
+def test_the_sketch_of_services_has_their_addresses_and_is_left_out():
+    names = Pseudonyms(["w1"])
+    assert names.of({"digest": {"services": "ab12", "sketch": "eAAAA"}}) == {
+        "digest": {"services": "ab12", "sketch": None}}
 
 
 def test_a_host_that_is_called_as_a_pseudonym_or_as_a_word_of_ours():
