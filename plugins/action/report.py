@@ -83,8 +83,9 @@ class ActionModule(Action):
             of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
             files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
             if arguments.get("pseudonyms") and (once or complete):
+                others = _inventory.names_of(plain(task_vars["groups"]["all"]), names, task_vars["hostvars"])
                 shared = _store.write_shared(folder, functools.partial(_shared, formats, reports, dict(
-                    fleet, changes=changes)))
+                    fleet, changes=changes), others))
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
         written = os.path.dirname(files[0]) if files else None
         if written:
@@ -109,10 +110,12 @@ class ActionModule(Action):
         return result
 
 
-def _shared(formats, reports, fleet, known):
+def _shared(formats, reports, fleet, others, known):
     """What _store.write_shared() takes: the mapping, the reports of the hosts and the files of the run, which have the
-    pseudonyms."""
-    names = Pseudonyms([row["host"] for row in fleet["hosts"]], known)
+    pseudonyms; `others` are more names of hosts, {name: host}."""
+    gone = (fleet["changes"] or {}).get("gone_hosts", ())
+    names = Pseudonyms([*(row["host"] for row in fleet["hosts"]), *gone], known, others)
+    names.learn([*reports.values(), fleet])
     reports = {names.host(host): names.of(report) for host, report in reports.items()}
     fleet = names.of(fleet)
     changes = fleet.pop("changes")

@@ -4,9 +4,14 @@
 """The path of the run's inventory in its repository, and its folders. PRIVATE to the collection."""
 
 import pathlib
+import re
+
+from ._plain import plain
 
 # Readers of SARIF refuse a whole file for one result without a path, so one without an inventory file has this one.
 NO_FILE = "inventory"
+# The last part of a name in DNS is no number.
+_NAME = re.compile(r"(?:[\w-]+\.)*[\w-]*[^\W\d_][\w-]*\Z")
 
 
 def path_in_repository(sources) -> str:
@@ -24,6 +29,18 @@ def folders_of(sources) -> list:
     paths = [pathlib.Path(str(source)).absolute() for source in sources or ()]
     found = [path if path.is_dir() else path.parent for path in paths if path.exists()]
     return list(dict.fromkeys(found)) or [pathlib.Path.cwd()]
+
+
+def names_of(inventory: list, play: list, hostvars) -> dict:
+    """`{name: host}` of all hosts of the inventory, and of the names, not addresses, by which Ansible connects to the
+    hosts of the play; one that several hosts have, such as a jump host, is a name of its own."""
+    names = {}
+    for host in play:
+        name = plain(hostvars.raw_get(host).get("ansible_host"))
+        if isinstance(name, str) and _NAME.match(name) and name != "localhost":
+            names.setdefault(name, []).append(host)
+    found = {name: hosts[0] if len(hosts) == 1 else name for name, hosts in names.items()}
+    return dict(found, **{host: host for host in inventory})
 
 
 def _file_of(path):

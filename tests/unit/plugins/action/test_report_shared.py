@@ -12,6 +12,8 @@ import report_action
 from ansible.errors import AnsibleActionFail
 from report_action import assessed
 
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _run
+
 FORMATS = ["json", "terminal", "csv", "html", "junit", "markdown", "prometheus", "sarif"]
 
 
@@ -62,6 +64,21 @@ def test_a_later_run_gives_the_same_names_and_new_hosts_the_next(run, tmp_path, 
         "node-001": "assessed", "node-002": "not_reached", "node-003": "assessed"}
 
 
+def test_hosts_that_are_gone_or_elsewhere_and_names_of_connections(run, tmp_path, hosts, monkeypatch):
+    name, gone = "worker-1.k8s.example.com", "gone-7"
+    run({"folder": str(tmp_path), "formats": FORMATS}, {name: hosts[name], gone: assessed()})
+    monkeypatch.setattr(_run, "ID", "29990101T000000Z-1")
+    facts = _assess.exported(None, _policy.default_policy(), _assess.chosen_checks(None), None,
+                             not_reached="ssh: connect to real-1.corp.net: no route; db-9 answers")
+    run({"folder": str(tmp_path), "formats": FORMATS, "pseudonyms": True}, {name: facts}, others=["db-9"],
+        connection={name: {"ansible_host": "real-1.corp.net"}})
+    for path in (path for path in (tmp_path / "shared").rglob("*") if path.is_file()):
+        text = path.read_text(encoding="utf-8")
+        text = golden_run.readable(text) if path.name == "report.html" else text
+        assert "gone-7" not in text and "gone\\-7" not in text and "real-1" not in text and "db-9" not in text, path
+    assert "hosts that are gone: node-001" in (tmp_path / "shared" / "report.html").read_text()
+
+
 def test_nothing_is_shared_that_was_not_asked_for(run, tmp_path, hosts):
     result = report(run, tmp_path, hosts, pseudonyms=False)
     assert "shared" not in result and not (tmp_path / "shared").exists()
@@ -69,6 +86,7 @@ def test_nothing_is_shared_that_was_not_asked_for(run, tmp_path, hosts):
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"hosts": {"a": 1}, "addresses": {}}', '{"hosts": {}}',
+                                  '{"hosts": {}, "addresses": {}, "domains": []}',
                                   '{"hosts": {"a": "node-001", "b": "node-001"}, "addresses": {}}'])
 def test_a_damaged_mapping_is_one_sentence_and_no_new_names(run, tmp_path, hosts, text):
     (tmp_path / "pseudonyms.json").write_text(text)

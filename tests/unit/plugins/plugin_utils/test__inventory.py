@@ -15,3 +15,14 @@ def test_folders_of_sources(tmp_path, monkeypatch):
     assert _inventory.folders_of(["a/hosts.yml", "a", str(tmp_path / "a"), "web1,web2,"]) == [tmp_path / "a"]
     for nothing in (None, [], ["web1,"], ["gone.yml"]):
         assert _inventory.folders_of(nothing) == [pathlib.Path.cwd()]
+
+
+def test_names_of_hosts_and_of_what_ansible_connects_to():
+    class HostVars(dict):
+        raw_get = dict.__getitem__
+
+    connections = {"a": "real-a.corp.net", "b": "jump", "c": "jump", "d": "10.0.0.1", "e": "fd00::1", "f": "localhost",
+                   "g": "{{ x }}", "h": None}
+    hostvars = HostVars({name: {"ansible_host": value} for name, value in connections.items()}, i={})
+    assert _inventory.names_of(["a", "z"], [*connections, "i"], hostvars) == {
+        "a": "a", "z": "z", "real-a.corp.net": "a", "jump": "jump"}
