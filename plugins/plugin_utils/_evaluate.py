@@ -55,7 +55,7 @@ def _evaluate(check, evidence, policy):
         if not applies:
             return [_finding.finding(check, _finding.SKIP, reason=check.skipped)]
     doubts, problem = search(check.unknown, evidence) if check.unknown else ([], None)
-    if doubts is None or doubts and isinstance(doubts, (bool, str)):
+    if doubts is None or doubts and isinstance(doubts, (bool, str, int, float)):
         return [_unknown(check, problem or (one_line(doubts) if isinstance(doubts, str) else _NO_REASON), evidence)]
     offenders, problem = _judge(check, evidence, policy)
     if offenders is None:
@@ -76,6 +76,8 @@ def _judge(check, evidence, policy):
     judge, _wants = _judges(check.kind)
     try:
         return judge(selected, wanted(check, policy)), None
+    except KeyError as error:
+        return None, "a row of select lacks %s" % error.args
     except (TypeError, ValueError) as error:
         return None, str(error)
 
@@ -116,7 +118,7 @@ def _doubtful(check, doubts, policy, evidence):
     names = list(dict.fromkeys(_doubtful_name(check, row) for row in doubts))
     limit = policy.values["max_offenders"]
     more = ", and %d more" % (len(names) - limit) if len(names) > limit else ""
-    reasons = sorted({row["evidence"] for row in doubts if isinstance(row, dict) and row.get("evidence")})
+    reasons = sorted({str(row["evidence"]) for row in doubts if isinstance(row, dict) and row.get("evidence")})
     return _finding.finding(check, _finding.UNKNOWN, observed="not known: %s%s" % (", ".join(names[:limit]), more),
                             reason="; ".join(reasons[:3]) or _NO_REASON, evidence=basis_of(check, evidence))
 

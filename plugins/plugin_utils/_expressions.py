@@ -25,6 +25,8 @@ except ImportError:
 # Texts and literals of an expression, and what is left of it that names keys: `node_x.y`.
 _LITERAL = re.compile(r"'[^']*'|`[^`]*`")
 _PATH = re.compile(r"[a-z]\w*(?:\.\w+)+")
+# Each level takes some calls of Python, for parsing, for writing the tree down and for a search.
+_DEPTH_LIMIT = 50
 _known = {}
 # Keys beside a value in which the node gives its reason.
 _REASONS = ("_because", "_cause", "_source")
@@ -36,6 +38,8 @@ def compiled(expression, where):
         raise BadInput("The Python package jmespath is missing on the controller; install it for %s" % sys.executable)
     try:
         return _compiled(expression)
+    except RecursionError:
+        raise BadInput("%s has a JMESPath expression of more than %d levels" % (where, _DEPTH_LIMIT)) from None
     except (JMESPathError, TypeError) as error:
         message = str(error).strip().splitlines() or ["not an expression"]
         raise BadInput("%s is not a valid JMESPath expression: %s: %s"
@@ -44,7 +48,16 @@ def compiled(expression, where):
 
 @functools.lru_cache(maxsize=None)
 def _compiled(expression):
-    return ParsedResult(expression, _known[expression]) if expression in _known else jmespath.compile(expression)
+    if expression in _known:
+        return ParsedResult(expression, _known[expression])
+    result = jmespath.compile(expression)
+    level, depth = [result.parsed], 0
+    while level:
+        depth += 1
+        if depth > _DEPTH_LIMIT:
+            raise RecursionError
+        level = [child for node in level for child in node["children"] if isinstance(child, dict)]
+    return result
 
 
 def know(parsed):
@@ -70,7 +83,8 @@ def search(expression, evidence):
     reason."""
     try:
         answer = _interpreter().visit(compiled(expression, "select").parsed, evidence)
-    except JMESPathError as error:
+    except (JMESPathError, ArithmeticError, TypeError, ValueError) as error:
+        # Functions and slices of jmespath raise errors of Python too, such as contains('a', `1`).
         return None, "%s: %s" % (expression, str(error).splitlines()[0])
     return answer, _missing(expression, evidence) if answer is None else None
 

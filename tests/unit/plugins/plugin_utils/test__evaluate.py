@@ -112,6 +112,20 @@ def test_an_unknown_may_be_one_reason_for_the_whole_check():
     assert [row["status"] for row in judge(section(rows=[]), unknown="node_x.rows && 'the list is cut'")] == ["pass"]
 
 
+@pytest.mark.parametrize("doubts, reason", [
+    (5, "the node gives no reason"), (0.5, "the node gives no reason"), ([{"name": "a", "evidence": 3}, {
+        "name": "b", "evidence": [1]}], "3; [1]")])
+def test_an_unknown_of_another_type_costs_no_host_its_findings(doubts, reason):
+    found = judge(section(rows=[], doubt=doubts), unknown="node_x.doubt")
+    assert [(row["status"], row["reason"]) for row in found] == [("unknown", reason)]
+
+
+def test_a_row_without_what_the_kind_compares_is_unknown():
+    for kind, want, key in (("none_outside", ["a"], "place"), ("each_at_most", 3, "value")):
+        found = judge(section(rows=[{"name": "a"}]), kind=kind, want=want, select="node_x.rows")
+        assert [(row["status"], row["reason"]) for row in found] == [("unknown", "a row of select lacks " + key)]
+
+
 def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
     found = judge(section(rows=[{"name": "m%02d" % number} for number in range(25)]))
     assert len(found) == 21 and found[-1]["subject"] == "and 5 more" and found[-1]["observed"] == "25 in all"

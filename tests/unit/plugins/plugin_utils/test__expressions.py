@@ -36,6 +36,21 @@ def test_what_raises_is_told():
     assert answer is None and problem.startswith("sum(a): ") and "\n" not in problem
 
 
+@pytest.mark.parametrize("expression", ["contains('a', `1`)", "rows[::0]", "ceil(to_number('1e999'))",
+                                        "floor(to_number('nan'))"])
+def test_an_error_of_python_in_a_function_or_a_slice_is_told_too(expression):
+    answer, problem = _expressions.search(expression, {"rows": [1, 2]})
+    assert answer is None and problem.startswith(expression + ": ")
+
+
+@pytest.mark.parametrize("levels", [60, 500, 1900])
+@pytest.mark.parametrize("before, after", [("[", "]"), ("!", ""), ("", " || a")])
+def test_an_expression_of_too_many_levels_is_one_sentence(before, after, levels):
+    expression = before * levels + "a" + after * levels
+    with pytest.raises(BadInput, match="^here has a JMESPath expression of more than 50 levels$"):
+        _expressions.compiled(expression, "here")
+
+
 def test_a_controller_without_the_package_says_so(monkeypatch):
     monkeypatch.setattr(_expressions, "jmespath", None)
     with pytest.raises(BadInput, match="^The Python package jmespath is missing on the controller; install it for "):
