@@ -27,7 +27,7 @@ SUFFIXES = (".yml", ".yaml")
 # The folder of cases beside a file, which holds no checks.
 CASES = "tests"
 FILES_LIMIT, CHECKS_LIMIT, BYTES_LIMIT = 100, 500, 1024 * 1024
-_ID = re.compile(r"[A-Z][A-Z0-9]{1,9}-[A-Z]{1,10}\d{3}\Z")
+_ID = re.compile(r"[A-Z][A-Z0-9]{1,9}-[A-Z]{1,10}[0-9]{3}\Z")
 _FORM = "an id is a prefix of your own, a dash, letters and three digits, such as SITE-MTU001"
 # A fix of a role changes what the policy names, not what a check of the user finds.
 _FIX = {"role": None, "part": None, "class": None, "manual": None, "safety": None}

@@ -41,6 +41,12 @@ def with_rows(**change):
     return dict(entry, needs=["node_conntrack.table"], problem="{subject} is wrong", **dict(ROWS, **change))
 
 
+def test_a_want_that_nothing_is_above_is_refused(tmp_path):
+    written(tmp_path, dict(ENTRY, kind="at_most", want="NAN"))
+    (tmp_path / "site.yml").write_text((tmp_path / "site.yml").read_text().replace('"NAN"', ".nan"))
+    assert sentence_of(tmp_path) == "site.yml: SITE-MTU001: want is not a number"
+
+
 def test_a_check_of_the_user_is_one_of_the_policy_with_its_file(tmp_path):
     found = loaded(written(tmp_path, ENTRY))
     assert list(found) == ["SITE-MTU001"] and found["SITE-MTU001"].file == "site.yml"
@@ -61,6 +67,8 @@ def test_a_check_of_the_user_is_one_of_the_policy_with_its_file(tmp_path):
     ({"id": "SITE-MTU1"}, "SITE-MTU1: an id is a prefix of your own, a dash, letters and three digits, such as "
                           "SITE-MTU001"),
     ({"id": "SITE-MTU001\n"}, "SITE-MTU001: an id is a prefix of your own"),
+    ({"id": "SITE-MTU\u0660\u0660\u0661"}, "SITE-MTU\u0660\u0660\u0661: an id is a prefix of your own"),
+    ({"select": "!" * 2000 + "node_cni"}, "SITE-MTU001: select has a JMESPath expression of more than 50 levels"),
     ({"id": 7}, "7: id must be a text; an id is a prefix of your own"),
     ({"severty": "low"}, "SITE-MTU001: the key severty is not known; did you mean severity?"),
     ({"file": "/etc/passwd"}, "SITE-MTU001: the key file is not known; did you mean title?"),
