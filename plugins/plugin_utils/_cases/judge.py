@@ -45,7 +45,7 @@ def differences(check, row, findings):
     subjects = [finding["subject"] for finding in failing]
     if "subjects" in row and subjects != row["subjects"]:
         found.append("the subjects that fail are %s, and the case expects %s" % (
-            ", ".join(subjects) or "none", ", ".join(row["subjects"]) or "none"))
+            ", ".join(subjects) or "none", ", ".join(map(str, row["subjects"])) or "none"))
     if "count" in row and len(failing) != row["count"]:
         found.append("%d findings fail, and the case expects %d" % (len(failing), row["count"]))
     for finding in failing:

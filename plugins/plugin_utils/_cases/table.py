@@ -67,7 +67,9 @@ def _refuse_unknown_keys(where, path, changes, shape):
     for key, change in changes.items():
         name = str(key).lstrip("=")
         if path + (name,) == _OF_KEYS:
-            for row in (change or {}).values():
+            if not isinstance(change, dict) or not all(isinstance(row, dict) for row in change.values()):
+                raise BadInput("%s.of_keys must be a dictionary of dictionaries" % where)
+            for row in change.values():
                 _refuse_unknown_keys("%s.of_keys" % where, path, row, shape.contains[_SYSCTL_KEY].element)
         elif name not in shape.contains:
             near = close_to(name, shape.contains)

@@ -32,6 +32,7 @@ def test_a_case_that_comes_out_as_expected():
     ({"expect": "pass"}, "it is fail, and the case expects pass"),
     ({"also": "unknown"}, "it is fail, and the case expects fail and unknown"),
     ({"subjects": ["bridge", "ptp"]}, "the subjects that fail are bridge, and the case expects bridge, ptp"),
+    ({"subjects": [None]}, "the subjects that fail are bridge, and the case expects None"),
     ({"subjects": []}, "the subjects that fail are bridge, and the case expects none"),
     ({"count": 2}, "1 findings fail, and the case expects 2"),
     ({"remediation": "add"}, "the remediation of bridge lacks 'add'"),
