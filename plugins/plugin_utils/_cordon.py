@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
+from ._fix.leftovers import part_of
 
 UNCONFIRMED = ("whether the node %s is cordoned is not known: set harden_iptables_backend_kubectl_host, or set "
                "harden_iptables_backend_cordoned after you have cordoned it")
@@ -26,16 +27,11 @@ def cordon_doubt(result, node):
         answer = json.loads(str(result.get("stdout") or ""))
     except (ValueError, RecursionError):
         return "the answer of the API server for the node %s is not valid JSON" % node
-    if not isinstance(answer, dict) or answer.get("kind") != "Node" or _part(answer, "metadata").get("name") != node:
+    if not isinstance(answer, dict) or answer.get("kind") != "Node" or part_of(answer, "metadata").get("name") != node:
         return "the answer of the API server is not for the node %s" % node
-    if _part(answer, "spec").get("unschedulable") is not True:
+    if part_of(answer, "spec").get("unschedulable") is not True:
         return "the node %s is not cordoned" % node
     return ""
-
-
-def _part(known, key):
-    part = known.get(key) if isinstance(known, Mapping) else None
-    return part if isinstance(part, Mapping) else {}
 
 
 def _line(text):
