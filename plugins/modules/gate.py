@@ -29,8 +29,8 @@ options:
     choices: [info, low, medium, high]
     default: medium
   unknown:
-    description: Unknown findings at or above that severity. V(fail) blocks, V(warn) prints a warning, V(ignore) does
-      neither.
+    description: Unknown findings at or above that severity, whatever O(classes) is. V(fail) blocks, V(warn) prints a
+      warning, V(ignore) does neither.
     type: str
     choices: [fail, warn, ignore]
     default: warn
@@ -48,7 +48,7 @@ options:
   classes:
     description:
       - Classes of fixes. A finding that fails blocks only if the fix of its check is of one of these; otherwise it is a
-        warning. An empty list is refused.
+        warning. An empty list is refused. Findings that are unknown are left to O(unknown).
       - With V(safe) alone a pipeline stops only for faults that C(preflight) mends by itself.
     type: list
     elements: str
