@@ -20,6 +20,7 @@ from . import _catalogue, _entry, _shared
 from ._expression_keys import refuse_unknown_keys, sections_read
 from ._expressions import compiled, know
 from ._options import checked, close_to, unknown_name
+from ._render.text import some
 from ._user_yaml import yaml_of
 
 VARIABLE = "node_policy_check_files"
@@ -27,6 +28,7 @@ SUFFIXES = (".yml", ".yaml")
 # The folder of cases beside a file, which holds no checks.
 CASES = "tests"
 FILES_LIMIT, CHECKS_LIMIT, BYTES_LIMIT = 100, 500, 1024 * 1024
+_KEY_LIMIT, _LISTED = 100, 20
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,9}-[A-Z]{1,10}[0-9]{3}\Z")
 _FORM = "an id is a prefix of your own, a dash, letters and three digits, such as SITE-MTU001"
 # A fix of a role changes what the policy names, not what a check of the user finds.
@@ -138,8 +140,12 @@ def _check_of(name, number, entry):
     for key in entry:
         if not isinstance(key, str):
             raise BadInput("%s: entry %d: the key %r must be a text" % (name, number, key))
+        if len(key) > _KEY_LIMIT:
+            raise BadInput("%s: entry %d: a key has %d characters; give at most %d"
+                           % (name, number, len(key), _KEY_LIMIT))
     if "id" not in entry:
-        raise BadInput("%s: entry %d lacks id; there is: %s" % (name, number, ", ".join(sorted(entry)) or "nothing"))
+        raise BadInput("%s: entry %d lacks id; there is: %s" % (
+            name, number, some(sorted(entry), _LISTED) or "nothing"))
     where = "%s: %s" % (name, " ".join(str(entry["id"]).split())[:40])
     _refuse_wrong_id(where, entry["id"])
     fix = entry.get("fix")

@@ -41,6 +41,14 @@ def with_rows(**change):
     return dict(entry, needs=["node_conntrack.table"], problem="{subject} is wrong", **dict(ROWS, **change))
 
 
+def test_a_sentence_about_many_or_long_keys_is_short(tmp_path):
+    written(tmp_path, {"key%03d" % number: 1 for number in range(90)})
+    assert sentence_of(tmp_path).endswith("lacks id; there is: %s and 70 more" % ", ".join(
+        "key%03d" % number for number in range(20)))
+    written(tmp_path, {"k" * 900: 1})
+    assert sentence_of(tmp_path) == "site.yml: entry 1: a key has 900 characters; give at most 100"
+
+
 def test_a_want_that_nothing_is_above_is_refused(tmp_path):
     written(tmp_path, dict(ENTRY, kind="at_most", want="NAN"))
     (tmp_path / "site.yml").write_text((tmp_path / "site.yml").read_text().replace('"NAN"', ".nan"))
