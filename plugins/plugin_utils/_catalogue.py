@@ -9,6 +9,7 @@ import importlib
 import pathlib
 import re
 import types
+from collections.abc import Callable, Iterable, Mapping
 
 from ..module_utils._errors import BadInput
 from . import _entry, _finding
@@ -60,12 +61,12 @@ class Check:
     file: str = None
 
     @property
-    def section(self):
+    def section(self) -> str:
         """The letters of the id: KMOD, KPROXY, ..."""
         return _finding.section_of(self.id)
 
 
-def judge_of(kind):
+def judge_of(kind: str) -> tuple[Callable, tuple]:
     """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the
     types that its want may have."""
     module = _kind(kind)
@@ -73,7 +74,7 @@ def judge_of(kind):
 
 
 @functools.lru_cache(maxsize=1)
-def kinds():
+def kinds() -> list[str]:
     """The names of all kinds."""
     return sorted(path.stem for path in pathlib.Path(__file__).with_name("_kinds").glob("*.py"))
 
@@ -85,7 +86,7 @@ def _kind(name):
 
 
 @functools.lru_cache(maxsize=1)
-def catalogue():
+def catalogue() -> Mapping[str, Check]:
     """All checks by id, in order; read and validated once in a process."""
     entries = []
     for path in sorted((ROLES / "node_policy" / "files" / "checks").glob("*.yml")):
@@ -93,7 +94,7 @@ def catalogue():
     return types.MappingProxyType(checks_of(entries))
 
 
-def checks_of(entries):
+def checks_of(entries: Iterable[tuple[str, dict]]) -> dict[str, Check]:
     """`{id: Check}` of `[(where, entry)]`. Raises BadInput for an entry that is not as it must be."""
     checks = {}
     for where, entry in entries:
@@ -107,7 +108,7 @@ def checks_of(entries):
     return dict(sorted(checks.items()))
 
 
-def check_of(where, entry):
+def check_of(where: str, entry: dict) -> Check:
     """The Check of an entry, a dictionary; only the form of its id is not validated. Raises BadInput."""
     fields = {field.name: field for field in dataclasses.fields(Check) if field.name != "file"}
     for key in entry:

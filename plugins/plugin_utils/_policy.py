@@ -10,8 +10,9 @@ Everything the user can get wrong is refused here in one sentence, before anythi
 import contextlib
 import dataclasses
 import functools
+import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
@@ -66,7 +67,7 @@ class Policy:
     idle_waivers: tuple = ()
 
     @property
-    def module_names(self):
+    def module_names(self) -> list[str]:
         """Every module name the matrix may ask about, sorted: what the node resolves."""
         names = set()
         for row in self.requirements:
@@ -76,24 +77,25 @@ class Policy:
         return sorted(_names.normalise(name) for name in names)
 
 
-def alternatives(module):
+def alternatives(module: dict) -> list[str]:
     """The names of a matrix entry, of which one will do."""
     return module.get("any_of") or [module["name"]]
 
 
 @functools.lru_cache(maxsize=None)
-def options_of(role):
+def options_of(role: str) -> dict[str, dict]:
     """The options of a role's main entry point, as its argument_specs state them."""
     return load_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
 
 
 @functools.lru_cache(maxsize=None)
-def role_defaults(role):
+def role_defaults(role: str) -> dict:
     """The defaults of a role other than node_policy."""
     return load_yaml(ROLES / role / "defaults" / "main.yml")
 
 
-def role_settings(role, variables, templated, known=None):
+def role_settings(role: str, variables: Mapping, templated: Callable[[str, object], object],
+                  known: "Mapping | None" = None) -> dict:
     """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of
     the role. `known` are all checks of the host by id. Raises BadInput."""
     specs, given = options_of(role), role_defaults(role)
@@ -112,19 +114,19 @@ def read_all() -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def tunable_roles():
+def tunable_roles() -> list[str]:
     """The roles with options of their own; node_policy is apart, its names are all checked."""
     return sorted(path.name for path in ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
 
 
-def policy_of(overrides, folders=()):
+def policy_of(overrides: dict, folders: Sequence[pathlib.Path] = ()) -> Policy:
     """The policy for `overrides`, the host's `node_policy_*` variables as plain values; paths of files with checks are
     relative to one of `folders`. Raises BadInput."""
     return _build(overrides, folders) if overrides else default_policy()
 
 
 @functools.lru_cache(maxsize=1)
-def default_policy():
+def default_policy() -> Policy:
     """The policy of a host that sets nothing; built once in a process."""
     return _build({}, ())
 
@@ -268,12 +270,12 @@ def _extra(index, item):
     return dict({"reason": "node_policy_extra_modules names it", "on_demand": False}, **row)
 
 
-def module_options():
+def module_options() -> dict[str, dict]:
     """How one module of a requirement is written."""
     return options_of("node_policy")["node_policy_module_requirements"]["options"]["modules"]["options"]
 
 
-def refuse_wrong_variables(variables, templated):
+def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object], object]) -> Policy:
     """The policy of the host with `variables`; refuses every wrong variable of the collection, those of roles that run
     later too.
 
@@ -301,7 +303,7 @@ def refuse_wrong_variables(variables, templated):
         built.waivers, host, groups.get("all") or []))
 
 
-def check_role_variables(variables, known=None):
+def check_role_variables(variables: dict, known: "Mapping | None" = None) -> None:
     """Checks the roles' and playbooks' variables a host has; `known` are all its checks by id. Raises BadInput.
 
     A name that only looks like one of the roles' may belong to somebody else, so it is refused only where it is
@@ -330,7 +332,7 @@ def _checked_prefixed(prefix, options, variables, known=None):
     return values
 
 
-def check_strangers(names):
+def check_strangers(names: Iterable[str]) -> None:
     """Refuses a name that begins almost as the collection's own do and is very near to one of them.
 
     `node_asses_root` would be passed over without a word, and a playbook that was meant for an image would work on its
@@ -343,12 +345,12 @@ def check_strangers(names):
 
 
 @functools.lru_cache(maxsize=1)
-def known_names():
+def known_names() -> list[str]:
     """All variables that the collection takes."""
     names = [name for options in PLAYBOOKS.values() for name in options] + list(options_of("node_policy"))
     return names + [name for role in tunable_roles() for name in options_of(role)]
 
 
-def prefixes():
+def prefixes() -> tuple[str, ...]:
     """The beginnings of all variable names the collection owns."""
     return (PREFIX,) + tuple(PLAYBOOKS) + tuple(role + "_" for role in tunable_roles())

@@ -37,7 +37,7 @@ class Shape(NamedTuple):
 
 
 @functools.lru_cache(maxsize=None)
-def documented(module):
+def documented(module: str) -> dict[str, Shape]:
     """`{key: Shape}` of all that `module` (its short name, such as `node_facts`) returns."""
     tree = ast.parse((_MODULES / (module + ".py")).read_text(encoding="utf-8"))
     text = next(node.value.value for node in tree.body
@@ -46,7 +46,7 @@ def documented(module):
 
 
 @functools.lru_cache(maxsize=None)
-def sections():
+def sections() -> dict[str, Shape]:
     """`{node_<section>: Shape}` of the evidence, as `node_facts` returns it."""
     return documented("node_facts")["ansible_facts"].contains
 

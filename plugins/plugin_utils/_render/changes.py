@@ -60,14 +60,14 @@ def _of_nodes(changes):
     return changes["kind"] == "nodes"
 
 
-def title_of(changes):
+def title_of(changes: dict) -> str:
     """What was compared, in a few words."""
     if _of_nodes(changes):
         return "%s compared with %s, run %s" % (changes["nodes"][1], changes["nodes"][0], changes["run"]["run"])
     return "Changes from run %s to run %s" % (changes["before"]["run"], changes["after"]["run"])
 
 
-def words_of(changes):
+def words_of(changes: dict) -> dict[str, str]:
     """What each kind of change is called."""
     if not _of_nodes(changes):
         return _changes.WORDS
@@ -75,7 +75,7 @@ def words_of(changes):
     return {change: words % names for change, words in _NODES.items()}
 
 
-def grouped(changes):
+def grouped(changes: dict) -> list[tuple]:
     """[(change, severity, check, text, hosts)] by kind, the worst first; rows with equal texts are one."""
     found = {}
     for row in changes["rows"]:
@@ -95,7 +95,7 @@ def _text(row, changes):
     return "%s (%s)" % (text, "%s on %s" % (now, changes["nodes"][1]) if _of_nodes(changes) else "was fail, is " + now)
 
 
-def notes(changes):
+def notes(changes: dict) -> list[str]:
     """Sentences about traits in which two nodes differ, or about hosts that came, went or were lost between runs."""
     if _of_nodes(changes):
         return ["%s: %s on %s, %s on %s" % (row["by"], row["first"] or "not known", changes["nodes"][0],

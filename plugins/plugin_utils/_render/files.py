@@ -29,7 +29,7 @@ FORMATS = ("json", "terminal", *sorted(FILES))
 LIMIT = "limit.txt"
 
 
-def rendered(formats, reports: dict, fleet: dict) -> dict:
+def rendered(formats: list[str], reports: dict, fleet: dict) -> dict[str, str]:
     """`{name of the file: text}` of those `formats` that are files besides JSON, and the file for --limit where it is
     needed."""
     listed = fleet["summary"]["limit"]

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import html
 import string
+from collections.abc import Iterable, Sequence
 
 from .._role_data import ROLES
 from .text import escaped
@@ -41,13 +42,13 @@ def safe(text: str) -> str:
     return html.escape(escaped(text))
 
 
-def table(title, names, rows, kind="findings") -> str:
+def table(title: str, names: Sequence[str], rows: Iterable[tuple], kind: str = "findings") -> str:
     """A table of texts with the heads `names`."""
     return framed(title, names, ["<tr>%s</tr>" % "".join("<td>%s</td>" % safe(cell) for cell in row) for row in rows],
                   kind)
 
 
-def framed(title, names, rows, kind="findings") -> str:
+def framed(title: str, names: Sequence[str], rows: list[str], kind: str = "findings") -> str:
     """A table whose rows are HTML already; on a narrow screen it scrolls by itself."""
     head = "".join('<th scope="col">%s</th>' % safe(name) for name in names)
     return ('<div class="wide" tabindex="0" role="region" aria-label="%s">\n<table class="rows %s">\n<thead><tr>%s</tr>'

@@ -10,7 +10,7 @@ import json
 _line = functools.partial(json.dumps, sort_keys=True, ensure_ascii=True)
 
 
-def render_json(report):
+def render_json(report: dict) -> str:
     """The report as text, a line for each key and for each row of a list, stable from run to run; ASCII only, so that
     showing the file cannot speak to a terminal."""
     rows = ("%s: %s" % (_line(key), _value(report[key])) for key in sorted(report))

@@ -77,11 +77,11 @@ def _some(names):
     return some(names, _NAMED)
 
 
-def cell(text):
+def cell(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", escaped(text))
 
 
-def fitting(lines, room):
+def fitting(lines: list[str], room: int) -> list[str]:
     kept = []
     for line in lines:
         room -= len(line.encode()) + 1

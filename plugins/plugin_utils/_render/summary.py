@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The summary of a fleet, and a batch, as sentences. PRIVATE to the collection."""
 
+from collections.abc import Callable, Collection
+
 from .. import _waivers
 from .._summary import state_of
 from .text import some
@@ -14,19 +16,19 @@ _CHECKS = 5
 _LIMIT = 20
 
 
-def counted(counts):
+def counted(counts: dict[str, int]) -> str:
     """Numbers with their names, those above 0."""
     return ", ".join("%d %s" % (number, name.replace("_", " ")) for name, number in counts.items() if number)
 
 
-def hosts_counted(counts):
+def hosts_counted(counts: dict[str, int]) -> str:
     """Hosts by state; how many there are, are healthy and fail is always said."""
     kept = {name: counts[name] for name in _STATES if counts.get(name) or name in ("healthy", "failing")}
     return ", ".join(["%d %s" % (counts["hosts"], "host" if counts["hosts"] == 1 else "hosts")]
                      + ["%d %s" % (number, name.replace("_", " ")) for name, number in kept.items()])
 
 
-def batch_text(fleet, names):
+def batch_text(fleet: dict, names: Collection[str]) -> str:
     """A batch that went well, and how far the play is; `names` are the hosts of the batch."""
     counts = {"hosts": 0}
     for row in fleet["hosts"]:
@@ -38,12 +40,12 @@ def batch_text(fleet, names):
     return "batch: %s; %d of %d hosts done" % (counted, totals["hosts"] - totals["pending"], totals["hosts"])
 
 
-def went_well(fleet, names):
+def went_well(fleet: dict, names: Collection[str]) -> bool:
     """Whether no host among `names` fails, and each was reached."""
     return all(state_of(row) in ("healthy", "unclear") for row in fleet["hosts"] if row["host"] in names)
 
 
-def summary_texts(fleet, limit_file=None):
+def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
     """Counts by status, severity and inventory group, the worst checks and hosts, and what to give --limit;
     `limit_file` is a file that lists the same hosts."""
     known, failing = fleet["summary"], [entry for entry in fleet["checks"] if entry["fail"]]
@@ -69,7 +71,7 @@ def summary_texts(fleet, limit_file=None):
     return texts
 
 
-def policy_texts(fleet, some_of=some):
+def policy_texts(fleet: dict, some_of: Callable[[list[str]], str] = some) -> list[str]:
     """Checks that are disabled, and waivers that match nothing, have expired or will soon, each with its hosts."""
     return (["disabled on %s: %s (%s)" % (some_of(row["hosts"]), row["check"], row["reason"])
              for row in fleet["disabled"]]
@@ -78,6 +80,6 @@ def policy_texts(fleet, some_of=some):
             + ["%s, for %s" % (_waivers.ending(row), some_of(row["hosts"])) for row in fleet["ending_waivers"]])
 
 
-def is_long(names):
+def is_long(names: list[str]) -> bool:
     """Whether so many hosts are listed in a file rather than in a command."""
     return len(names) > _LIMIT

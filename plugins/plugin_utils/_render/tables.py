@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tables a run prints. PRIVATE to the collection."""
 
+from collections.abc import Collection
+
 from .. import _finding
 from .summary import batch_text, went_well
 from .terminal import READ_ONE_BY_ONE, blocks_of, render_fleet, render_node
@@ -11,7 +13,8 @@ from .text import wrapped
 DETAILS = ("auto", "all", "failing", "none")
 
 
-def render_batch(reports, batch, fleet, details, width, color, folder=None, limit_file=None):
+def render_batch(reports: list[dict], batch: Collection[str], fleet: dict, details: str, width: int, color: bool,
+                 folder: "str | None" = None, limit_file: "str | None" = None) -> list[str]:
     """The texts of one batch of a play, whose hosts are `batch`: a line where others are to come and all went well,
     else the tables. `reports` are those of the play so far, of which earlier batches may be a line."""
     mine = [report for report in reports if report["host"] in batch]
@@ -22,7 +25,8 @@ def render_batch(reports, batch, fleet, details, width, color, folder=None, limi
     return render_tables(reports if whole else mine, fleet, details, width, color, folder, limit_file)
 
 
-def render_tables(reports, fleet, details, width, color, folder=None, limit_file=None):
+def render_tables(reports: list[dict], fleet: "dict | None", details: str, width: int, color: bool,
+                  folder: "str | None" = None, limit_file: "str | None" = None) -> list[str]:
     """The tables as texts, the roll-up and the folder of the reports last; of a single host the roll-up is shown where
     the host has no table. `fleet` is None where the roll-up is not complete."""
     folds = details == "auto" and len(reports) > READ_ONE_BY_ONE

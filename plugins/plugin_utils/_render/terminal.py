@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from .. import _finding, _unknown, _waivers
@@ -37,7 +38,7 @@ class Block(NamedTuple):
     texts: tuple[str, ...]
 
 
-def render_node(report, width, color, elsewhere=(), alone=True):
+def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True) -> str:
     """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts.
 
     Blocks that are `elsewhere` are left out: render_fleet() shows what hosts share, and the state of waivers unless the
@@ -62,7 +63,7 @@ def render_node(report, width, color, elsewhere=(), alone=True):
     return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
 
 
-def blocks_of(report):
+def blocks_of(report: dict) -> list[Block]:
     """The Blocks of a report: each check that fails, each cause of what is unknown, each check that is waived."""
     checks = {_finding.FAIL: {}, _finding.WAIVED: {}}
     for row in report["findings"]:
@@ -193,7 +194,8 @@ def _counts(summary, width, paint):
                   "good" if not summary["fail"] and not summary["unknown"] else summary["worst"] or "unknown")
 
 
-def render_fleet(fleet, width, color, shared=None, limit_file=None):
+def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list[str]] | None" = None,
+                 limit_file: "str | None" = None) -> str:
     """The play: what fails where, hosts that were not reached, the summary of many hosts, and the totals. `shared` are
     Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes."""
     paint, width = _painter(color), max(width, _NARROWEST)

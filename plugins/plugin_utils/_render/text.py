@@ -4,17 +4,18 @@
 """Text from nodes, made safe for a terminal, and cells of a width. PRIVATE to the collection."""
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 _ID_WIDTH = 10
 
 
-def escaped(text):
+def escaped(text: str) -> str:
     """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at
     all."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
-def escaped_lines(text):
+def escaped_lines(text: str) -> str:
     """`text` with its lines and tabs, and everything else written out as escaped() does."""
     return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char)
                                                    for char in text)
@@ -25,12 +26,12 @@ def _written(char):
     return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code
 
 
-def some(names, limit=5):
+def some(names: Sequence[str], limit: int = 5) -> str:
     """The first of `names`, and how many more there are."""
     return ", ".join(names[:limit]) + (" and %d more" % (len(names) - limit) if len(names) > limit else "")
 
 
-def width_of(text):
+def width_of(text: str) -> int:
     """Columns a terminal needs for `text`."""
     if text.isascii():
         return len(text)
@@ -38,17 +39,17 @@ def width_of(text):
                for char in text)
 
 
-def padded(text, width):
+def padded(text: str, width: int) -> str:
     """`text` with blanks up to `width` columns."""
     return text + " " * max(0, width - width_of(text))
 
 
-def widest(checks):
+def widest(checks: Iterable[str]) -> int:
     """The columns for the ids of checks: those of the user may be longer than the collection's."""
     return max([_ID_WIDTH, *map(len, checks)])
 
 
-def wrapped(text, width):
+def wrapped(text: str, width: int) -> list[str]:
     """`text` as lines of at most `width` columns, broken at blanks, inside a word only where it alone is wider."""
     lines, line = [], ""
     for word in text.split():
