@@ -5,9 +5,8 @@
 
 import copy
 
-from healthy import SECTIONS
-
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _evidence, _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 
 ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 

@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "kube_proxy"
-sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "checks")]
+sys.path.insert(0, str(FOLDER))
 
 import api_server
 import cluster
@@ -31,6 +31,12 @@ STATES = run.read_states()
 IPTABLES = {"legacy", "nft"}
 FAILED = subprocess.CompletedProcess([], 1, stdout="", stderr="")
 LOOKS = [(state["state"], step["look"]) for state in STATES for step in state["does"] if "look" in step]
+
+
+def test_the_script_starts_by_itself():
+    done = subprocess.run([sys.executable, str(FOLDER / "run.py"), "--help"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "--no-vm" in done.stdout
 
 
 @pytest.fixture(name="api")
