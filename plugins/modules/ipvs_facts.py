@@ -13,8 +13,8 @@ description:
     configuration, checks that the node has the addresses of the services as local ones, and reports the use of
     kube-proxy's ipsets.
   - If kube-proxy runs in another mode, it reports leftover objects of ipvs mode.
-  - It reads C(/proc/net/ip_vs) and its neighbours. C(ipvsadm) is not run, since it loads C(ip_vs); C(ipset) is run only
-    where C(ip_set) is in the kernel already.
+  - It reads C(/proc/net/ip_vs) and its neighbours, and lists the virtual servers over netlink. C(ipvsadm) is not run,
+    since it loads C(ip_vs); C(ipset) is run only where C(ip_set) is in the kernel already.
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -22,8 +22,9 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.tree
 notes:
   - If several network namespaces of a node have virtual servers (Docker Swarm beside Kubernetes), the kernel leaves
-    some of them out of C(/proc/net/ip_vs) as soon as the list is longer than a page of memory (seen with 6.12).
-    C(ipvsadm -Ln) lists all.
+    some of them out of C(/proc/net/ip_vs) as soon as the list is longer than a page of memory (seen with 6.12). As
+    root, the module reads those over netlink. Without root, and in the tree of another root, a longer list counts as
+    incomplete, and no virtual server is reported as missing.
 seealso:
   - module: kubenode.netfilter.iptables_backend_facts
   - module: kubenode.netfilter.node_facts

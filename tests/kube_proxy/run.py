@@ -43,8 +43,7 @@ LONGEST_SECONDS = 1500
 CORES = os.cpu_count() or 1
 AT_ONCE = 7 * CORES
 MANY_SERVICES = 1000
-# Virtual machines at a time, each with one state: /proc/net/ip_vs is not complete where several network namespaces have
-# virtual servers (net/netfilter/ipvs/ip_vs_ctl.c, ip_vs_info_seq_next counts those of all, ip_vs_info_array its own).
+# Virtual machines at a time, each with one state: kernel modules and modprobe.d are those of the whole machine.
 MACHINES = 3
 
 

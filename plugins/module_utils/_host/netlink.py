@@ -16,6 +16,7 @@ import struct
 from .host import DENIED, OK, TIMEOUT, UNPARSED, status_of
 
 _NETLINK_NETFILTER = 12
+NETLINK_GENERIC = 16
 _STATS_OF_CPUS = (1 << 8) | 4  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET_STATS_CPU
 _TABLES, _RULES = (10 << 8) | 1, (10 << 8) | 7  # NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE and NFT_MSG_GETRULE
 _FAMILIES = {1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
@@ -24,7 +25,7 @@ _ERROR, _DONE = 2, 3
 # NLM_F_DUMP_INTR: the rules changed during the dump.
 _INTERRUPTED = 0x10
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
-_FAMILY_BYTES = 4
+_FIRST_BYTES = 4
 _SECONDS = 1.0
 _BLOCK = 1 << 16
 _LIMIT = 4 * 1024 * 1024
@@ -35,7 +36,7 @@ _NAMES = {2: "found", 4: "invalid", 5: "ignore", 8: "insert", 9: "insert_failed"
 
 def conntrack_counters():
     """(status, {counter: sum over all CPUs since boot}) of this network namespace."""
-    status, answers = _dump(_STATS_OF_CPUS)
+    status, answers = dump(_STATS_OF_CPUS)
     sums = {}
     for _family, attributes in answers if status == OK else ():
         for kind, value in attributes:
@@ -46,7 +47,7 @@ def conntrack_counters():
 
 def nft_tables():
     """(status, [(family as nft names it, name)]) of all tables of this network namespace."""
-    status, answers = _dump(_TABLES)
+    status, answers = dump(_TABLES)
     return status, [(_FAMILIES.get(family, str(family)), _name(dict(attributes).get(1, b"")))
                     for family, attributes in answers]
 
@@ -54,7 +55,7 @@ def nft_tables():
 def nft_expressions(family, table, chain):
     """(status, [[(name of an expression, {attribute: bytes})]]), one list per rule of a chain, in order."""
     number = next(number for number, name in _FAMILIES.items() if name == family)
-    status, answers = _dump(_RULES, number, _string(1, table) + _string(2, chain))
+    status, answers = dump(_RULES, number, _string(1, table) + _string(2, chain))
     rules = []
     for _family, attributes in answers:
         elements = [dict(attributes_of(element)) for _kind, element in attributes_of(dict(attributes).get(4, b""))]
@@ -81,17 +82,19 @@ def _string(kind, text):
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
 
-def _dump(kind, family=0, body=b""):
-    """(status, [(family, [(attribute, value)])]) of the kernel's reply."""
+def dump(kind, first=0, body=b"", protocol=_NETLINK_NETFILTER, limit=_LIMIT):
+    """(status, [(first, [(attribute, value)])]) of the kernel's reply. Each message begins with four bytes, whose first
+    one is the family of nftables and conntrack (struct nfgenmsg), or the command of generic netlink (struct
+    genlmsghdr)."""
     try:
-        channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+        channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
     except OSError as error:
         return status_of(error), []
     try:
         channel.settimeout(_SECONDS)
-        size = _HEADER.size + _FAMILY_BYTES + len(body)
-        channel.sendall(_HEADER.pack(size, kind, _REQUEST_DUMP, 1, 0) + struct.pack("=BBH", family, 0, 0) + body)
-        return _answers(channel)
+        size = _HEADER.size + _FIRST_BYTES + len(body)
+        channel.sendall(_HEADER.pack(size, kind, _REQUEST_DUMP, 1, 0) + struct.pack("=BBH", first, 0, 0) + body)
+        return _answers(channel, limit)
     except socket.timeout:
         return TIMEOUT, []
     except OSError as error:
@@ -100,9 +103,9 @@ def _dump(kind, family=0, body=b""):
         channel.close()
 
 
-def _answers(channel):
+def _answers(channel, limit):
     answers, size = [], 0
-    while size < _LIMIT:
+    while size < limit:
         data = channel.recv(_BLOCK)
         size += len(data)
         if not data:
@@ -115,9 +118,9 @@ def _answers(channel):
                 return OK, answers
             if kind == _ERROR or length < _HEADER.size:
                 return DENIED, []
-            if length >= _HEADER.size + _FAMILY_BYTES:
+            if length >= _HEADER.size + _FIRST_BYTES:
                 answers.append((bytearray(data)[_HEADER.size],
-                                list(attributes_of(data[_HEADER.size + _FAMILY_BYTES:length]))))
+                                list(attributes_of(data[_HEADER.size + _FIRST_BYTES:length]))))
             data = data[_aligned(length):]
     return UNPARSED, []
 

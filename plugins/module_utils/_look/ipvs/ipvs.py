@@ -4,9 +4,9 @@
 """The section node_ipvs: the virtual servers of the running kernel, and whether they are what kube-proxy needs. PRIVATE
 to the collection.
 
-Files below /proc/net hold nearly all of it. `ipvsadm` is not run, since it loads ip_vs, and `ipset` only where ip_set
-is there already, since it loads that. `ip addr show` asks over rtnetlink and loads nothing. Most nodes have nothing of
-IPVS, so its parsers are imported where there is something to parse.
+Files below /proc/net hold nearly all of it, and servers.py completes them. `ipvsadm` is not run, since it loads ip_vs,
+and `ipset` only where ip_set is there already, since it loads that. `ip addr show` asks over rtnetlink and loads
+nothing. Most nodes have nothing of IPVS, so its parsers are imported where there is something to parse.
 """
 
 import collections
@@ -14,6 +14,7 @@ import re
 
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..host.place import WITH_KERNEL
+from .servers import PROC_LIMIT, read_servers
 
 # kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this
 # node.
@@ -22,8 +23,6 @@ DUMMY = "kube-ipvs0"
 _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|"
                         r"IPVS-IPS)")
 _ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
-# Some 200,000 real servers, or 50,000 addresses.
-PROC_LIMIT = 16 * 1024 * 1024
 OUTPUT_LIMIT = 8 * 1024 * 1024
 # Of the list of sets, 200 bytes each, and of one of them.
 SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
@@ -43,7 +42,7 @@ def collect_ipvs(host, node, kube_proxy=None):
     }
     if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
-        own = _addresses(host, servers, section)
+        own = _addresses(host, servers.found, section)
         sets = _ipsets(host, section)
         if (kube_proxy or {}).get("mode") == "ipvs":
             section["service_sets"] = _service_sets(host, servers, own, sets, kube_proxy)
@@ -56,13 +55,12 @@ def _service_sets(host, servers, own, sets, kube_proxy):
     """What a comparison of virtual servers and ipsets gives."""
     from . import service_sets
 
-    def reading(read_servers, addresses):
+    def reading(now, addresses):
         entries = None if sets is None else service_sets.entries_of(host, sets, OUTPUT_LIMIT)
-        return service_sets.Reading(read_servers, addresses, entries)
+        return service_sets.Reading(now.found, addresses, entries, now.whole)
 
     def read_again():
-        text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
-        return reading(service_sets.servers_of(text.text) if text.ok else None, own_addresses(host))
+        return reading(read_servers(host), own_addresses(host))
     return service_sets.compare(reading(servers, own), read_again, kube_proxy)
 
 
@@ -73,20 +71,14 @@ def _configured(kube_proxy):
 
 
 def _virtual_servers(host, section):
-    """The virtual servers of this network namespace, None where they could not be read. Writes their numbers into
-    `section`."""
-    text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
-    section["collected"]["ip_vs"] = text.status
+    """The `Servers` of this network namespace; writes their numbers into `section`."""
+    read = read_servers(host)
+    section["collected"]["ip_vs"] = read.status
     # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
-    section["in_kernel"] = True if text.ok else False if text.status == ABSENT else None
-    servers, unread = [], []
-    if text.text:
-        from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
-        servers, unread = parse_proc_net_ip_vs(text.text)
-    if unread:
-        section["collected"]["ip_vs"] = UNPARSED
-    if section["collected"]["ip_vs"] not in (OK, ABSENT):
-        return None
+    section["in_kernel"] = {OK: True, ABSENT: False}.get(read.file)
+    servers = read.found
+    if servers is None:
+        return read
     empty = [server for server in servers if not any(real.weight for real in server.real_servers)]
     counts = collections.Counter(server.scheduler for server in servers)
     configured = section["configured_scheduler"]
@@ -97,7 +89,7 @@ def _virtual_servers(host, section):
         without_real_servers_percent=100 * len(empty) // len(servers) if servers else 0, schedulers=[
             {"scheduler": name[:32], "services": count, "differs": None if configured is None else name != configured}
             for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SCHEDULERS_LIMIT]])
-    return servers
+    return read
 
 
 def _place(server):

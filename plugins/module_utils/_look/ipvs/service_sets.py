@@ -14,17 +14,17 @@ import ipaddress
 import re
 import time
 
-from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
-
 # kubernetes pkg/proxy/ipvs/ipset.go: the sets of `address,protocol:port` that hold every Service but its NodePorts.
 _HOLDS_SERVICES = re.compile(r"KUBE-(6-)?(CLUSTER-IP|EXTERNAL-IP|EXTERNAL-IP-LOCAL|LOAD-BALANCER)\Z")
 _ENTRY = re.compile(r"^add \S+ ([0-9a-f.:]+),(tcp|udp|sctp):(\d+)", re.MULTILINE)
 _SECONDS, _PAUSE_SECONDS, _EXAMPLES = 5.0, 1.0, 5
+_NOT_WHOLE = ("/proc/net/ip_vs may leave out virtual servers, as it does where several network namespaces have some, "
+              "and the kernel did not list them over netlink; run with become")
 _UNCOMPARED = {"entries": None, "missing_servers": None, "missing_entries": None, "examples": []}
 
 # What was read at one moment: virtual servers, addresses of kube-ipvs0, entries of the sets; each None where it could
-# not be read.
-Reading = collections.namedtuple("Reading", "servers own entries")
+# not be read. `whole` is False where there may be more virtual servers than `servers` (servers.py).
+Reading = collections.namedtuple("Reading", "servers own entries whole")
 
 
 def compare(first, read_again, kube_proxy, sleep=time.sleep):
@@ -40,10 +40,14 @@ def compare(first, read_again, kube_proxy, sleep=time.sleep):
         if _is_syncing(kube_proxy):
             return dict(_UNCOMPARED, because="kube-proxy has not finished a sync yet")
         sleep(_PAUSE_SECONDS)
-        again = _differences(read_again())
+        second = read_again()
+        again = _differences(second)
         if again is None:
             return dict(_UNCOMPARED, because="a second reading failed")
         found = [one & other for one, other in zip(found, again)]
+        # What both lack is missing where one of the two is whole.
+        if found[0] and not (first.whole or second.whole):
+            return dict(_UNCOMPARED, because=_NOT_WHOLE)
     servers, entries = found
     known = first.entries is not None
     return {"entries": len(first.entries) if known else None, "missing_servers": len(servers),
@@ -61,12 +65,6 @@ def entries_of(host, sets, limit):
             return None
         found.update((_plain(address), int(port), protocol) for address, protocol, port in _ENTRY.findall(answer.out))
     return found
-
-
-def servers_of(text):
-    """The virtual servers that /proc/net/ip_vs lists; None where a line is not understood."""
-    servers, unread = parse_proc_net_ip_vs(text)
-    return None if unread else servers
 
 
 def _differences(reading):

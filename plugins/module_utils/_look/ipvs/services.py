@@ -7,20 +7,21 @@ Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxi
 address is a NodePort, or somebody else's.
 """
 
-from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
+from ..._host.host import OK
 from ..._rules.services.services import Service
-from .ipvs import PROC_LIMIT, own_addresses
+from .ipvs import own_addresses
+from .servers import read_servers
 
 
 def ipvs_services(host):
     """[Service] of both families, None where they could not be read."""
-    listed = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
-    if not listed.ok:
+    servers = read_servers(host)
+    if servers.file != OK or servers.found is None:
         return None
     own = own_addresses(host)
     if own is None:
         return None
-    return [_service(server) for server in parse_proc_net_ip_vs(listed.text)[0] if server.address in own]
+    return [_service(server) for server in servers.found if server.address in own]
 
 
 def _service(server):

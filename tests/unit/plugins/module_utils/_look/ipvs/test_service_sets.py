@@ -15,9 +15,9 @@ QUIET = {"starting": None, "sync": [{"waiting": False}]}
 BUSY = {"starting": None, "sync": [{"waiting": False}, {"waiting": True}]}
 
 
-def reading(servers, entries, own=(WEB, DNS, SIX)):
+def reading(servers, entries, own=(WEB, DNS, SIX), whole=True):
     return service_sets.Reading([VirtualServer("ipv4", *key, None, "rr", False, False, []) for key in servers],
-                                {key[0] for key in own}, set(entries))
+                                {key[0] for key in own}, set(entries), whole)
 
 
 def compared(first, again=None, kube_proxy=None):
@@ -61,9 +61,9 @@ def test_a_difference_during_a_sync_is_not_known(kube_proxy, because):
 
 
 @pytest.mark.parametrize("first, again, because", [
-    (service_sets.Reading(None, None, set()), None,
+    (service_sets.Reading(None, None, set(), True), None,
      "/proc/net/ip_vs and the addresses of kube-ipvs0 could not be read"),
-    (reading(ALL, []), service_sets.Reading(None, set(), set()), "a second reading failed")])
+    (reading(ALL, []), service_sets.Reading(None, set(), set(), True), "a second reading failed")])
 def test_what_cannot_be_read_is_not_known(first, again, because):
     found, _slept = compared(first, again)
     assert (found["entries"], found["missing_servers"], found["because"]) == (None, None, because)
@@ -76,6 +76,17 @@ def test_without_ipset_an_address_without_a_virtual_server_shows_that_some_are_m
         0, None, "the ipsets of kube-proxy could not be read")
     found, _slept = compared(reading([WEB, SIX], ())._replace(entries=None))
     assert (found["missing_servers"], found["examples"]) == (1, ["10.96.0.10"])
+
+
+@pytest.mark.parametrize("entries", [ALL, None])
+def test_a_list_that_may_leave_out_virtual_servers_shows_none_as_missing(entries):
+    part = reading([WEB], entries or (), whole=False)._replace(entries=entries and set(entries))
+    found, _slept = compared(part)
+    assert (found["missing_servers"], found["missing_entries"]) == (None, None) and "become" in found["because"]
+    # One list that is whole settles it, and so does one in which nothing is missing.
+    assert compared(part, part._replace(whole=True))[0]["missing_servers"] == 2
+    assert compared(reading(ALL, ALL, whole=False))[0]["missing_servers"] == 0
+    assert compared(reading(ALL, [WEB], whole=False))[0]["missing_entries"] == 2
 
 
 class Sets:

@@ -1,0 +1,77 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All virtual servers of this network namespace. PRIVATE to the collection.
+
+/proc/net/ip_vs is not exact where several network namespaces have virtual servers. In Linux 6.12 all of them are in one
+table (net/netfilter/ipvs/ip_vs_ctl.c): each read() prints at most a page of memory, ip_vs_info_seq_next() counts the
+servers of all namespaces, and ip_vs_info_array() finds the place to go on by counting those of one namespace, so it
+leaves some of these out. Old kernels also print the servers of the others. Hence the kernel is asked over netlink too,
+which loads nothing and is exact; the file has the real servers, which netlink gives for one virtual server at a time.
+"""
+
+import collections
+
+from ..._host.host import ABSENT, OK, UNPARSED
+
+# Some 200,000 real servers, or 50,000 addresses.
+PROC_LIMIT = 16 * 1024 * 1024
+# The smallest page of memory: a list that is shorter was printed by one read().
+_PAGE = 4096
+_FORWARDS = {0: "Masq", 1: "Local", 2: "Tunnel", 3: "Route", 4: "Bypass"}
+_PERSISTENT, _ONE_PACKET = 1, 4
+_IPV6 = 10
+
+# `file` is the status of /proc/net/ip_vs and `status` that of its content; `found` is None where it is not known.
+# `whole` is False where servers of this namespace may be missing in it.
+Servers = collections.namedtuple("Servers", "file status found whole")
+
+
+def read_servers(host):
+    """The `Servers` of this network namespace; a kernel without /proc/net/ip_vs has none."""
+    text = host.read_text("/proc/net/ip_vs", PROC_LIMIT)
+    if not text.ok:
+        return Servers(text.status, text.status, [] if text.status == ABSENT else None, True)
+    from ..._parse.proc.net_ip_vs import parse_proc_net_ip_vs
+    listed, unread = parse_proc_net_ip_vs(text.text)
+    if unread:
+        return Servers(OK, UNPARSED, None, False)
+    if host.commands and host.root == "/":
+        from ..._host.netlink_ipvs import ipvs_destinations, ipvs_servers
+        status, named = ipvs_servers()
+        servers = joined(listed, named, ipvs_destinations) if status == OK else None
+        if servers is not None:
+            return Servers(OK, OK, servers, True)
+    return Servers(OK, OK, listed, len(text.text) < _PAGE)
+
+
+def joined(listed, named, destinations_of):
+    """[VirtualServer] for each of `named`, which netlink gives; with the real servers of `listed`, those of the file,
+    and where the file lacks it with those that destinations_of() asks for. None where that got no answer."""
+    rows = {}
+    for server in listed:
+        rows.setdefault(_key(server), []).append(server)
+    servers = []
+    for server in named:
+        if rows.get(_key(server)):
+            servers.append(rows[_key(server)].pop())
+            continue
+        status, destinations = destinations_of(server)
+        if status != OK:
+            return None
+        servers.append(_of_netlink(server, destinations))
+    return servers
+
+
+def _key(server):
+    return server.protocol, server.address, server.port, server.mark
+
+
+def _of_netlink(server, destinations):
+    from ..._parse.proc.net_ip_vs import RealServer, VirtualServer
+    flags = server.flags or 0
+    return VirtualServer(
+        None if server.mark else "ipv6" if server.family == _IPV6 else "ipv4", server.address, server.port,
+        server.protocol, server.mark, server.scheduler, bool(flags & _PERSISTENT), bool(flags & _ONE_PACKET),
+        [RealServer(real.address, real.port, _FORWARDS.get(real.forward & 7, "Masq"), real.weight)
+         for real in destinations])
