@@ -7,13 +7,16 @@ import random
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import WORDS, is_candidate
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.newest import FromEnd, Newest
 
 VALUE = ('E1122 06:38:01.720735 1 proxier.go:1] "Failed to execute iptables-restore" err=<\n'
          "\tAnother app is currently holding the xtables lock.\n\t\n >\n")
 PIECES = ("fine\n", VALUE, "it failed\n", "\n", "x" * 50 + " failed\n", "failed 1\nfailed 2\n", "\tmissing\n",
           " > an error\n")
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzCEIKMNT0123456789 '\"-_=:./\u00e9"
 
 
 def from_end(data, size, most):
@@ -62,3 +65,20 @@ def test_lines_that_never_repeat_are_searched_as_well():
     data = "\n".join(lines).encode("ascii")
     wanted = [line for line in reversed(lines) if is_candidate(line)]
     assert from_end(data, 3000, 99) == wanted == forwards(data, 3000, 99) and len(wanted) == 10
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_each_word_is_found_in_lines_of_any_letters(repeats):
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    lines = []
+    for word in WORDS * 3:
+        around = ["".join(rng.choice(LETTERS) for _letter in range(rng.randint(0, 60))) for _side in range(2)]
+        lines += [word.join(around), "".join(around)] + ["fine %d" % len(lines)] * (20 if repeats else 0)
+    rng.shuffle(lines)
+    data = "\n".join(lines).encode("utf-8")
+    wanted = [line for line in reversed(lines) if is_candidate(line)]
+    assert len(wanted) >= 3 * len(WORDS)
+    for size in (rng.randint(100, 900), len(data)):
+        assert from_end(data, size, 999) == wanted == forwards(data, size, 999)
