@@ -208,8 +208,8 @@ ansible_facts:
             reason: {description: Reason of a null value., type: str, returned: always, sample: null}
         mtu:
           description: MTU of pods and of the uplink; null outside of a live node, without a pod or a setting of the
-            MTU, and for plugins other than bridge, C(ptp), C(flannel), Calico, C(aws-cni), Antrea and
-            OVN-Kubernetes.
+            MTU, and for plugins other than bridge, C(ptp), C(flannel), Calico, C(aws-cni), Antrea,
+            OVN-Kubernetes and the fast datapath of Weave.
           type: dict
           returned: always
           contains:

@@ -24,13 +24,15 @@ _TUNNELS = {
 }
 # Tunnel devices that Open vSwitch makes while there is a tunnel, and what the plugin adds at least: Antrea's Geneve has
 # no option (antrea pkg/agent/config/node_config.go), that of OVN-Kubernetes one of 8 bytes (go-controller/pkg/types).
-_GENEVE, _VXLAN = "genev_sys_6081", "vxlan_sys_4789"
+# Weave adds 50 bytes for VXLAN and 34 to 37 for ESP where it encrypts (weaveworks/weave net/bridge.go,
+# site/tasks/manage/fastdp.md), which is not seen here.
+_GENEVE, _VXLAN, _WEAVE = "genev_sys_6081", "vxlan_sys_4789", "vxlan-6784"
 _OVERLAYS = {"antrea": {_GENEVE: ("geneve", 50), _VXLAN: ("vxlan", 50)},
-             "ovn-k8s-cni-overlay": {_GENEVE: ("geneve", 58)}}
+             "ovn-k8s-cni-overlay": {_GENEVE: ("geneve", 58)}, "weave-net": {_WEAVE: ("vxlan", 50)}}
 # Plugin -> how the names of the pods' devices begin; those of bridge are the ports of its bridge. Antrea and
 # OVN-Kubernetes give their device on the node the MTU of pods; ptp has no bridge (plugins/main/ptp/ptp.go).
 _DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None, "ptp": "veth", "antrea": "antrea-gw",
-            "ovn-k8s-cni-overlay": "ovn-k8s-mp"}
+            "ovn-k8s-cni-overlay": "ovn-k8s-mp", "weave-net": "vethwepl"}
 
 # `source` is a device or a file.
 _Mtu = collections.namedtuple("_Mtu", "bytes source")
@@ -52,6 +54,9 @@ def mtu_of(host, files, used):
     tunnels = _OVERLAYS.get(entry["type"], _TUNNELS)
     limits = [_limit(host, name, tunnels[name][1], carried) for name in tunnels
               if _is_in_use(host, name, tunnels[name][0], routes)]
+    if entry["type"] == "weave-net" and not limits:
+        # Without its tunnel Weave's router fragments packets itself, and pods have 65535 (net/bridge.go, sleeve.go).
+        return None
     row = {"pods_mtu": pods.bytes, "pods_source": pods.source,
            "uplink": defaults[0] if defaults else None, "uplink_mtu": of_defaults[0] if defaults else None,
            "tunnel": None, "tunnel_mtu": None, "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None,
@@ -90,6 +95,9 @@ def _configured(host, entry):
     if entry["type"] == "calico":
         # The plugin reads what Felix found out (projectcalico/calico felix/dataplane/linux, writeMTUFile).
         return _Mtu(_digits(host.read_text("/var/lib/calico/mtu", 64).text), "/var/lib/calico/mtu")
+    if entry["type"] == "weave-net":
+        # Pods get the MTU of the bridge. Its port to the datapath keeps the WEAVE_MTU of the first start (net/veth.go).
+        return _Mtu(_mtu(host, "weave"), "weave")
     return None
 
 
@@ -128,7 +136,7 @@ def _is_in_use(host, name, encapsulation, routes):
         return False
     # WireGuard's routes are in another table and those of Open vSwitch are flows; their devices are only there where
     # they are used.
-    if encapsulation == "wireguard" or name in (_GENEVE, _VXLAN):
+    if encapsulation == "wireguard" or name in (_GENEVE, _VXLAN, _WEAVE):
         return True
     rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]
     return any(len(row) > 9 and name in (row[0], row[9]) and _is_through_gateway(row[3] if row[0] == name else row[8])

@@ -40,6 +40,7 @@ def look(tmp_path, plugins, routes, *manifests):
 
 PTP, ANTREA, OVN = [{"type": "ptp"}], [{"type": "antrea"}], [{"type": "ovn-k8s-cni-overlay"}]
 FLANNEL, CALICO, BRIDGE = [{"type": "flannel"}], [{"type": "calico"}], [{"type": "bridge", "bridge": "br1"}]
+WEAVE = [{"name": "weave", "type": "weave-net", "hairpinMode": True}, {"type": "portmap"}]
 ETH0 = device("eth0", 1500, device=node_tree.DIRECTORY)
 
 
@@ -83,6 +84,21 @@ ETH0 = device("eth0", 1500, device=node_tree.DIRECTORY)
      (1400, "ovn-k8s-mp0", "genev_sys_6081", 1442, False)),
     (OVN, "", [device("ovn-k8s-mp0", 1450), device("genev_sys_6081", 65000)],
      (1450, "ovn-k8s-mp0", "genev_sys_6081", 1442, True)),
+    # The default of Weave's fast datapath, a pod of an earlier WEAVE_MTU, and one that leaves no room for VXLAN.
+    (WEAVE, "", [device("weave", 1376), device("vethwepl1", 1376), device("vxlan-6784", 65535)],
+     (1376, "weave", "vxlan-6784", 1450, False)),
+    (WEAVE, "", [device("weave", 1376), device("vethwepl1", 8916), device("vxlan-6784", 65535)],
+     (8916, "vethwepl1", "vxlan-6784", 1450, True)),
+    (WEAVE, "", [device("weave", 1500), device("vxlan-6784", 65535)], (1500, "weave", "vxlan-6784", 1450, True)),
+    # Whether Weave encrypts is not known, so 37 bytes of ESP are no finding.
+    (WEAVE, "", [device("weave", 1440), device("vxlan-6784", 65535)], (1440, "weave", "vxlan-6784", 1450, False)),
+    # The port to the datapath is of no pod. Without fast datapath the router fragments packets itself.
+    (WEAVE, "", [device("weave", 1376), device("vethwe-bridge", 9000), device("vxlan-6784", 65535)],
+     (1376, "weave", "vxlan-6784", 1450, False)),
+    (WEAVE, "", [device("weave", 65535), device("vethwepl1", 65535)], None),
+    (WEAVE, "", [device("weave", 65535), device("vxlan-6784", 65535, up=False)], None),
+    (WEAVE, "", [device("vxlan-6784", 65535)], None),
+    (BRIDGE, "", [ports("br1", veth1=1500), device("vxlan-6784", 65535)], (1500, "veth1", None, 1500, False)),
     # Of another network on this node.
     (BRIDGE, "", [ports("br1", veth1=1500), device("genev_sys_6081", 65000)], (1500, "veth1", None, 1500, False)),
     (BRIDGE, "", [ports("br1", veth1=9000)], (9000, "veth1", None, 1500, True)),
