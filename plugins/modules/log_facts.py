@@ -71,7 +71,8 @@ lines:
   type: list
   elements: dict
   contains:
-    source: {description: File or V(journal)., type: str, returned: always, sample: /var/log/kern.log}
+    source: {description: 'File, V(journal), or V(journal:kube-proxy) for an agent whose lines Docker writes there.',
+             type: str, returned: always, sample: /var/log/kern.log}
     text: {description: The line as it is in the file; a message of several lines is one text. Secrets are masked.,
            type: str, returned: always,
            sample: 'Nov 22 06:37:30 worker-a kernel: nf_conntrack: table full, dropping packet'}
@@ -81,7 +82,9 @@ files:
   type: list
   elements: dict
   contains:
-    path: {description: File or V(journal)., type: str, returned: always, sample: /var/log/kern.log}
+    path: {description: 'File, V(journal), V(journal:kube-proxy) for an agent whose lines Docker writes there, or
+      V(journal:docker) where such agents could not be listed.', type: str, returned: always,
+           sample: /var/log/kern.log}
     status: {description: 'V(ok), V(absent), V(denied), V(unparsed) (no regular file, or damaged), V(timeout) or
       V(uncollected).', type: str, returned: always, sample: ok}
     read_bytes: {description: How much was searched., type: int, returned: always, sample: 4711}

@@ -167,7 +167,8 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            source: {description: File or V(journal)., type: str, returned: always, sample: journal}
+            source: {description: 'File, V(journal), or V(journal:kube-proxy) for an agent in a container of Docker.',
+                     type: str, returned: always, sample: journal}
             text: {description: 'The line, or a message of several lines. Secrets are masked.', type: str,
                    returned: always,
                    sample: '2026-11-22T10:00:00+0000 a kernel: nf_conntrack: table full, dropping packet'}

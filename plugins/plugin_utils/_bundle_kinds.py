@@ -62,7 +62,8 @@ _KERNEL_LINE = re.compile(
 _LOG_LINE = re.compile(
     r"^(?:.{0,120}[ \"])?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\] "
     r"|^(?:.{0,120} )?time=\"\d{4}-\d\d-\d\d[T ][^\"]{8,30}\" level=|^\d{4}-\d\d-\d\dT\S{8,30} (?:stdout|stderr) [FP] "
-    r"|^\{\"log\":\"|^(?:\d{4}-\d\d-\d\dT\S{8,24}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S{1,255} [^\s:]{1,80}: "
+    r"|^\{\"log\":\"|^(?:\d{4}-\d\d-\d\dT\S{8,24}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S{1,255} "
+    r"(?:\S{1,300}\[\d{1,10}\]|[^\s:]{1,80}): "
     r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
 # A script or a unit may have such a line in a comment.

@@ -34,8 +34,9 @@ The filter `kubenode.netfilter.diagnose` does the same for a text or a list of l
 The journal (the last 20,000 lines of kernel, kubelet, runtimes and distributions), the logs of kube-proxy and of
 network plugins below `/var/log/pods`, and `/var/log/messages`, `syslog` and `kern.log`, with rotated and compressed
 files. RKE2 and K3s write files for kubelet and containerd, Calico and AWS one for their plugin; these are read as well.
-Logs of other pods are not read. The node returns only lines that may have a cause: at most 200 lines and 32 KB,
-the newest first, without secrets.
+Where Docker writes the logs of containers into the journal (`--log-driver=journald`), each agent is a source of its
+own, such as `journal:kube-proxy`. Logs of other pods are not read. The node returns only lines that may have a cause:
+at most 200 lines and 32 KB, the newest first, without secrets.
 
 ## Pods that do not start
 

@@ -12,6 +12,7 @@ from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.kube.pod_log_names import AGENTS
 from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
+from .docker_journal import agent_terms
 
 MOST_ROWS = 200
 MOST_CHARACTERS = 32 * 1024
@@ -35,10 +36,12 @@ _OWN_FILES = ("/var/lib/rancher/rke2/agent/logs/kubelet.log", "/var/lib/rancher/
 _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
 # What Python does not unpack on every node; in packed bytes a short word is found by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
-_UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "docker", "k3s", "k3s-agent", "rke2-server", "rke2-agent",
+_UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent",
           "k0scontroller", "k0sworker", "snap.microk8s.daemon-kubelite")
+# What dockerd writes itself; lines of all its containers come from its unit as well, with another transport.
+_DOCKER = ["_SYSTEMD_UNIT=docker.service", "_TRANSPORT=stdout"]
 _JOURNAL_LINES = 20000
-_JOURNAL_SECONDS = 5.0
+_JOURNAL_SECONDS, _AGENT_SECONDS = 5.0, 2.0
 _MASKED_TO = 2000
 # kube-proxy asks for the health check port of a Service in each family, and gets it once (kubernetes
 # pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
@@ -60,9 +63,9 @@ def collect_lines(host, sources=None):
         _refuse_no_log(host, path)
     lines, files, left = [], [], MOST_BYTES
     if not sources and host.commands:
-        status, found, size, cut = journal(host)
-        files.append(_file(JOURNAL, status, size, cut))
-        lines += [(JOURNAL, text) for text in found]
+        for source, (status, found, size, cut) in [(JOURNAL, journal(host))] + agent_journals(host):
+            files.append(_file(source, status, size, cut))
+            lines += [(source, text) for text in found]
     named = list(sources or newest_first(host, system_logs(host) + own_logs(host) + agent_logs(host)))
     paths = named[:MOST_FILES]
     most = max(MOST_ROWS_OF_FILE, MOST_ROWS // (len(paths) or 1))
@@ -127,12 +130,25 @@ class _Counted:
 
 
 def journal(host, *options):
-    """(status, candidate lines, bytes, whether older lines were left out). The last lines only; journalctl reads and
-    changes nothing."""
-    counted = _Counted(MOST_ROWS_OF_FILE)
+    """(status, candidate lines, bytes, whether older lines were left out) of the kernel and of units. The last lines
+    only; journalctl reads and changes nothing."""
     terms = " + ".join(["_TRANSPORT=kernel"] + ["_SYSTEMD_UNIT=%s.service" % unit for unit in _UNITS]).split()
+    return _journal(host, list(options) + terms + ["+"] + _DOCKER, _JOURNAL_SECONDS)
+
+
+def agent_journals(host, namespaces=("",), *options):
+    """`[(source, what journal() returns)]` of agents in containers of Docker whose lines are in the journal."""
+    status, agents = agent_terms(host, namespaces)
+    if status not in (OK, ABSENT):
+        return [(JOURNAL + ":docker", (status, [], 0, False))]
+    return [("%s:%s" % (JOURNAL, name), _journal(host, list(options) + terms, _AGENT_SECONDS))
+            for name, terms in agents.items()]
+
+
+def _journal(host, terms, seconds):
+    counted = _Counted(MOST_ROWS_OF_FILE)
     done = host.stream(["journalctl", "--no-pager", "--quiet", "--output=short-iso", "--lines=%d" % _JOURNAL_LINES]
-                       + list(options) + terms, counted.feed, _JOURNAL_SECONDS, MOST_BYTES // 2)
+                       + terms, counted.feed, seconds, MOST_BYTES // 2)
     status = UNPARSED if done.status == OK and done.rc else done.status
     return status, counted.newest.newest(), counted.size, counted.lines >= _JOURNAL_LINES
 

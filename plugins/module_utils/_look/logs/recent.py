@@ -36,15 +36,22 @@ def collect_node_logs(host, node, now=None):
     if node["place"] != "live":
         return section
     found = []
+    since = "--since=-%ds" % RECENT_SECONDS
     status = OK if any(host.is_dir(folder) for folder in _JOURNALS) else ABSENT
     if status == OK:
-        status, texts, size, cut = log_lines.journal(host, "--since=-%ds" % RECENT_SECONDS)
+        status, texts, size, cut = log_lines.journal(host, since)
         # Of a user who may not read it, journalctl shows only what that user wrote.
         status = DENIED if status == OK and not size and not host.is_root() else status
     section["collected"]["journal"] = status
     if status == OK:
         section.update(read=[log_lines.JOURNAL], cut=cut)
         found += [(log_lines.JOURNAL, text) for text in texts[:_ROWS_OF_SOURCE]]
+        for source, (seen, texts, _size, cut) in log_lines.agent_journals(host, _NAMESPACES, since):
+            if seen != OK:
+                section["collected"]["journal"] = seen
+            section["read"].append(source)
+            section["cut"] = section["cut"] or cut
+            found += [(source, text) for text in texts[:_ROWS_OF_SOURCE]]
     with host.noting() as notes:
         paths = log_lines.agent_logs(host, _NAMESPACES) + log_lines.own_logs(host)
         paths += [] if status == OK else log_lines.system_logs(host)

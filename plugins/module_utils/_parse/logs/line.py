@@ -16,8 +16,10 @@ LONGEST = 8192
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,20}\S{1,6}) (stdout|stderr) ([FP]) ?")
-_SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d) \S{1,255} ([^\s:]{1,200}): ?")
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,16}) \S{1,255} ([^\s:]{1,200}): ?")
+# Tags of Docker may hold a colon, as in the name of an image (docs.docker.com/engine/logging/log_tags).
+_WRITER = r"(\S{1,300}\[\d{1,10}\]|[^\s:]{1,200}): ?"
+_SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d) \S{1,255} " + _WRITER)
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,16}) \S{1,255} " + _WRITER)
 _DMESG = re.compile(r"(?:<\d{1,3}>)?\[ {0,12}(?:\d{1,12}\.\d{1,9}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d:]{10,20})\]"
                     r"(?:\[ {0,12}[TC]\d{1,10}\])? ")
 # klog, buffer.go: letter, month and day, time, pid, file and line.
@@ -90,8 +92,10 @@ def _of_json(line):
         return inner._replace(time=_text(row.get("time")) or inner.time, writer=_text(row.get("stream")) or "",
                               whole=row["log"].endswith("\n"))
     if "MESSAGE" in row:
-        writer = "%s[%s]" % (_text(row.get("SYSLOG_IDENTIFIER")) or "", _text(row.get("_PID")) or "")
-        return Line(_message(row["MESSAGE"]), _time_of(row.get("__REALTIME_TIMESTAMP"), 1000000), writer)
+        # Containers of Docker may share a tag, and dockerd sends the lines of all (daemon/logger/journald).
+        name = _text(row.get("CONTAINER_ID")) or _text(row.get("SYSLOG_IDENTIFIER")) or ""
+        return Line(_message(row["MESSAGE"]), _time_of(row.get("__REALTIME_TIMESTAMP"), 1000000),
+                    "%s[%s]" % (name, _text(row.get("_PID")) or ""), row.get("CONTAINER_PARTIAL_MESSAGE") != "true")
     texts = [_text(row.get("msg")) or ""]
     texts += ['%s="%s"' % (key, value) for key, value in sorted(row.items())
               if isinstance(value, str) and key not in ("msg", "ts", "caller", "level")]

@@ -22,6 +22,10 @@ KLOG = "E1122 06:37:30.714024   19736 proxier.go:1406] "
     ("Nov  2 06:37:30 worker-a kubelet[42]: x", "11-02T06:37:30", "x", 1),
     (json.dumps({"MESSAGE": [120, 195, 164], "__REALTIME_TIMESTAMP": "1764060000000000"}), "2025-11-25T08:40:00Z",
      "xä", 1),
+    # Docker's log driver: the ID of the container, or a tag that the user chose.
+    ("Nov 22 06:37:30 worker-a 3f2a9c1b7d5e[812]: " + KLOG + "x", "11-22T06:37:30", KLOG + "x", 1),
+    ("2026-11-22T06:37:30+0000 worker-a k8s.gcr.io/kube-proxy:v1.20.2/k8s_kube-proxy_a_kube-system_0/3f2a[812]: \tx",
+     "2026-11-22T06:37:30+0000", "\tx", 1),
     ("Nov 22 06:37:30 worker-a kernel: [12.345678] table full", "11-22T06:37:30", "table full", 1),
     ("2026-11-22T06:37:30+01:00 worker-a kubelet[42]: message repeated 3 times: [ x]", "2026-11-22T06:37:30+01:00",
      "x", 3),
@@ -57,3 +61,11 @@ def test_parts_of_a_long_line_are_joined_and_a_cut_value_ends():
     assert [entry.text for entry in parse_entries([head + "P ab"])] == ["ab"]
     assert [entry.text for entry in parse_entries(VALUE[:2])] == ["\n".join(VALUE[:2])]
     assert max(entry.text.count("\n") for entry in parse_entries([VALUE[0]] + ["\tx"] * 1000)) == MOST_LINES - 1
+
+
+def test_docker_containers_with_one_tag_stay_apart_and_their_long_lines_are_joined():
+    def row(text, container, **more):
+        return json.dumps(dict(more, MESSAGE=text, CONTAINER_ID=container, SYSLOG_IDENTIFIER="docker", _PID="812"))
+
+    rows = [row("long", "a", CONTAINER_PARTIAL_MESSAGE="true"), row("other", "b"), row(" line", "a")]
+    assert [entry.text for entry in parse_entries(rows)] == ["other", "long line"]
