@@ -8,6 +8,7 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
+from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
 from ..plugin_utils._action import Action
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
@@ -39,10 +40,10 @@ class ActionModule(LookingAction):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
         self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
         if self._up_to == "none":
-            return results.skipped("up_to: none")
+            return self._skipped("up_to: none")
         undoes = arguments.get("state") == "absent"
         if self._up_to and not undoes and self._is_in_order(arguments.get("subjects") or NAMES):
-            return results.skipped("nothing to fix")
+            return self._skipped("nothing to fix")
         self.read_policy(task_vars)
         self._place = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         chosen = self._chosen(arguments.get("subjects") or NAMES)
@@ -53,13 +54,20 @@ class ActionModule(LookingAction):
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
             return (self._result([], [], arguments.get("failure"))
-                    if self._exported else results.skipped("the node was not assessed"))
+                    if self._exported else self._skipped("the node was not assessed"))
         if self._up_to and not self._fixable(None):
-            return results.skipped("nothing to fix") if not self._exported else self._result([], [], None)
+            return self._skipped("nothing to fix") if not self._exported else self._result([], [], None)
+        alone, batch = _play.runs_once(self._task), _play.hosts_of(task_vars)[1]
+        if alone and len(batch) > 1:
+            raise BadInput("run_once would fix one of %d hosts; leave it out where a host has something to fix"
+                           % len(batch))
         if summary["immutable"]:
             return self._left(chosen)
         done = self._rounds(chosen, settings)
         return self._result(done, self._turns(chosen, settings, done), arguments.get("failure"))
+
+    def _skipped(self, reason):
+        return dict(results.skipped(reason), for_all=_play.runs_once(self._task))
 
     def _is_in_order(self, names):
         """Whether this run has judged all that `names` mend, which checked the variables too, and found nothing to

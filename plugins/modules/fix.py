@@ -112,6 +112,11 @@ turns:
   type: list
   elements: str
   sample: []
+for_all:
+  description: Whether this is the result of all hosts of the batch, since the task ran once and had nothing to fix.
+  returned: always
+  type: bool
+  sample: false
 failures:
   description: Why the host fails, or with O(failure=warn) would fail.
   returned: always

@@ -24,7 +24,8 @@ class Done(NamedTuple):
 
 def skipped(reason: str) -> dict:
     """The result of a task that contacts no node."""
-    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": [], "failures": []}
+    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": [], "for_all": False,
+            "failures": []}
 
 
 def touched(done):
@@ -47,7 +48,7 @@ def with_findings(facts: dict, findings: list[dict]) -> dict:
 def of_task(done, due, facts):
     """The result, a dict: one row for each module that was called, and the turns that are due."""
     result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done],
-              "turns": due, "failures": []}
+              "turns": due, "for_all": False, "failures": []}
     diffs = [diff for each in done for diff in each.result.get("diff") or []]
     warnings = [warning for each in done for warning in each.result.get("warnings") or []]
     result.update({name: value for name, value in (("diff", diffs), ("warnings", warnings), ("ansible_facts", facts))

@@ -5,6 +5,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -85,6 +86,31 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
     assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 2 and "fail on bad3" in report, report
     done = fleet.run("audit", node_gate_mode="never", node_report_details="all")
     assert len(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M)) == 7, done.stdout
+
+
+def in_task(done, task):
+    """The hosts that a task names, in the order in which it prints them."""
+    return re.findall(r"^\w+: \[(\w+)\]", dict(tasks(done)).get(task, ""), re.M)
+
+
+def test_where_no_host_has_anything_to_fix_one_says_so_for_all(tmp_path):
+    healthy = fleets.Fleet(tmp_path, "good1", "good2", "good3").run("preflight", "--check", preflight_fix="guarded")
+    assert in_task(healthy, "Fix") == in_task(healthy, "Take turns") == ["good1"], healthy.stdout
+    assert len(re.findall(r"^good\d .* changed=0 .* failed=0", healthy.stdout, re.M)) == 3, healthy.stdout
+    assert sorted(in_task(healthy, tasks(healthy)[-3][0])) == ["good1", "good2", "good3"], "the gate is for each host"
+
+
+@pytest.mark.parametrize("where", ["inventory", "play"])
+def test_one_host_with_something_to_fix_is_fixed_wherever_the_class_is_set(tmp_path, where):
+    fleet = fleets.Fleet(tmp_path, "good1", "good2", "bad1")
+    if where == "inventory":
+        inventory = json.loads((tmp_path / "hosts.json").read_text())
+        inventory["all"]["children"]["workers"]["hosts"]["bad1"]["preflight_fix"] = "guarded"
+        (tmp_path / "hosts.json").write_text(json.dumps(inventory))
+    play = "- ansible.builtin.import_playbook: kubenode.netfilter.preflight\n"
+    done = fleet.run(play + "  vars: {preflight_fix: guarded}\n" * (where == "play"), preflight_serial=["100%"])
+    assert done.returncode == 0 and sorted(in_task(done, "Fix")) == ["bad1", "good1", "good2"], done.stdout
+    assert re.search(r"^bad1 .* changed=1 ", done.stdout, re.M) and "fixed: HOOK001" in done.stdout, done.stdout
 
 
 def test_a_wrong_value_of_details_is_refused_in_one_sentence(tmp_path):

@@ -80,7 +80,8 @@ def run(monkeypatch):
 
     def call(node, known, check_mode=False, arguments=None, **variables):
         task = mock.Mock(args=arguments or {}, async_val=0, check_mode=check_mode, diff=False,
-                         action="kubenode.netfilter.fix")
+                         action="kubenode.netfilter.fix", run_once=call.run_once)
+        task.get_play.return_value.strategy = "linear"
         templar = mock.Mock()
         templar.template.side_effect = lambda value: "node" if value == "{{ inventory_hostname }}" else value
         plugin = fix.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
@@ -88,7 +89,7 @@ def run(monkeypatch):
         monkeypatch.setattr(plugin, "_execute_module", node)
         return plugin.run(task_vars=dict(variables, inventory_hostname="node", ansible_facts=known))
 
-    call.shown = shown
+    call.shown, call.run_once = shown, False
     return call
 
 
@@ -157,6 +158,20 @@ def test_a_host_with_nothing_to_fix_is_not_contacted(run, arguments, known):
     assert (node.calls == [] and result["changed"] is False and result["turns"] == [] and not result.get("failed")
             and run.shown == [])
     assert result.get("skipped") or arguments == {}
+
+
+def test_one_host_with_nothing_to_fix_says_so_for_all_but_does_not_work_for_them(run):
+    run.run_once = True
+    batch = {"ansible_play_batch": ["node", "other"]}
+    for known, fix in ((facts(), "safe"), (facts(BROKEN), "none"), (facts(reached=False), "safe")):
+        assert run(Node(), known, arguments={"up_to": fix}, **batch)["for_all"] is True
+    node = Node()
+    with pytest.raises(AnsibleActionFail, match="run_once would fix one of 2 hosts"):
+        run(node, facts(BROKEN), arguments={"up_to": "safe"}, **batch)
+    assert node.calls == []
+    alone = run(Node(kernel_modules=MODULES, node_facts=look()), facts(BROKEN), arguments={"up_to": "safe"},
+                ansible_play_batch=["node"])
+    assert alone["changed"] and alone["for_all"] is False
 
 
 def test_subjects_go_in_the_order_of_dependence_and_share_one_look(run):

@@ -1,0 +1,52 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a whole batch has nothing to fix, so that one task says so for all its hosts. PRIVATE to the collection."""
+
+from collections.abc import Mapping
+
+from ...module_utils._errors import BadInput
+from .. import _catalogue, _finding, _run, _select
+from .._plain import plain
+
+_FIX = "preflight_fix"
+_CLASSES = ("none",) + _catalogue.FIX_CLASSES
+# [the host that had something to fix when it was last asked]: most batches that have such a host are asked about it
+# once for each of their hosts. It is only asked first.
+_latest = []
+
+
+def nothing_to_fix(hosts: list[str], variables_of, own: str, fix: str) -> bool:
+    """True where this run has judged all `hosts` and none of them has a finding to fix. `variables_of(host)` are its
+    raw variables, `own` is the host that asks, and `fix` its class of change."""
+    for host in dict.fromkeys([own] + [name for name in _latest if name in hosts] + hosts):
+        if _has_work(variables_of(host), fix):
+            _latest[:] = [host]
+            return False
+    return True
+
+
+def _has_work(variables, fix):
+    """In doubt there is work, and the task finds out. The facts are not validated here: whatever they say, the worst is
+    a task for each host, or a finding that stays and is reported."""
+    facts, fix = variables.get("ansible_facts"), _furthest(plain(variables.get(_FIX)), fix)
+    summary = facts.get("node_assess_summary") if isinstance(facts, Mapping) else None
+    if fix is None or not isinstance(summary, Mapping) or summary.get("run") != _run.ID:
+        return True
+    if not summary.get("reached"):
+        return False
+    rows = facts.get("node_assess_findings")
+    if not isinstance(rows, (list, tuple)):
+        return True
+    try:
+        failing = [plain(row) for row in rows if not isinstance(row, Mapping) or row.get("status") == _finding.FAIL]
+        return bool(_select.fixable(failing, fix, None, plain(summary.get("place"))))
+    except (BadInput, TypeError, KeyError):
+        return True
+
+
+def _furthest(own, fix):
+    """The class that reaches furthest of that of a host, where its inventory sets one, and `fix`, which variables of
+    the play may have set for all; None where one of them is none."""
+    known = [name for name in (own, fix) if name is not None]
+    return max(known, key=_CLASSES.index) if all(name in _CLASSES for name in known) else None
