@@ -151,8 +151,8 @@ def test_a_mistake_of_an_entry_with_rows(tmp_path, change, sentence):
      "site.yml is not valid YAML: line 3, column 3: the key title is there twice"),
     ("- id: &a SITE-MTU001\n  title: *a\n", "site.yml: line 2 has a YAML alias; write the value out"),
     ("- id: [", "site.yml is not valid YAML: line 2, column 1: did not find expected node"),
-    ("- id: !!python/object/apply:os.system [id]\n", "site.yml is not valid YAML: line 1, column 7: could not determine "
-                                                     "a constructor"),
+    ("- id: !!python/object/apply:os.system [id]\n",
+     "site.yml is not valid YAML: line 1, column 7: could not determine a constructor"),
     ("- id: !vault x\n", "site.yml is not valid YAML: line 1, column 7: could not determine a constructor"),
     ("- a\n--- \n- b\n", "site.yml is not valid YAML: line 2, column 1: "),
     ("[" * 100000, "site.yml: line 1 has more than 50 levels"),
