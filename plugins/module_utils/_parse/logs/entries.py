@@ -9,6 +9,8 @@ from .line import LONGEST, parse_line
 
 # Lines of one entry; the longest that an agent of a real node wrote had nine.
 MOST_LINES = 40
+# How a line of a value begins, and its last one. journalctl prints eight spaces for a TAB (output_mode short).
+CONTINUED = ("\t", " " * 8, " >")
 
 
 class Entry(NamedTuple):
@@ -35,7 +37,7 @@ def parse_entries(lines):
             parts[found.writer] = found
             continue
         before = opened.get(found.writer)
-        if before is not None and found.text.startswith(("\t", " >")):
+        if before is not None and found.text.startswith(CONTINUED):
             before.append(found)
             if found.text.startswith(" >") or len(before) == MOST_LINES:
                 yield _joined(opened.pop(found.writer))

@@ -6,7 +6,7 @@
 import collections
 
 from .candidates import WORDS
-from .entries import MOST_LINES
+from .entries import CONTINUED, MOST_LINES
 from .line import LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
@@ -15,7 +15,6 @@ _WORDS = tuple(word.encode("ascii") for word in WORDS)
 _KEPT = b"\n 'CEIKMNTilnostuy"
 _LEFT_OUT = bytes(set(range(256)) - set(_KEPT))
 _RESTS = tuple((word, word.translate(None, _LEFT_OUT)) for word in _WORDS)
-_CONTINUED = ("\t", " >")
 # What a line that opens a value ends with, and how JSON of Go writes it.
 _OPENING = (b"=<", b"=\\u003c")
 # What may wait for the block before it; a message is not longer.
@@ -117,7 +116,7 @@ def _first_message(data):
     start = data.find(b"\n") + 1 or len(data)
     for _number in range(MOST_LINES):
         stop = data.find(b"\n", start)
-        if stop < 0 or not _text(data, start, stop).startswith(_CONTINUED):
+        if stop < 0 or not _text(data, start, stop).startswith(CONTINUED):
             break
         start = stop + 1
     return start
@@ -132,7 +131,7 @@ def _message(data, start):
     while start < len(data) and len(lines) < MOST_LINES:
         stop = data.find(b"\n", start)
         text = _text(data, start, stop)
-        if lines and not text.startswith(_CONTINUED):
+        if lines and not text.startswith(CONTINUED):
             break
         lines.append(_line(data, start, stop))
         start = stop + 1

@@ -47,7 +47,8 @@ def test_the_journal_of_a_bundle_names_the_pods(tmp_path):
 @pytest.mark.parametrize("tag", ["3f2a9c1b7d5e", "k8s.gcr.io/kube-proxy:v1.36.3/k8s_kube-proxy_kube-proxy-abcde_"
                                  "kube-system_0d5c2b8e-5a0b-4c39-9c4e-2f6a41d0a7f1_0/3f2a9c1b7d5e"])
 def test_the_journal_of_a_bundle_has_lines_of_containers_of_docker(tmp_path, tag):
-    dump = "".join("Nov 22 06:38:09 n1 %s[812]: %s\n" % (tag, line) for line in HELD.splitlines())
+    lines = HELD.replace("\t", " " * 8).splitlines()
+    dump = "".join("Nov 22 06:38:09 n1 %s[812]: %s\n" % (tag, line) for line in lines)
     assert logs_judged(tmp_path, {"journalctl.txt": dump})[0] == {
         "LOG001": ["xtables-lock-held"], "LOG002": ["lock-waited"]}
 

@@ -18,7 +18,8 @@ OTHERS = ["k8s_POD_kube-proxy-abcde_kube-system_%s_0" % UID, "k8s_web_web-0_kube
 LINE = "2026-11-22T06:38:0%d+0000 node-1 3f2a9c1b7d5e[812]: E1122 06:38:0%d.720735       1 proxier.go:1406] %s\n"
 MESSAGE = '"Failed to execute iptables-restore" err=<'
 VALUE = "2026-11-22T06:38:01+0000 node-1 3f2a9c1b7d5e[812]: %s\n"
-RESTORE = (LINE % (1, 1, MESSAGE) + VALUE % "\tAnother app is currently holding the xtables lock."
+# journalctl prints eight spaces for a TAB.
+RESTORE = (LINE % (1, 1, MESSAGE) + VALUE % "        Another app is currently holding the xtables lock."
            + VALUE % ' > ipFamily="IPv4"')
 FELIX = "2026-11-22T06:38:03+0000 node-1 a51b0c4e77d2[812]: felix failed\n"
 

@@ -69,3 +69,11 @@ def test_docker_containers_with_one_tag_stay_apart_and_their_long_lines_are_join
 
     rows = [row("long", "a", CONTAINER_PARTIAL_MESSAGE="true"), row("other", "b"), row(" line", "a")]
     assert [entry.text for entry in parse_entries(rows)] == ["other", "long line"]
+
+
+@pytest.mark.parametrize("tab", ["\t", "        "])
+def test_a_value_in_the_journal_is_joined(tab):
+    carrier = "Nov 22 06:37:30 a 3f2a9c1b7d5e[812]: "
+    rows = [carrier + text for text in (KLOG + '"Failed" err=<', tab + "Another app", ' > ipFamily="IPv4"', "x")]
+    assert [entry.text for entry in parse_entries(rows)] == [
+        KLOG + '"Failed" err=<\n' + tab + 'Another app\n > ipFamily="IPv4"', "x"]
