@@ -163,8 +163,8 @@ def test_a_host_with_nothing_to_fix_is_not_contacted(run, arguments, known):
 def test_one_host_with_nothing_to_fix_says_so_for_all_but_does_not_work_for_them(run):
     run.run_once = True
     batch = {"ansible_play_batch": ["node", "other"]}
-    for known, fix in ((facts(), "safe"), (facts(BROKEN), "none"), (facts(reached=False), "safe")):
-        assert run(Node(), known, arguments={"up_to": fix}, **batch)["for_all"] is True
+    for known, up_to in ((facts(), "safe"), (facts(BROKEN), "none"), (facts(reached=False), "safe")):
+        assert run(Node(), known, arguments={"up_to": up_to}, **batch)["for_all"] is True
     node = Node()
     with pytest.raises(AnsibleActionFail, match="run_once would fix one of 2 hosts"):
         run(node, facts(BROKEN), arguments={"up_to": "safe"}, **batch)
