@@ -197,7 +197,7 @@ class ActionModule(LookingAction):
     def _sections_of(answer):
         """What `look` returns, from a call that looked too; None where it did not, or not at anything that can be
         read."""
-        looked = sections_of({"ansible_facts": answer.get("ansible_facts")})
+        looked = sections_of({"ansible_facts": calls.looked_of(answer)})
         return looked if looked[0] and not answer.get("unreachable") else None
 
     def _answer(self, name, arguments):

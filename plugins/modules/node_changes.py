@@ -113,16 +113,16 @@ results:
       type: str
       returned: always
       sample: '{"changed": true, "files": ["/etc/sysctl.d/zz-kubenode-netfilter.conf"]}'
-ansible_facts:
-  description: The sections of O(look), each as M(kubenode.netfilter.node_facts) returns it.
+looked:
+  description: The sections of O(look) as a JSON text. The page of M(kubenode.netfilter.node_facts) documents them.
   returned: with O(look) outside check mode, if something was changed or failed and the look succeeded
-  type: dict
-  sample: {node_kernel_modules: {schema: 1}}
+  type: str
+  sample: '{"node_kernel_modules": {"schema": 1}}'
 look_failed:
   description: Why there are no sections.
   returned: if the look failed
   type: str
-  sample: the look took longer than 180 seconds
+  sample: 'Overdue: the look took longer than 180 seconds'
 msg:
   description: What failed, module by module.
   returned: failure
@@ -175,13 +175,14 @@ def row_of(change, check_mode):
 
 
 def looked(params):
-    """The sections as facts, or why there are none: the changes were made and must be reported all the same."""
+    """The sections, or why there are none: the changes were made and must be reported all the same."""
     from ..module_utils._look.node import collect_from
     try:
-        return {"ansible_facts": call.facts_within(params, lambda host, node: collect_from(
+        facts = call.facts_within(params, lambda host, node: collect_from(
             host, node, params["gather_subset"], params["modules"], params["kernel"], params["hook_directories"]),
-            params["timeout"])}
-    except (_errors.BadInput, call.Overdue) as error:
+            params["timeout"])
+        return {"looked": json.dumps(facts)}
+    except _errors.BadInput as error:
         return {"look_failed": str(error)}
     except Exception as error:
         return {"look_failed": "%s: %s" % (type(error).__name__, error)}

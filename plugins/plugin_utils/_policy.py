@@ -21,7 +21,7 @@ from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
-from ._role_data import ROLES, defaults, load_yaml, profile
+from ._role_data import ROLES, defaults, options_of, profile, role_defaults
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache hands them back as variables.
@@ -80,18 +80,6 @@ class Policy:
 def alternatives(module: dict) -> list[str]:
     """The names of a matrix entry, of which one will do."""
     return module.get("any_of") or [module["name"]]
-
-
-@functools.lru_cache(maxsize=None)
-def options_of(role: str) -> dict[str, dict]:
-    """The options of a role's main entry point, as its argument_specs state them."""
-    return load_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
-
-
-@functools.lru_cache(maxsize=None)
-def role_defaults(role: str) -> dict:
-    """The defaults of a role other than node_policy."""
-    return load_yaml(ROLES / role / "defaults" / "main.yml")
 
 
 def role_settings(role: str, variables: Mapping, templated: Callable[[str, object], object],

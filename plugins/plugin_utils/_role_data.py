@@ -32,3 +32,15 @@ def defaults() -> dict:
     for path in sorted((ROLES / "node_policy" / "defaults" / "main").glob("*.yml")):
         values.update(load_yaml(path))
     return values
+
+
+@functools.lru_cache(maxsize=None)
+def options_of(role: str) -> dict[str, dict]:
+    """The options of a role's main entry point, as its argument_specs state them."""
+    return load_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options") or {}
+
+
+@functools.lru_cache(maxsize=None)
+def role_defaults(role: str) -> dict:
+    """The defaults of a role other than node_policy."""
+    return load_yaml(ROLES / role / "defaults" / "main.yml")

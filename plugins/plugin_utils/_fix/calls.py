@@ -26,6 +26,15 @@ def answers_of(answer, names):
     return [dict(whole, failed=True) for _name in names]
 
 
+def looked_of(answer):
+    """The facts of the look after the changes, unchecked; None where the answer has none that can be read."""
+    text = answer.get("looked")
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
 def _name_of(row):
     return row.get("module") if isinstance(row, dict) else None
 
