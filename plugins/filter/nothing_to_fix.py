@@ -10,7 +10,7 @@ version_added: 0.1.0
 description:
   - True where M(kubenode.netfilter.assess) has judged all hosts in this run and none of them has a finding that
     M(kubenode.netfilter.fix) would work on.
-  - As the keyword C(run_once) of that task, one host then says so for all, and healthy fleets are spared a task for
+  - As the keyword C(run_once) of that task, one host then answers for all, and healthy fleets are spared a task for
     each host.
 options:
   _input:
