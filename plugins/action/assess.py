@@ -54,13 +54,16 @@ class ActionModule(LookingAction):
 
     def arguments(self, task_vars):
         # Variables first: for an option that the role sets from a variable, the message names the variable.
-        self._policy = _policy.refuse_wrong_variables(task_vars, templating(self._templar))
+        templated = templating(self._templar)
+        self._policy = _policy.refuse_wrong_variables(task_vars, templated)
         given = plain(self._task.args)
         for name in given:
             if name not in self.OPTIONS:
                 raise _options.unknown_name("The option", name, self.OPTIONS)
-        arguments = {name: _options.checked(name, value, self.OPTIONS[name]) for name, value in given.items()
-                     if value is not None}
+        of_role = _policy.role_settings("node_assess", task_vars, templated, self._policy.checks)
+        arguments = {name: value for name, value in of_role.items() if value not in (None, "")}
+        arguments.update((name, _options.checked(name, value, self.OPTIONS[name])) for name, value in given.items()
+                         if value is not None)
         for name, value in arguments.items():
             _values.refuse_wrong_value("node_assess_" + name, value, label=name, known=self._policy.checks)
         _selection.refuse_no_check("checks and skip",

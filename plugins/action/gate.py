@@ -5,14 +5,13 @@
 
 import os
 
-from ..plugin_utils import _catalogue, _finding, _store, _values, _verdict
+from ..plugin_utils import _catalogue, _finding, _policy, _store, _values, _verdict
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
+from ..plugin_utils._templating import templating
 
 _WEIGHT = {"type": "str", "choices": list(_verdict.LEVELS)}
-DEFAULTS = {"mode": "fail", "severity": "medium", "unknown": "warn", "unreached": "fail", "waived": "ignore",
-            "classes": list(_catalogue.FIX_CLASSES)}
 
 
 class ActionModule(Action):
@@ -30,7 +29,8 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
-        options = dict(DEFAULTS, **{name: value for name, value in arguments.items() if value is not None})
+        options = dict(_policy.role_settings("node_gate", task_vars, templating(self._templar)),
+                       **{name: value for name, value in arguments.items() if value is not None})
         _values.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
         host = plain(task_vars.get("inventory_hostname"))
         levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],

@@ -15,6 +15,8 @@ description:
     wrong values of the other variables of the collection's roles.
   - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are
     V(unknown), with the reason, and a warning is printed. It fails the task only with O(unreachable=fail).
+  - An option that a task leaves out is that of role C(node_assess), such as the variable C(node_assess_root) of the
+    host for O(root).
   - Nothing is changed, in check mode or out of it.
 author:
   - kubenode.netfilter contributors (@kubenode)

@@ -12,6 +12,8 @@ description:
   - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a
     connection.
   - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
+  - An option that a task leaves out is that of role C(node_gate), such as the variable C(node_gate_mode) of the host
+    for O(mode).
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

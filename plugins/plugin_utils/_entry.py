@@ -4,6 +4,7 @@
 """Validates what an entry of the catalogue refers to, when it is loaded and not when it fails on a node. PRIVATE to the
 collection."""
 
+import math
 import re
 
 from ..module_utils._errors import BadInput
@@ -64,7 +65,7 @@ def refuse_wrong_want(where, check, types):
         want = _role_data.defaults()[_PREFIX + want]
     elif isinstance(want, str) and _POLICY_VALUE.match(want):
         raise _unknown("%s: want names the policy value %s, which does not exist" % (where, want), want, names)
-    if isinstance(want, float) and want != want:
+    if isinstance(want, float) and math.isnan(want):
         raise BadInput("%s: want is not a number" % where)  # Nothing is more or less than NaN, so all would pass.
     if types and (not isinstance(want, types) or isinstance(want, bool) and object not in types):
         raise BadInput("%s: want is %r, but kind %s compares with %s" % (

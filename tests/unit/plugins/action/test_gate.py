@@ -14,7 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
 
 
-def judged(arguments, denied=False, waivers=(), **modules):
+def judged(arguments, denied=False, waivers=(), variables=(), **modules):
     policy = _policy.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
     evidence = healthy(policy.module_names, modules)
     if denied:
@@ -22,9 +22,11 @@ def judged(arguments, denied=False, waivers=(), **modules):
         evidence["node_conntrack"]["collected"]["sysctls"] = "denied"
     facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
     task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
+    templar = mock.Mock()
+    templar.template.side_effect = lambda value: value
     plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                               templar=mock.Mock(), shared_loader_obj=None)
-    return plugin.run(task_vars={"ansible_facts": facts, "inventory_hostname": "web-1"})
+                               templar=templar, shared_loader_obj=None)
+    return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1"))
 
 
 def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
@@ -34,6 +36,15 @@ def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
                                                        for text in result["blocking"]] == ["KMOD001", "KMOD014"]
     assert result["blocking"][0].startswith("KMOD001 (high) xt_comment")
     assert "warned" not in result and "warnings" not in result
+
+
+def test_an_option_that_is_left_out_is_that_of_the_role():
+    variables = {"node_gate_mode": "never", "node_gate_severity": "high"}
+    result = judged({}, variables=variables, xt_comment="absent")
+    assert result["blocked"] and not result.get("failed") and result["msg"] == ""
+    assert judged({"mode": "fail"}, variables=variables, xt_comment="absent")["failed"]
+    with pytest.raises(AnsibleActionFail, match="node_gate_mode"):
+        judged({}, variables={"node_gate_mode": "sometimes"}, xt_comment="absent")
 
 
 def test_findings_are_counted_and_checks_named_once():
