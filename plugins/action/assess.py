@@ -61,7 +61,9 @@ class ActionModule(LookingAction):
             if name not in self.OPTIONS:
                 raise _options.unknown_name("The option", name, self.OPTIONS)
         of_role = _policy.role_settings("node_assess", task_vars, templated, self._policy.checks)
-        arguments = {name: value for name, value in of_role.items() if value not in (None, "")}
+        # An empty root is the node itself and an empty kernel the running one, but an empty bundle is a mistake.
+        arguments = {name: value for name, value in of_role.items() if value is not None and (value or name not in (
+            "root", "kernel"))}
         arguments.update((name, _options.checked(name, value, self.OPTIONS[name])) for name, value in given.items()
                          if value is not None)
         for name, value in arguments.items():

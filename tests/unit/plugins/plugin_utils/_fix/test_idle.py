@@ -50,7 +50,8 @@ def test_one_host_is_enough_and_is_asked_first_from_then_on():
     hosts = {"a": host(HEALTHY), "b": host(HEALTHY), "c": host(BROKEN)}
     assert asked(**hosts) == (False, ["a", "b", "c"])
     assert asked(own="b", **hosts) == (False, ["b", "c"])
-    assert asked(**dict(hosts, c=host(HEALTHY))) == (True, ["a", "c", "b"]), "what was true of it is not believed"
+    hosts["c"] = host(HEALTHY)
+    assert asked(**hosts) == (True, ["a", "c", "b"]), "what was true of it is not believed"
     assert asked(a=host(HEALTHY)) == (True, ["a"]), "it is in another batch"
 
 
