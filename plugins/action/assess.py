@@ -14,7 +14,6 @@ from ..plugin_utils import _assess, _bundle, _catalogue, _options, _policy, _sch
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
-from ..plugin_utils._templating import templating
 
 # Pause between two looks at a kube-proxy that has just started.
 SETTLE_PAUSE = 5
@@ -54,13 +53,12 @@ class ActionModule(LookingAction):
 
     def arguments(self, task_vars):
         # Variables first: for an option that the role sets from a variable, the message names the variable.
-        templated = templating(self._templar)
-        self._policy = _policy.refuse_wrong_variables(task_vars, templated)
+        self.read_policy(task_vars)
         given = plain(self._task.args)
         for name in given:
             if name not in self.OPTIONS:
                 raise _options.unknown_name("The option", name, self.OPTIONS)
-        of_role = _policy.role_settings("node_assess", task_vars, templated, self._policy.checks)
+        of_role = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         # An empty root is the node itself and an empty kernel the running one, but an empty bundle is a mistake.
         arguments = {name: value for name, value in of_role.items() if value is not None and (value or name not in (
             "root", "kernel"))}

@@ -10,7 +10,6 @@ from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
-from ..plugin_utils._action import Action
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
@@ -32,9 +31,6 @@ class ActionModule(LookingAction):
         "state": {"type": "str", "choices": ["present", "absent"]},
         "failure": {"type": "str", "choices": ["fail", "warn"]},
     }
-
-    def arguments(self, task_vars):
-        return Action.arguments(self, task_vars)  # The policy is read where there is work for it.
 
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")

@@ -25,6 +25,7 @@ class ActionModule(LookingAction):
     }
 
     def work(self, arguments, task_vars):
+        self.read_policy(task_vars)
         if self._task.check_mode:
             return {"changed": False, "missing": []}
         sections = _select.judged_again(_SECTIONS, task_vars.get("ansible_facts") or {})

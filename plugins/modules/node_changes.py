@@ -139,7 +139,7 @@ from ..module_utils import _errors
 from ..module_utils._change import calls
 from ..module_utils._look import call, tree
 
-# The sections of _look/node, which compiles the collectors: only a look needs them.
+# The same as in _look/node, which is not imported here: it compiles all collectors, and only a look needs them.
 SECTIONS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
             "ipvs", "kubelet", "kube_proxy", "cni", "logs")
 LOOK = dict(

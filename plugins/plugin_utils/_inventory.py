@@ -32,8 +32,8 @@ def folders_of(sources) -> list:
 
 
 def names_of(inventory: list, play: list, hostvars) -> dict:
-    """`{name: host}` of all hosts of the inventory, and of the names, not addresses, by which Ansible connects to the
-    hosts of the play; one that several hosts have, such as a jump host, is a name of its own."""
+    """`{name: host}`: the hosts of the inventory, and the names in `ansible_host` of the hosts of the play. A name that
+    several hosts share, such as that of a jump host, stands for itself."""
     names = {}
     for host in play:
         name = plain(hostvars.raw_get(host).get("ansible_host"))

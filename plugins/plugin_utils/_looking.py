@@ -25,13 +25,9 @@ MESSAGE_LIMIT = 300
 class LookingAction(Action):
     """Connects once for a look, and judges its evidence."""
 
-    def arguments(self, task_vars):
-        """The arguments in the types of `OPTIONS`, after `read_policy`."""
-        self.read_policy(task_vars)
-        return super().arguments(task_vars)
-
     def read_policy(self, task_vars):
-        """Sets `_policy`, that of the host. Refuses every wrong variable of the collection."""
+        """Sets `_templated`, see templating(), and `_policy`, that of the host. Refuses every wrong variable of the
+        collection."""
         self._templated = templating(self._templar)
         self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
 

@@ -22,7 +22,7 @@ _BY_HOST = {"others", "counts", "which"}
 # Addresses of Services in a form that no reader needs.
 _LEFT_OUT = {"sketch"}
 _KEY = re.compile(r"[a-z0-9_]+")
-# What looks like an address and is none is left as it is. Before an address may be a label, as in addr:fd00::1.
+# A match that ipaddress refuses stays as it is. A label may stand before an address, as in addr:fd00::1.
 _TOKEN = re.compile(r"(?P<ipv6>(?<![\w.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?(?!\w))"
                     r"|(?P<url>(?<=://)(?:(?<=(?i:http)://)|(?<=(?i:https)://))(?:[^\s/?#@]*@)?"
                     r"(?:\[[^\]\s]*\]|[^\W_](?:[\w.-]*\w)?))"

@@ -82,7 +82,7 @@ def _destination(found, server):
 
 
 def _number(found, kind, form):
-    """The number at the beginning of an attribute, None where there is none."""
+    """The number at the beginning of an attribute; None without the attribute, or where it is too short."""
     value = found.get(kind, b"")
     return form.unpack_from(value)[0] if len(value) >= form.size else None
 

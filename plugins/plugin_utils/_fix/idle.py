@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a whole batch has nothing to fix, so that one task says so for all its hosts. PRIVATE to the collection."""
+"""Whether a whole batch has nothing to fix, so that one task answers for all its hosts. PRIVATE to the collection."""
 
 from collections.abc import Mapping
 
@@ -46,7 +46,7 @@ def _has_work(variables, fix):
 
 
 def _furthest(own, fix):
-    """The class that reaches furthest of that of a host, where its inventory sets one, and `fix`, which variables of
-    the play may have set for all; None where one of them is none."""
+    """The class that reaches furthest: `own`, which the inventory may set for the host, or `fix`, which variables of
+    the play may set for all. None where one of them is no class."""
     known = [name for name in (own, fix) if name is not None]
     return max(known, key=_CLASSES.index) if all(name in _CLASSES for name in known) else None

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module node_changes as Ansible runs it: each module as if it ran alone, whatever became of the others."""
 
+import importlib
 import json
 
 import module_runs
@@ -14,6 +15,7 @@ from node_manifests import merged
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 
+PLUGINS = "ansible_collections.kubenode.netfilter.plugins.modules."
 MODULES = {"name": ["nf_conntrack"], "file": "ours.conf"}
 SETTINGS = {"max": 524288}
 
@@ -88,6 +90,11 @@ def test_it_looks_at_what_it_has_changed(trees):
     section = json.loads(looked(tree, [("conntrack", SETTINGS)])["looked"])["node_conntrack"]
     after = module_runs.run_module("node_facts", root=tree, **LOOK)[1]["ansible_facts"]["node_conntrack"]
     assert section["max"] == after["max"] == SETTINGS["max"] != before["max"]
+
+
+def test_it_takes_the_sections_of_node_facts():
+    node_facts, node_changes = (importlib.import_module(PLUGINS + name) for name in ("node_facts", "node_changes"))
+    assert sorted(node_changes.SECTIONS) == sorted(node_facts.SECTIONS)
 
 
 def test_it_looks_after_a_failure_too(trees):
