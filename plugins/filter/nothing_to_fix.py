@@ -53,6 +53,7 @@ _value:
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
+from ..plugin_utils import _batch
 from ..plugin_utils._filtering import telling
 from ..plugin_utils._fix import idle
 from ..plugin_utils._plain import plain
@@ -60,11 +61,9 @@ from ..plugin_utils._plain import plain
 
 @telling
 def nothing_to_fix(hosts, hostvars=None, host=None, fix="safe"):
-    """Reads variables as they are: templating all of a fleet takes longer than the tasks that it spares."""
     if not isinstance(hosts, list) or not isinstance(hostvars, Mapping) or not isinstance(host, str):
         raise BadInput("needs a list of hosts, hostvars and inventory_hostname")
-    return idle.nothing_to_fix(plain(hosts), getattr(hostvars, "raw_get", hostvars.__getitem__), plain(host),
-                               plain(fix))
+    return idle.nothing_to_fix(plain(hosts), _batch.raw_variables(hostvars), plain(host), plain(fix))
 
 
 class FilterModule:

@@ -12,6 +12,8 @@ description:
   - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a
     connection.
   - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
+  - With C(run_once) the task is refused unless the filter P(kubenode.netfilter.nothing_blocks#filter) is true of all
+    hosts of the batch.
   - An option that a task leaves out is that of role C(node_gate), such as the variable C(node_gate_mode) of the host
     for O(mode).
 author:
@@ -62,6 +64,8 @@ options:
 seealso:
   - module: kubenode.netfilter.assess
   - module: kubenode.netfilter.rollout
+  - plugin: kubenode.netfilter.nothing_blocks
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -83,6 +87,11 @@ blocking:
   type: list
   elements: str
   sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
+for_all:
+  description: Whether the host answers for all of its batch, of which no other has a task of its own.
+  returned: always
+  type: bool
+  sample: false
 msg:
   description: The result and its reason in one sentence, the same on every ansible-core; empty if O(mode) is V(never).
   returned: always

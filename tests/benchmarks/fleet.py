@@ -7,7 +7,7 @@ import json
 import statistics
 
 from measure import TOP, Ansible, CannotRun, Outcome, busy_core, take_turns, workplace
-from sshd import serving
+from sshd import forwarding, serving
 
 HOSTS = {False: 20, True: 2}
 ROUNDS = {False: 5, True: 1}
@@ -20,10 +20,10 @@ PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
 
 
 class Fleet:
-    """Names of this machine behind one ssh server, and the two plays over all of them."""
+    """Names of this machine behind one ssh server, and the two plays over all of them, behind the words `within`."""
 
-    def __init__(self, folder, variables, hosts):
-        self.ansible = Ansible(folder, forks=hosts)
+    def __init__(self, folder, variables, hosts, within=()):
+        self.ansible = Ansible(folder, forks=hosts, within=within)
         self.reports = folder / "reports"
         self.inventory = folder / "inventory.json"
         self.ping_play = folder / "ping.yml"
@@ -67,8 +67,8 @@ def beside_load(contenders, rounds, before=None):
 
 def measure(smoke):
     hosts = HOSTS[smoke]
-    with workplace() as folder, serving(folder) as variables:
-        fleet = Fleet(folder, variables, hosts)
+    with workplace() as folder, forwarding() as within, serving(folder, within) as variables:
+        fleet = Fleet(folder, variables, hosts, within)
         try:
             # This also opens the connections of both contenders.
             fleet.accept([])

@@ -117,8 +117,10 @@ def workplace():
 class Ansible:
     """ansible-core of the checkout's virtual environment, kept away from the user's settings and folders."""
 
-    def __init__(self, folder, forks=5, collections=()):
+    def __init__(self, folder, forks=5, collections=(), within=()):
         self.folder = folder
+        # Words in front of each command.
+        self.within = within
         self.sockets = folder / "ssh"
         config = folder / "ansible.cfg"
         config.write_text(
@@ -128,7 +130,8 @@ class Ansible:
         self.env = clean_env(ANSIBLE_CONFIG=str(config), ANSIBLE_COLLECTIONS_PATH=":".join(paths))
 
     def run(self, program, *arguments, **env):
-        return quiet([VENV / "bin" / program] + list(arguments), cwd=str(self.folder), env=dict(self.env, **env))
+        return quiet([*self.within, VENV / "bin" / program, *arguments], cwd=str(self.folder),
+                     env=dict(self.env, **env))
 
     def close_connections(self):
         """End the ssh processes that wait in the background for a next task."""

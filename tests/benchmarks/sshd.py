@@ -15,6 +15,11 @@ from measure import NODE_PYTHON, SSH_OPTIONS, CannotRun, need_packages, quiet
 SERVER = "/usr/sbin/sshd"
 PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")
 START_SECONDS = 10
+LISTENS = "Server listening on"
+FORWARDING = """\
+ip link set lo up && echo 1 > /proc/sys/net/ipv4/ip_forward && mount -t tmpfs none /etc/sysctl.d &&
+echo net.ipv4.ip_forward = 1 > /etc/sysctl.d/99-kubernetes.conf && echo ready && exec sleep infinity
+"""
 # A whole fleet knocks at once. Another home keeps what somebody has put into a .bashrc out of the time of every
 # command: the more commands a contender sends, the better the other would look.
 CONFIG = """\
@@ -42,8 +47,28 @@ def free_port():
 
 
 @contextlib.contextmanager
-def serving(folder):
-    """Runs a server as long as the block; gives the variables by which Ansible reaches it."""
+def forwarding():
+    """The words in front of a command that run it in namespaces of its own, in which this machine forwards packets as a
+    node does, now and after a boot; gone with the block. No words where we are not root."""
+    if os.geteuid() != 0:
+        yield ()
+        return
+    need_packages("iproute2", "util-linux")
+    holder = subprocess.Popen(["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", FORWARDING],
+                              stdout=subprocess.PIPE)
+    try:
+        if holder.stdout.readline() != b"ready\n":
+            raise CannotRun("no namespaces that forward packets can be had here")
+        yield ("nsenter", "--target", str(holder.pid), "--net", "--mount")
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@contextlib.contextmanager
+def serving(folder, within=()):
+    """Runs a server as long as the block, behind the words `within`; gives the variables by which Ansible reaches it
+    from there."""
     need_packages("openssh-server", "openssh-client")
     (folder / "login").mkdir(exist_ok=True)
     for key in ("host_key", "user_key"):
@@ -56,10 +81,10 @@ def serving(folder):
         PRIVILEGE_SEPARATION.mkdir(mode=0o755)
     log = folder / "sshd.log"
     with open(str(log), "wb") as output:
-        server = subprocess.Popen([SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=output,
-                                  stderr=output)
+        server = subprocess.Popen([*within, SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
+                                  stdout=output, stderr=output)
     try:
-        wait_for(port, server, log)
+        wait_for(server, log)
         yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_private_key_file": str(folder / "user_key"),
                "ansible_ssh_common_args": SSH_OPTIONS, "ansible_python_interpreter": NODE_PYTHON}
     finally:
@@ -69,10 +94,10 @@ def serving(folder):
             PRIVILEGE_SEPARATION.rmdir()
 
 
-def wait_for(port, server, log):
+def wait_for(server, log):
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        if LISTENS in log.read_text(encoding="utf-8", errors="replace"):
             return
         time.sleep(0.05)
     raise CannotRun("sshd does not answer:\n" + log.read_text(encoding="utf-8", errors="replace"))

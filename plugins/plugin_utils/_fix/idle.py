@@ -6,24 +6,18 @@
 from collections.abc import Mapping
 
 from ...module_utils._errors import BadInput
-from .. import _catalogue, _finding, _run, _select
+from .. import _batch, _catalogue, _finding, _run, _select
 from .._plain import plain
 
 _FIX = "preflight_fix"
 _CLASSES = ("none",) + _catalogue.FIX_CLASSES
-# [the host that had something to fix when it was last asked]: most batches that have such a host are asked about it
-# once for each of their hosts. It is only asked first.
 _latest = []
 
 
 def nothing_to_fix(hosts: list[str], variables_of, own: str, fix: str) -> bool:
     """True where this run has judged all `hosts` and none of them has a finding to fix. `variables_of(host)` are its
     raw variables, `own` is the host that asks, and `fix` its class of change."""
-    for host in dict.fromkeys([own] + [name for name in _latest if name in hosts] + hosts):
-        if _has_work(variables_of(host), fix):
-            _latest[:] = [host]
-            return False
-    return True
+    return not _batch.is_any(hosts, own, lambda host: _has_work(variables_of(host), fix), _latest)
 
 
 def _has_work(variables, fix):

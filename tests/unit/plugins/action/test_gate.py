@@ -14,19 +14,30 @@ from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
 
 
-def judged(arguments, denied=False, waivers=(), variables=(), **modules):
+def judged(arguments, denied=False, waivers=(), variables=(), others=None, **modules):
+    """What the gate of web-1 answers; with `others`, {host: facts}, that of a task that runs once for all of them."""
     policy = _policy.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
     evidence = healthy(policy.module_names, modules)
     if denied:
         evidence["node_host"]["as_root"] = False
         evidence["node_conntrack"]["collected"]["sysctls"] = "denied"
     facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
-    task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False)
+    task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False,
+                     run_once=others is not None)
+    task.get_play().strategy = "linear"
     templar = mock.Mock()
     templar.template.side_effect = lambda value: value
     plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
                                templar=templar, shared_loader_obj=None)
-    return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1"))
+    hosts = {"web-1": {"ansible_facts": facts}, **{name: {"ansible_facts": of} for name, of in (others or {}).items()}}
+    return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1", hostvars=hosts,
+                                     ansible_play_batch=list(hosts)))
+
+
+def facts_of(reached=True, **modules):
+    policy = _policy.default_policy()
+    return _assess.exported(healthy(policy.module_names, modules) if reached else {}, policy,
+                            _assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
 
 def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
@@ -135,3 +146,20 @@ def test_a_finding_blocks_by_the_class_of_its_fix(classes, blocks):
     warned = {text.split()[0] for text in result.get("warned", ())}
     assert not blocks or "warned" not in result
     assert blocks or {"KMOD001", "KMOD003"} <= warned
+
+
+def test_one_host_answers_for_others_that_pass():
+    assert judged({}, xt_mark="")["for_all"] is False
+    result = judged({}, others={"web-2": facts_of()}, xt_mark="")
+    assert result["for_all"] and not result["blocked"] and not result.get("failed")
+    assert judged({}, others={}, xt_comment="absent")["blocked"], "alone it is judged as ever"
+
+
+@pytest.mark.parametrize("facts", [
+    {}, None, facts_of(reached=False), facts_of(xt_comment="absent"), facts_of(xt_mark="unknown"),
+    dict(facts_of(), node_assess_findings=[]),
+])
+@pytest.mark.parametrize("mode", ["fail", "never"])
+def test_one_host_does_not_answer_for_others_that_may_not_pass(facts, mode):
+    with pytest.raises(AnsibleActionFail, match="run_once would judge one of 2 hosts; leave it out, or give it"):
+        judged({"mode": mode}, others={"web-2": facts}, xt_mark="")

@@ -50,6 +50,8 @@ def test_what_they_answer():
     variables = {"a": {"ansible_facts": facts()}, "b": {"ansible_facts": known}}
     nothing_to_fix = load("nothing_to_fix").nothing_to_fix
     assert nothing_to_fix(["a"], variables, "a") is True and nothing_to_fix(["a", "b"], variables, "a") is False
+    nothing_blocks = load("nothing_blocks").nothing_blocks
+    assert nothing_blocks(["a"], variables, "a") is True and nothing_blocks(["a", "b"], variables, "a") is False
 
 
 @pytest.mark.parametrize("name, value, words", [
