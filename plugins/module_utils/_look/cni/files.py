@@ -7,7 +7,6 @@ import collections
 import stat
 
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.kube.cni_config import parse_cni_config
 
 # libcni ConfFiles(); directories are passed over.
 ENDINGS = (".conf", ".conflist", ".json")
@@ -37,6 +36,7 @@ def conf_files(host, folder):
 def _file(host, path):
     text = host.read_text(path, SIZE_LIMIT)
     if text.ok:
+        from ..._parse.kube.cni_config import parse_cni_config
         config = parse_cni_config(text.text, path.endswith(".conflist"))
         return ConfFile(path, OK, config, config.problem)
     found = host.stat(path)

@@ -25,9 +25,10 @@ _READ = re.compile(
 # lists of apt. The slash comes first, so that a search goes from one to the next.
 _PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-"
                     rb"]+){1,7}")
-# A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a.
-_BESIDE = re.compile(rb"(?<![\w./])(?:\.|\"?\$\w+|\"?\$\{[^}\n]{1,80}\}|\"?\$\([^\n"
-                     rb"]{1,80}?\))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
+# A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a. One of
+# three characters comes first, so that a search goes from one to the next.
+_BESIDE = re.compile(rb"[.\"$](?<![\w./].)(?:(?<=\.)|(?:(?<=\$)|(?<=\")\$)(?:\w+|\{[^}\n]{1,80}\}|\([^\n"
+                     rb"]{1,80}?\)))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
 # One of these is in whatever that finds.
 _BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)

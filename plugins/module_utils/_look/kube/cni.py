@@ -7,7 +7,6 @@ import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..cni.files import conf_files, file_rows, network_of, used_files
-from ..cni.programs import program_rows
 from ..cni.runtime import runtime_of
 from .cluster_ranges import node_networks, service_ranges
 
@@ -33,6 +32,7 @@ def collect_cni(host, node):
     chosen = used or files[:1]
     if not chosen:
         return section
+    from ..cni.programs import program_rows
     section.update(
         file=chosen[0].path, files=file_rows(files, used), files_left_out=left_out,
         runtime={"name": runtime.name, "source": runtime.source, "conf_dir": runtime.conf_dir,

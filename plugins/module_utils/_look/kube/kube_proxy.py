@@ -6,7 +6,6 @@
 What only a running kube-proxy has is imported when there is one: a module's sources are compiled on each run.
 """
 
-from ..._host import container
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
 from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
 from ..processes import option_of, uptime_seconds
@@ -98,6 +97,7 @@ def _own_process(host, process, section):
         section["tools"] = {tool: _TOOL_STATES.get(host.binary(tool)[0], "unknown") for tool in TOOLS}
         text = host.read_text(path) if path else Text(ABSENT)
     elif process.contained and host.root == "/":
+        from ..._host import container
         found = container.look_into(process.pid, process.start_time, [path] if path else [], TOOLS)
         section["runs_in"], section["tools_root"] = "container", "/proc/%d/root" % process.pid
         section["tools"] = found["programs"]

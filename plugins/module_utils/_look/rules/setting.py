@@ -10,7 +10,6 @@ from ... import _errors, _versions
 from ..._host.host import ABSENT
 from ..._rules.kube_proxy.anchor_table import KUBELET_CANARY
 from ..._rules.kube_proxy.proxy import looks_up_sets
-from ..._rules.others.leftovers import in_both
 from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
@@ -83,7 +82,10 @@ def _kernel(host):
 
 
 def _used(host, rules, kube_proxy):
-    if rules.source != "live" or not kube_proxy or not in_both(rules.rule_sets):
+    if rules.source != "live" or not kube_proxy or not any(found.tables for found in rules.rule_sets):
+        return None
+    from ..._rules.others.leftovers import in_both
+    if not in_both(rules.rule_sets):
         return None
     from ..backends.proxy_backend import proxy_backend
     return proxy_backend(host, kube_proxy)
