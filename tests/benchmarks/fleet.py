@@ -7,7 +7,7 @@ import json
 import statistics
 
 from measure import TOP, Ansible, CannotRun, Outcome, busy_core, take_turns, workplace
-from sshd import forwarding, serving
+from sshd import address, forwarding, serving
 
 HOSTS = {False: 20, True: 2}
 ROUNDS = {False: 5, True: 1}
@@ -20,7 +20,7 @@ PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
 
 
 class Fleet:
-    """Names of this machine behind one ssh server, and the two plays over all of them, behind the words `within`."""
+    """Names of this machine with an address each, and the two plays over all of them, behind the words `within`."""
 
     def __init__(self, folder, variables, hosts, within=()):
         self.ansible = Ansible(folder, forks=hosts, within=within)
@@ -28,15 +28,15 @@ class Fleet:
         self.inventory = folder / "inventory.json"
         self.ping_play = folder / "ping.yml"
         self.ping_play.write_text(json.dumps(PING_PLAY), encoding="utf-8")
-        self.names = ["bench%02d" % number for number in range(1, hosts + 1)]
+        self.hosts = {"bench%02d" % number: {"ansible_host": address(number)} for number in range(1, hosts + 1)}
+        self.names = list(self.hosts)
         self.variables = dict(variables, node_policy_proxy_mode="iptables", node_report_folder=str(self.reports))
 
     def accept(self, checks):
         """Make the hosts healthy by policy: what fails on this machine is accepted for a while."""
         waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks",
                     "expires": "2099-12-31"} for check in sorted(checks)]
-        content = {"all": {"hosts": {name: {} for name in self.names},
-                           "vars": dict(self.variables, node_policy_waivers=waivers)}}
+        content = {"all": {"hosts": self.hosts, "vars": dict(self.variables, node_policy_waivers=waivers)}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
     def preflight(self, *arguments):
@@ -56,21 +56,32 @@ class Fleet:
         return {row["check"] for row in rows if row["status"] == "fail"}
 
 
-def beside_load(contenders, rounds, before=None):
-    """What each contender takes against the ping on a machine that is busy with other work, as a list of one note."""
-    with busy_core():
-        seconds = {name: statistics.median(times) for name, times in take_turns(contenders, rounds, before).items()}
+def note(what, contenders, rounds, before=None):
+    """What each contender takes against the ping, in one sentence that begins with `what`."""
+    seconds = {name: statistics.median(times) for name, times in take_turns(contenders, rounds, before).items()}
     ping = seconds.pop(PING)
-    return ["beside a process that keeps one core busy: " + ", ".join(
-        "%s %.2f s, ping %.2f s, ratio %.2f" % (name, median, ping, median / ping) for name, median in seconds.items())]
+    return "%s: %s" % (what, ", ".join("%s %.2f s, ping %.2f s, ratio %.2f" % (name, median, ping, median / ping)
+                                       for name, median in seconds.items()))
+
+
+def turns(fleet, contenders, rounds, before=lambda: None):
+    """(seconds of contenders that have to connect first, as after a minute without a run, notes: the same where all
+    connections are open, and beside other work)."""
+    def alone():
+        fleet.ansible.close_connections()
+        before()
+    seconds = take_turns(contenders, rounds, alone)
+    notes = [note("where the connections are open", contenders, rounds, before)]
+    with busy_core():
+        notes.append(note("beside a process that keeps one core busy", contenders, rounds, alone))
+    return seconds, notes
 
 
 def measure(smoke):
     hosts = HOSTS[smoke]
-    with workplace() as folder, forwarding() as within, serving(folder, within) as variables:
+    with workplace() as folder, forwarding() as within, serving(folder, hosts, within) as variables:
         fleet = Fleet(folder, variables, hosts, within)
         try:
-            # This also opens the connections of both contenders.
             fleet.accept([])
             fleet.preflight("--extra-vars", json.dumps({"node_gate_mode": "never", "preflight_fix": "none"}))
             accepted = fleet.failing()
@@ -79,9 +90,7 @@ def measure(smoke):
                 fleet.preflight()
             if accepted and fleet.failing():
                 raise CannotRun("the hosts are not healthy: %s fail" % ", ".join(sorted(fleet.failing())))
-            contenders = {PREFLIGHT: fleet.preflight, PING: fleet.ping}
-            seconds = take_turns(contenders, ROUNDS[smoke])
-            notes = beside_load(contenders, ROUNDS[smoke])
+            seconds, notes = turns(fleet, {PREFLIGHT: fleet.preflight, PING: fleet.ping}, ROUNDS[smoke])
         finally:
             fleet.ansible.close_connections()
     notes += ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []

@@ -11,8 +11,8 @@ import json
 import shutil
 import sys
 
-from fleet import HOSTS, PING, PREFLIGHT, ROUNDS, Fleet, beside_load
-from measure import BUILD, TOP, CannotRun, Outcome, take_turns, workplace
+from fleet import HOSTS, PING, PREFLIGHT, ROUNDS, Fleet, turns
+from measure import BUILD, TOP, CannotRun, Outcome, workplace
 from sshd import serving
 
 sys.path[:0] = [str(BUILD), str(TOP / "tests" / "fixtures")]
@@ -40,8 +40,8 @@ class Trees(Fleet):
             self.tree[SYSCTLS] = self.tree[SYSCTLS].replace(UNSET, "")
         if "hooks" in faults:
             self.tree.update(FLUSH)
-        content = {"all": {"hosts": {name: {"node_assess_root": str(self.root(name))} for name in self.names},
-                           "vars": self.variables}}
+        hosts = {name: dict(reached, node_assess_root=str(self.root(name))) for name, reached in self.hosts.items()}
+        content = {"all": {"hosts": hosts, "vars": self.variables}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
     def root(self, name):
@@ -78,17 +78,15 @@ class Benchmark:
         self.name, self.faults, self.limit, self.applied = name, faults, limit, applied
 
     def measure(self, smoke):
-        with workplace() as folder, serving(folder) as variables:
+        with workplace() as folder, serving(folder, HOSTS[smoke]) as variables:
             fleet = Trees(folder, variables, HOSTS[smoke], self.faults)
             contenders = {PREFLIGHT: fleet.check, PING: fleet.ping}
             try:
-                # This also opens the connections of all contenders.
                 fleet.damage()
                 fleet.check()
                 if self.applied:
                     contenders[APPLIED] = fleet.apply
-                seconds = take_turns(contenders, ROUNDS[smoke], before=fleet.damage)
-                notes = beside_load(contenders, ROUNDS[smoke], before=fleet.damage)
+                seconds, notes = turns(fleet, contenders, ROUNDS[smoke], fleet.damage)
             finally:
                 fleet.ansible.close_connections()
         what = "%s over %d ssh hosts, image trees with %s to fix on each, against a play of one ping" % (
