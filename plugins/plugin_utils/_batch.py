@@ -50,5 +50,6 @@ def _may_block(variables):
     summary, rows = facts.get("node_assess_summary"), facts.get("node_assess_findings")
     if not isinstance(summary, Mapping) or summary.get("run") != _run.ID or summary.get("reached") is not True:
         return True
-    return not isinstance(rows, (list, tuple)) or any(
-        not isinstance(row, Mapping) or row.get("status") not in _SILENT for row in rows)
+    if not any(summary.get(status) for status in _SILENT) or not isinstance(rows, (list, tuple)):
+        return True
+    return any(not isinstance(row, Mapping) or row.get("status") not in _SILENT for row in rows)

@@ -49,6 +49,7 @@ def test_one_host_of_which_something_may_be_said(known):
     None, [], {}, dict(HEALTHY, node_assess_summary=None), dict(HEALTHY, node_assess_findings=None),
     dict(HEALTHY, node_assess_summary=dict(HEALTHY["node_assess_summary"], run="20260101T000000Z-1")),
     dict(HEALTHY, node_assess_summary=dict(HEALTHY["node_assess_summary"], reached="yes")),
+    dict(HEALTHY, node_assess_summary=dict(HEALTHY["node_assess_summary"], skip=0, **{"pass": 0})),
     dict(HEALTHY, node_assess_findings=[7]), dict(HEALTHY, node_assess_findings=[{}]),
 ])
 def test_facts_that_are_not_of_this_run_or_damaged_may_block(known):
