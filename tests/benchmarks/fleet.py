@@ -7,7 +7,7 @@ import json
 import statistics
 
 from measure import TOP, Ansible, CannotRun, Outcome, busy_core, take_turns, workplace
-from sshd import address, forwarding, serving
+from sshd import forwarding, serving
 
 HOSTS = {False: 20, True: 2}
 ROUNDS = {False: 5, True: 1}
@@ -20,7 +20,7 @@ PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
 
 
 class Fleet:
-    """Names of this machine with an address each, and the two plays over all of them, behind the words `within`."""
+    """Names of this machine behind one ssh server, and the two plays over all of them, behind the words `within`."""
 
     def __init__(self, folder, variables, hosts, within=()):
         self.ansible = Ansible(folder, forks=hosts, within=within)
@@ -28,16 +28,28 @@ class Fleet:
         self.inventory = folder / "inventory.json"
         self.ping_play = folder / "ping.yml"
         self.ping_play.write_text(json.dumps(PING_PLAY), encoding="utf-8")
-        self.hosts = {"bench%02d" % number: {"ansible_host": address(number)} for number in range(1, hosts + 1)}
-        self.names = list(self.hosts)
+        self.names = ["bench%02d" % number for number in range(1, hosts + 1)]
+        self.hosts = {name: {} for name in self.names}
         self.variables = dict(variables, node_policy_proxy_mode="iptables", node_report_folder=str(self.reports))
 
     def accept(self, checks):
         """Make the hosts healthy by policy: what fails on this machine is accepted for a while."""
         waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks",
                     "expires": "2099-12-31"} for check in sorted(checks)]
-        content = {"all": {"hosts": self.hosts, "vars": dict(self.variables, node_policy_waivers=waivers)}}
+        self.variables["node_policy_waivers"] = waivers
+        self.write_inventory()
+
+    def write_inventory(self):
+        content = {"all": {"hosts": self.hosts, "vars": self.variables}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
+
+    def part(self):
+        """Give each host a connection of its own. Names of one address share one, of which sshd serves ten sessions
+        (MaxSessions); commands beyond them connect anew, and a ping without pipelining sends several."""
+        self.ansible.close_connections()
+        for name in self.names:
+            self.hosts[name]["ansible_control_path"] = str(self.ansible.sockets / name)
+        self.write_inventory()
 
     def preflight(self, *arguments):
         self.ansible.run("ansible-playbook", TOP / "playbooks" / "preflight.yml", "--check", "--inventory",
@@ -64,24 +76,20 @@ def note(what, contenders, rounds, before=None):
                                        for name, median in seconds.items()))
 
 
-def turns(fleet, contenders, rounds, before=lambda: None):
-    """(seconds of contenders that have to connect first, as after a minute without a run, notes: the same where all
-    connections are open, and beside other work)."""
-    def alone():
-        fleet.ansible.close_connections()
-        before()
-    seconds = take_turns(contenders, rounds, alone)
-    notes = [note("where the connections are open", contenders, rounds, before)]
+def notes_of(fleet, contenders, rounds, before=None):
+    """The same beside other work, and of hosts with a connection each."""
     with busy_core():
-        notes.append(note("beside a process that keeps one core busy", contenders, rounds, alone))
-    return seconds, notes
+        notes = [note("beside a process that keeps one core busy", contenders, rounds, before)]
+    fleet.part()
+    return notes + [note("where each host has a connection of its own", contenders, rounds, before)]
 
 
 def measure(smoke):
     hosts = HOSTS[smoke]
-    with workplace() as folder, forwarding() as within, serving(folder, hosts, within) as variables:
+    with workplace() as folder, forwarding() as within, serving(folder, within) as variables:
         fleet = Fleet(folder, variables, hosts, within)
         try:
+            # This also opens the connections of both contenders.
             fleet.accept([])
             fleet.preflight("--extra-vars", json.dumps({"node_gate_mode": "never", "preflight_fix": "none"}))
             accepted = fleet.failing()
@@ -90,7 +98,9 @@ def measure(smoke):
                 fleet.preflight()
             if accepted and fleet.failing():
                 raise CannotRun("the hosts are not healthy: %s fail" % ", ".join(sorted(fleet.failing())))
-            seconds, notes = turns(fleet, {PREFLIGHT: fleet.preflight, PING: fleet.ping}, ROUNDS[smoke])
+            contenders = {PREFLIGHT: fleet.preflight, PING: fleet.ping}
+            seconds = take_turns(contenders, ROUNDS[smoke])
+            notes = notes_of(fleet, contenders, ROUNDS[smoke])
         finally:
             fleet.ansible.close_connections()
     notes += ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []

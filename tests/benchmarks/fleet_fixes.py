@@ -11,8 +11,8 @@ import json
 import shutil
 import sys
 
-from fleet import HOSTS, PING, PREFLIGHT, ROUNDS, Fleet, turns
-from measure import BUILD, TOP, CannotRun, Outcome, workplace
+from fleet import HOSTS, PING, PREFLIGHT, ROUNDS, Fleet, notes_of
+from measure import BUILD, TOP, CannotRun, Outcome, take_turns, workplace
 from sshd import serving
 
 sys.path[:0] = [str(BUILD), str(TOP / "tests" / "fixtures")]
@@ -40,9 +40,8 @@ class Trees(Fleet):
             self.tree[SYSCTLS] = self.tree[SYSCTLS].replace(UNSET, "")
         if "hooks" in faults:
             self.tree.update(FLUSH)
-        hosts = {name: dict(reached, node_assess_root=str(self.root(name))) for name, reached in self.hosts.items()}
-        content = {"all": {"hosts": hosts, "vars": self.variables}}
-        self.inventory.write_text(json.dumps(content), encoding="utf-8")
+        self.hosts = {name: {"node_assess_root": str(self.root(name))} for name in self.names}
+        self.write_inventory()
 
     def root(self, name):
         return self.folder / "trees" / name
@@ -78,15 +77,17 @@ class Benchmark:
         self.name, self.faults, self.limit, self.applied = name, faults, limit, applied
 
     def measure(self, smoke):
-        with workplace() as folder, serving(folder, HOSTS[smoke]) as variables:
+        with workplace() as folder, serving(folder) as variables:
             fleet = Trees(folder, variables, HOSTS[smoke], self.faults)
             contenders = {PREFLIGHT: fleet.check, PING: fleet.ping}
             try:
+                # This also opens the connections of all contenders.
                 fleet.damage()
                 fleet.check()
                 if self.applied:
                     contenders[APPLIED] = fleet.apply
-                seconds, notes = turns(fleet, contenders, ROUNDS[smoke], fleet.damage)
+                seconds = take_turns(contenders, ROUNDS[smoke], before=fleet.damage)
+                notes = notes_of(fleet, contenders, ROUNDS[smoke], fleet.damage)
             finally:
                 fleet.ansible.close_connections()
         what = "%s over %d ssh hosts, image trees with %s to fix on each, against a play of one ping" % (

@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 from measure import CACHE, TOP, VENV, Ansible, CannotRun, Outcome, quiet, take_turns, workplace
-from sshd import address, serving
+from sshd import serving
 
 sys.path.insert(0, str(TOP / "tests" / "testbed"))
 
@@ -135,8 +135,7 @@ def compare():
 
 def measure_alone():
     """The same play in check mode on this machine, which need not be able to load modules."""
-    with workplace() as folder, serving(folder, 1) as variables:
-        variables = dict(variables, ansible_host=address(1))
+    with workplace() as folder, serving(folder) as variables:
         ansible, runs = against(folder, variables, {OURS: ours(SMOKE_NAMES, load=False)}, "--check")
         try:
             seconds = take_turns(runs, 1)

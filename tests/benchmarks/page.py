@@ -33,13 +33,14 @@ them, and in brackets the shortest and the longest.
 `make bench` measures and prints, `make bench SMOKE=1` only sees within seconds that the benchmarks still run, and
 `.venv/bin/python tests/benchmarks/run.py --write` measures and writes this page. A name behind it (`fleet`, `resolve`,
 `load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install what is missing: an
-ssh server of its own on loopback addresses, the kernel package of the distribution, a virtual machine, and
+ssh server of its own on a loopback port, the kernel package of the distribution, a virtual machine, and
 community.general out of the PyPI package `ansible` to compare with. The first run fetches the last three into
 `.cache/`. The rules are put into network namespaces of their own. The hosts of `fleet` are this machine, in namespaces
-in which it forwards packets as a node does; those of `fleet_findings` and `fleet_guarded` are image trees, so that fixes
-change nothing else. Each of these hosts has an address of its own, and a run has to connect to it, as a run does that
-does not follow another within a minute. The three are measured once more where all connections are open, and beside a
-process that keeps one core busy.
+in which it forwards packets as a node does; those of `fleet_findings` and `fleet_guarded` are image trees, so that
+fixes change nothing else. These hosts are names of one address, so they share a connection, of which sshd serves ten
+sessions; further commands connect anew, and a ping without pipelining sends several. The three are therefore measured
+once more where each host has a connection of its own, as the nodes of a fleet have, and beside a process that keeps one
+core busy.
 
 A missed target is printed and fails nothing, because a busy machine misses it, too: measure on a quiet one.
 """

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An ssh server of our own on loopback addresses, one for each inventory name of this machine."""
+"""An ssh server of our own on a loopback port: any number of inventory names for this machine."""
 
 import contextlib
 import os
@@ -23,6 +23,7 @@ echo net.ipv4.ip_forward = 1 > /etc/sysctl.d/99-kubernetes.conf && echo ready &&
 # A whole fleet knocks at once. Another home keeps what somebody has put into a .bashrc out of the time of every
 # command: the more commands a contender sends, the better the other would look.
 CONFIG = """\
+ListenAddress 127.0.0.1
 Port {port}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/user_key.pub
@@ -39,14 +40,9 @@ Subsystem sftp internal-sftp
 """
 
 
-def address(number):
-    """The address of a host: hosts of one address would share a connection, of which sshd serves ten sessions."""
-    return "127.0.1.%d" % number
-
-
 def free_port():
     with socket.socket() as probe:
-        probe.bind((address(1), 0))
+        probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
@@ -70,17 +66,16 @@ def forwarding():
 
 
 @contextlib.contextmanager
-def serving(folder, hosts, within=()):
-    """Runs a server of so many hosts as long as the block, behind the words `within`; gives the variables by which
-    Ansible reaches them at their addresses from there."""
+def serving(folder, within=()):
+    """Runs a server as long as the block, behind the words `within`; gives the variables by which Ansible reaches it
+    from there."""
     need_packages("openssh-server", "openssh-client")
     (folder / "login").mkdir(exist_ok=True)
     for key in ("host_key", "user_key"):
         quiet(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key])
     port = free_port()
     config = folder / "sshd_config"
-    listen = "".join("ListenAddress %s\n" % address(number) for number in range(1, hosts + 1))
-    config.write_text(listen + CONFIG.format(port=port, folder=folder), encoding="utf-8")
+    config.write_text(CONFIG.format(port=port, folder=folder), encoding="utf-8")
     made = os.geteuid() == 0 and not PRIVILEGE_SEPARATION.exists()
     if made:
         PRIVILEGE_SEPARATION.mkdir(mode=0o755)
@@ -89,8 +84,8 @@ def serving(folder, hosts, within=()):
         server = subprocess.Popen([*within, SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
                                   stdout=output, stderr=output)
     try:
-        wait_for(server, log, hosts)
-        yield {"ansible_port": port, "ansible_private_key_file": str(folder / "user_key"),
+        wait_for(server, log)
+        yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_private_key_file": str(folder / "user_key"),
                "ansible_ssh_common_args": SSH_OPTIONS, "ansible_python_interpreter": NODE_PYTHON}
     finally:
         server.terminate()
@@ -99,10 +94,10 @@ def serving(folder, hosts, within=()):
             PRIVILEGE_SEPARATION.rmdir()
 
 
-def wait_for(server, log, hosts):
+def wait_for(server, log):
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
-        if log.read_text(encoding="utf-8", errors="replace").count(LISTENS) == hosts:
+        if LISTENS in log.read_text(encoding="utf-8", errors="replace"):
             return
         time.sleep(0.05)
     raise CannotRun("sshd does not answer:\n" + log.read_text(encoding="utf-8", errors="replace"))
