@@ -45,19 +45,13 @@ _value:
   type: bool
 """
 
-from collections.abc import Mapping
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _batch
 from ..plugin_utils._filtering import telling
-from ..plugin_utils._plain import plain
 
 
 @telling
 def nothing_blocks(hosts, hostvars=None, host=None):
-    if not isinstance(hosts, list) or not isinstance(hostvars, Mapping) or not isinstance(host, str):
-        raise BadInput("needs a list of hosts, hostvars and inventory_hostname")
-    return _batch.nothing_blocks(plain(hosts), _batch.raw_variables(hostvars), plain(host))
+    return _batch.nothing_blocks(*_batch.question(hosts, hostvars, host))
 
 
 class FilterModule:

@@ -50,9 +50,6 @@ _value:
   type: bool
 """
 
-from collections.abc import Mapping
-
-from ..module_utils._errors import BadInput
 from ..plugin_utils import _batch
 from ..plugin_utils._filtering import telling
 from ..plugin_utils._fix import idle
@@ -61,9 +58,7 @@ from ..plugin_utils._plain import plain
 
 @telling
 def nothing_to_fix(hosts, hostvars=None, host=None, fix="safe"):
-    if not isinstance(hosts, list) or not isinstance(hostvars, Mapping) or not isinstance(host, str):
-        raise BadInput("needs a list of hosts, hostvars and inventory_hostname")
-    return idle.nothing_to_fix(plain(hosts), _batch.raw_variables(hostvars), plain(host), plain(fix))
+    return idle.nothing_to_fix(*_batch.question(hosts, hostvars, host), plain(fix))
 
 
 class FilterModule:

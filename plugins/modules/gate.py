@@ -88,7 +88,7 @@ blocking:
   elements: str
   sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
 for_all:
-  description: Whether the host answers for all of its batch, of which no other has a task of its own.
+  description: Whether this is the verdict on all hosts of the batch, since the task ran once.
   returned: always
   type: bool
   sample: false

@@ -5,7 +5,9 @@
 
 from collections.abc import Callable, Mapping
 
-from . import _finding, _run
+from ..module_utils._errors import BadInput
+from . import _finding, _kept, _run
+from ._plain import plain
 
 # What a gate says nothing of, whatever its settings are.
 _SILENT = (_finding.PASS, _finding.SKIP)
@@ -29,27 +31,27 @@ def raw_variables(hostvars: Mapping) -> Callable[[str], Mapping]:
     return getattr(hostvars, "raw_get", hostvars.__getitem__)
 
 
+def question(hosts: object, hostvars: object, host: object) -> tuple[list[str], Callable[[str], Mapping], str]:
+    """(hosts, raw_variables, the host that asks) of what a filter is given. Raises BadInput."""
+    if not isinstance(hosts, list) or not isinstance(hostvars, Mapping) or not isinstance(host, str):
+        raise BadInput("needs a list of hosts, hostvars and inventory_hostname")
+    return plain(hosts), raw_variables(hostvars), plain(host)
+
+
 def nothing_blocks(hosts: list[str], variables_of: Callable[[str], Mapping], own: str) -> bool:
-    """True where this run has judged all `hosts` and each of their findings passes or is skipped, so that no setting of
-    a gate makes it fail or warn of one. `variables_of(host)` are its raw variables."""
-    return not is_any(hosts, own, lambda host: _may_block(variables_of(host)), _latest)
+    """True where all `hosts` pass. `variables_of(host)` are its raw variables."""
+    return not is_any(hosts, own, lambda host: not passes(variables_of(host).get("ansible_facts")), _latest)
 
 
-def passes(facts: Mapping) -> bool:
-    """The same of the `ansible_facts` of one host, which are validated here."""
-    summary, rows = _run.summary_of(facts), _run.findings_of(facts)
-    return bool(summary and summary["reached"] and rows) and all(row["status"] in _SILENT for row in rows)
-
-
-def _may_block(variables):
-    """In doubt it may. What the facts leave out of the rows passes or is skipped (_kept), and is not read here: the
-    gate validates it."""
-    facts = variables.get("ansible_facts")
-    if not isinstance(facts, Mapping):
-        return True
-    summary, rows = facts.get("node_assess_summary"), facts.get("node_assess_findings")
+def passes(facts: object) -> bool:
+    """True where this run has judged the host with these `ansible_facts`, and each of the findings that its summary
+    counts passes or is skipped, so that no setting of a gate makes it fail or warn of the host."""
+    summary = facts.get("node_assess_summary") if isinstance(facts, Mapping) else None
     if not isinstance(summary, Mapping) or summary.get("run") != _run.ID or summary.get("reached") is not True:
-        return True
-    if not any(summary.get(status) for status in _SILENT) or not isinstance(rows, (list, tuple)):
-        return True
-    return any(not isinstance(row, Mapping) or row.get("status") not in _SILENT for row in rows)
+        return False
+    rows = _kept.unpacked(facts).get("node_assess_findings")
+    if not rows or not isinstance(rows, list) or not all(
+            isinstance(row, Mapping) and row.get("status") in _SILENT for row in rows):
+        return False
+    counts = _finding.summarise(rows)
+    return counts == {status: summary.get(status) for status in counts}

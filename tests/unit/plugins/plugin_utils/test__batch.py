@@ -60,6 +60,7 @@ def test_facts_that_are_not_of_this_run_or_damaged_may_block(known):
 def test_findings_that_are_gone_do_not_pass(kept):
     known = dict(HEALTHY, **{_kept.FACT: kept})
     assert _run.summary_of(known) is None and not _batch.passes(known)
+    assert not nothing_blocks(a=HEALTHY, b=known)
 
 
 def test_the_host_that_was_told_last_is_asked_first():
