@@ -20,10 +20,10 @@ PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
 
 
 class Fleet:
-    """Names of this machine behind one ssh server, and the two plays over all of them, behind the words `within`."""
+    """Names of this machine behind one ssh server, and the two plays over all of them; `prefix` as in Ansible."""
 
-    def __init__(self, folder, variables, hosts, within=()):
-        self.ansible = Ansible(folder, forks=hosts, within=within)
+    def __init__(self, folder, variables, hosts, prefix=()):
+        self.ansible = Ansible(folder, forks=hosts, prefix=prefix)
         self.reports = folder / "reports"
         self.inventory = folder / "inventory.json"
         self.ping_play = folder / "ping.yml"
@@ -43,7 +43,7 @@ class Fleet:
         content = {"all": {"hosts": self.hosts, "vars": self.variables}}
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
-    def part(self):
+    def separate_connections(self):
         """Give each host a connection of its own. Names of one address share one, of which sshd serves ten sessions
         (MaxSessions); commands beyond them connect anew, and a ping without pipelining sends several."""
         self.ansible.close_connections()
@@ -80,14 +80,14 @@ def notes_of(fleet, contenders, rounds, before=None):
     """The same beside other work, and of hosts with a connection each."""
     with busy_core():
         notes = [note("beside a process that keeps one core busy", contenders, rounds, before)]
-    fleet.part()
+    fleet.separate_connections()
     return notes + [note("where each host has a connection of its own", contenders, rounds, before)]
 
 
 def measure(smoke):
     hosts = HOSTS[smoke]
-    with workplace() as folder, forwarding() as within, serving(folder, within) as variables:
-        fleet = Fleet(folder, variables, hosts, within)
+    with workplace() as folder, forwarding() as prefix, serving(folder, prefix) as variables:
+        fleet = Fleet(folder, variables, hosts, prefix)
         try:
             # This also opens the connections of both contenders.
             fleet.accept([])

@@ -117,10 +117,10 @@ def workplace():
 class Ansible:
     """ansible-core of the checkout's virtual environment, kept away from the user's settings and folders."""
 
-    def __init__(self, folder, forks=5, collections=(), within=()):
+    def __init__(self, folder, forks=5, collections=(), prefix=()):
         self.folder = folder
-        # Words in front of each command.
-        self.within = within
+        # Words that stand in front of each command.
+        self.prefix = prefix
         self.sockets = folder / "ssh"
         config = folder / "ansible.cfg"
         config.write_text(
@@ -130,7 +130,7 @@ class Ansible:
         self.env = clean_env(ANSIBLE_CONFIG=str(config), ANSIBLE_COLLECTIONS_PATH=":".join(paths))
 
     def run(self, program, *arguments, **env):
-        return quiet([*self.within, VENV / "bin" / program, *arguments], cwd=str(self.folder),
+        return quiet([*self.prefix, VENV / "bin" / program, *arguments], cwd=str(self.folder),
                      env=dict(self.env, **env))
 
     def close_connections(self):

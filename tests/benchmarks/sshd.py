@@ -66,8 +66,8 @@ def forwarding():
 
 
 @contextlib.contextmanager
-def serving(folder, within=()):
-    """Runs a server as long as the block, behind the words `within`; gives the variables by which Ansible reaches it
+def serving(folder, prefix=()):
+    """Runs a server as long as the block, behind the words of `prefix`; gives the variables by which Ansible reaches it
     from there."""
     need_packages("openssh-server", "openssh-client")
     (folder / "login").mkdir(exist_ok=True)
@@ -81,7 +81,7 @@ def serving(folder, within=()):
         PRIVILEGE_SEPARATION.mkdir(mode=0o755)
     log = folder / "sshd.log"
     with open(str(log), "wb") as output:
-        server = subprocess.Popen([*within, SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
+        server = subprocess.Popen([*prefix, SERVER, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
                                   stdout=output, stderr=output)
     try:
         wait_for(server, log)
