@@ -4,7 +4,6 @@
 """Shared code of the actions that look at a node and judge it. PRIVATE to the collection."""
 
 import contextlib
-import gc
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -40,7 +39,7 @@ class LookingAction(Action):
         module_arguments = options_of_look(arguments, checks, policy)
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
-            with deadline(seconds), _no_collector():
+            with deadline(seconds):
                 answer = pipelined(self._connection, lambda: self._execute_module(
                     module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
         except Overdue:
@@ -79,19 +78,6 @@ class LookingAction(Action):
             return _store.earlier_peak(templating(self._templar)("node_report_folder", folder),
                                        plain(task_vars.get("inventory_hostname")))
         return 0
-
-
-@contextlib.contextmanager
-def _no_collector():
-    """Packing the module parses 400 files, which leaves no garbage; the collector would take a third of that time, and
-    the workers of all other hosts wait for the first one."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def options_of_look(arguments, checks, policy):

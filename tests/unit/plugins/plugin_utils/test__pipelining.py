@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Modules over standard input, and what happens where a node refuses them."""
 
+import gc
+
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._pipelining import pipelined
@@ -78,3 +80,20 @@ def test_an_error_leaves_it_as_it_was():
     with pytest.raises(OSError):
         pipelined(connection, breaks)
     assert connection.options == {"pipelining": False}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_garbage_is_collected_while_the_module_is_packed(enabled):
+    was, seen = gc.isenabled(), []
+    try:
+        gc.enable() if enabled else gc.disable()
+        pipelined(Connection(True), lambda: seen.append(gc.isenabled()) or DONE)
+        assert (seen, gc.isenabled()) == ([False], enabled)
+    finally:
+        gc.enable() if was else gc.disable()
+
+
+def test_an_error_leaves_the_collector_on():
+    with pytest.raises(ZeroDivisionError):
+        pipelined(Connection(True), lambda: 1 // 0)
+    assert gc.isenabled()
