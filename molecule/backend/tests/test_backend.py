@@ -55,6 +55,12 @@ def told(label, node):
     return " ".join(row["reason"] for row in findings(label, node) if row["check"].startswith("BACKEND"))
 
 
+def why(label, node):
+    """What the findings about backends tell, for a test that fails."""
+    return [(row["check"], status, row["reason"] or row["observed"]) for status in ("fail", "unknown")
+            for row in findings(label, node, status) if row["check"].startswith("BACKEND")]
+
+
 @cluster_nodes
 def test_what_is_refused_changes_nothing(node):
     assert held("parted", node, CLUSTER[node][1])
@@ -81,7 +87,7 @@ def test_the_rules_moved_through_a_reboot(node):
     target, old = CLUSTER[node]
     assert record("migrated", node)["boot"] != record("parted", node)["boot"]
     assert programs("migrated", node) == {target}
-    assert not held("migrated", node, old)
+    assert not held("migrated", node, old), why("migrated", node)
     assert set(held("parted", node, old)) == set(held("migrated", node, target))
     assert not [row for row in findings("migrated", node) if row["check"].startswith("BACKEND")]
     assert not {"CHAIN001", "CHAIN003", "CHAIN004"} & {row["check"] for row in findings("migrated", node)
@@ -96,7 +102,8 @@ def test_a_node_that_is_right_was_not_rebooted(node):
 @pytest.mark.parametrize("node", [node for node in ("node61",) if node in NODES])
 def test_leftovers_are_cleaned_and_nothing_else(node):
     target, old = CLUSTER[node]
-    assert held("left", node, old) and not held("cleaned", node, old)
+    assert held("left", node, old)
+    assert not held("cleaned", node, old), why("cleaned", node)
     assert rules("cleaned", node, target) == rules("left", node, target)
     # What is left of the other backend is what others had there, line by line and in order.
     kept = [(program, line) for program, line in rules("left", node, old) if not LINE.match(line)]
