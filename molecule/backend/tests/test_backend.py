@@ -55,7 +55,7 @@ def told(label, node):
     return " ".join(row["reason"] for row in findings(label, node) if row["check"].startswith("BACKEND"))
 
 
-def why(label, node):
+def reasons(label, node):
     """What the findings about backends tell, for a test that fails."""
     return [(row["check"], status, row["reason"] or row["observed"]) for status in ("fail", "unknown")
             for row in findings(label, node, status) if row["check"].startswith("BACKEND")]
@@ -87,7 +87,7 @@ def test_the_rules_moved_through_a_reboot(node):
     target, old = CLUSTER[node]
     assert record("migrated", node)["boot"] != record("parted", node)["boot"]
     assert programs("migrated", node) == {target}
-    assert not held("migrated", node, old), why("migrated", node)
+    assert not held("migrated", node, old), reasons("migrated", node)
     assert set(held("parted", node, old)) == set(held("migrated", node, target))
     assert not [row for row in findings("migrated", node) if row["check"].startswith("BACKEND")]
     assert not {"CHAIN001", "CHAIN003", "CHAIN004"} & {row["check"] for row in findings("migrated", node)
@@ -103,7 +103,7 @@ def test_a_node_that_is_right_was_not_rebooted(node):
 def test_leftovers_are_cleaned_and_nothing_else(node):
     target, old = CLUSTER[node]
     assert held("left", node, old)
-    assert not held("cleaned", node, old), why("cleaned", node)
+    assert not held("cleaned", node, old), reasons("cleaned", node)
     assert rules("cleaned", node, target) == rules("left", node, target)
     # What is left of the other backend is what others had there, line by line and in order.
     kept = [(program, line) for program, line in rules("left", node, old) if not LINE.match(line)]
