@@ -51,7 +51,7 @@ from ..plugin_utils._filtering import telling
 
 @telling
 def nothing_blocks(hosts, hostvars=None, host=None):
-    return _batch.nothing_blocks(*_batch.question(hosts, hostvars, host))
+    return _batch.nothing_blocks(*_batch.arguments(hosts, hostvars, host))
 
 
 class FilterModule:

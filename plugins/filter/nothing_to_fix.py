@@ -58,7 +58,7 @@ from ..plugin_utils._plain import plain
 
 @telling
 def nothing_to_fix(hosts, hostvars=None, host=None, fix="safe"):
-    return idle.nothing_to_fix(*_batch.question(hosts, hostvars, host), plain(fix))
+    return idle.nothing_to_fix(*_batch.arguments(hosts, hostvars, host), plain(fix))
 
 
 class FilterModule:

@@ -31,8 +31,8 @@ def raw_variables(hostvars: Mapping) -> Callable[[str], Mapping]:
     return getattr(hostvars, "raw_get", hostvars.__getitem__)
 
 
-def question(hosts: object, hostvars: object, host: object) -> tuple[list[str], Callable[[str], Mapping], str]:
-    """(hosts, raw_variables, the host that asks) of what a filter is given. Raises BadInput."""
+def arguments(hosts: object, hostvars: object, host: object) -> tuple[list[str], Callable[[str], Mapping], str]:
+    """(hosts, what raw_variables() gives, the host that asks) from the arguments of a filter. Raises BadInput."""
     if not isinstance(hosts, list) or not isinstance(hostvars, Mapping) or not isinstance(host, str):
         raise BadInput("needs a list of hosts, hostvars and inventory_hostname")
     return plain(hosts), raw_variables(hostvars), plain(host)

@@ -16,8 +16,8 @@ _REFUSAL = "must have a tty"
 
 
 def pipelined(connection, execute):
-    """What `execute()`, which runs a module over `connection`, returns; with pipelining where the connection has it and
-    the node takes it."""
+    """What `execute()`, which packs and runs a module over `connection`, returns; with pipelining where the connection
+    has it and the node takes it."""
     with _no_collector():
         with _pipelining(connection) as switched:
             answer = execute()
@@ -26,8 +26,9 @@ def pipelined(connection, execute):
 
 @contextlib.contextmanager
 def _no_collector():
-    """Packing a module parses up to 400 files, which leaves little garbage; the collector would take 40 % of that time,
-    and the workers of all other hosts wait for the first one."""
+    """The first worker that packs a module parses up to 400 files, and those of all other hosts wait for it. The
+    garbage collector would go through the parsed trees again and again; they are gone with the worker, which ends with
+    its task."""
     enabled = gc.isenabled()
     gc.disable()
     try:
