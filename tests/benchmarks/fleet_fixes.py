@@ -96,7 +96,7 @@ class Benchmark:
         outcome = Outcome(self.name, what, PREFLIGHT, PING, seconds, self.limit, True, notes)
         if self.applied:
             ratio = outcome.median(APPLIED) / outcome.median(PING)
-            notes.insert(0, "applied it takes %.2f times as long as the ping (target at most %d: %s)" % (
+            notes.insert(0, "applied, it takes %.2f times as long as the ping (target at most %d: %s)" % (
                 ratio, APPLIED_LIMIT, "met" if ratio <= APPLIED_LIMIT else "missed"))
         return outcome
 

@@ -60,7 +60,7 @@ def row(outcome):
 def details(outcome):
     rounds = len(outcome.seconds[outcome.ours])
     return "- **%s**: %s; %d rounds.%s" % (outcome.name, outcome.what, rounds,
-                                           "".join(" %s." % note for note in outcome.notes))
+                                           "".join(" %s%s." % (note[:1].upper(), note[1:]) for note in outcome.notes))
 
 
 def machine():
