@@ -14,7 +14,6 @@ from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turn
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
 from ..plugin_utils._looking import LookingAction, options_of_look, sections_of
-from ..plugin_utils._pipelining import pipelined
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
@@ -199,8 +198,7 @@ class ActionModule(LookingAction):
     def _answer(self, name, arguments):
         """What a module of this collection answers, not validated yet; a failed result where it does not answer."""
         try:
-            return pipelined(self._connection, lambda: self._execute_module(
-                module_name="kubenode.netfilter.%s" % name, module_args=arguments, task_vars=self._variables))
+            return self.call(self._variables, module_name="kubenode.netfilter.%s" % name, module_args=arguments)
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}
         except (AnsibleError, RecursionError, ValueError) as error:

@@ -5,19 +5,15 @@
 comes back."""
 
 from ..plugin_utils import _answer
-from ..plugin_utils._action import Action
-from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils._calling import CallingAction
 
 
-class ActionModule(Action):
+class ActionModule(CallingAction):
     """A restart that the user asked for; in check mode systemd_service only says that it would."""
 
-    TRANSFERS_FILES = True
     OPTIONS = {"unit": {"type": "str", "required": True}}
 
     def work(self, arguments, task_vars):
-        answer = pipelined(self._connection,
-                           lambda: self._execute_module(
-                               module_name="ansible.builtin.systemd_service",
-                               module_args={"name": arguments["unit"], "state": "restarted"}, task_vars=task_vars))
+        answer = self.call(task_vars, module_name="ansible.builtin.systemd_service",
+                           module_args={"name": arguments["unit"], "state": "restarted"})
         return _answer.documented_part(answer, self.name())

@@ -4,14 +4,12 @@
 """Action of log_facts: the node returns lines, the controller finds their causes."""
 
 from ..plugin_utils import _answer, _diagnose
-from ..plugin_utils._action import Action
-from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils._calling import CallingAction
 
 
-class ActionModule(Action):
+class ActionModule(CallingAction):
     """The causes are data of the controller; no answer of a node says what a line means."""
 
-    TRANSFERS_FILES = True
     _supports_async = False
 
     def arguments(self, task_vars):
@@ -19,7 +17,6 @@ class ActionModule(Action):
         return {}
 
     def work(self, arguments, task_vars):
-        answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))
-        result = _answer.documented_part(answer, self.name())
+        result = _answer.documented_part(self.call(task_vars), self.name())
         result["findings"] = _diagnose.diagnose(result.get("lines") or [], result.get("kube_proxy_ports"))
         return result

@@ -7,15 +7,13 @@ The module goes to the node over standard input, and only what the module docume
 """
 
 from ..plugin_utils import _answer, _policy
-from ..plugin_utils._action import Action
-from ..plugin_utils._pipelining import pipelined
+from ..plugin_utils._calling import CallingAction
 from ..plugin_utils._templating import templating
 
 
-class ActionModule(Action):
+class ActionModule(CallingAction):
     """No `async`: Ansible itself fetches the answer of a job that runs on, past everything that is done here."""
 
-    TRANSFERS_FILES = True
     _supports_async = False
 
     def arguments(self, task_vars):
@@ -25,5 +23,4 @@ class ActionModule(Action):
         return {}
 
     def work(self, arguments, task_vars):
-        answer = pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars))
-        return _answer.documented_part(answer, self.name())
+        return _answer.documented_part(self.call(task_vars), self.name())

@@ -9,10 +9,9 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
 from . import _assess, _evidence, _kept, _policy, _run, _store
-from ._action import Action
+from ._calling import CallingAction
 from ._deadline import Overdue, deadline
 from ._evaluate import one_line
-from ._pipelining import pipelined
 from ._plain import plain
 from ._templating import templating
 
@@ -21,7 +20,7 @@ TIMEOUT_SECONDS = 180
 MESSAGE_LIMIT = 300
 
 
-class LookingAction(Action):
+class LookingAction(CallingAction):
     """Connects once for a look, and judges its evidence."""
 
     def read_policy(self, task_vars):
@@ -40,8 +39,7 @@ class LookingAction(Action):
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
             with deadline(seconds):
-                answer = pipelined(self._connection, lambda: self._execute_module(
-                    module_name=NODE_MODULE, module_args=module_arguments, task_vars=task_vars))
+                answer = self.call(task_vars, module_name=NODE_MODULE, module_args=module_arguments)
         except Overdue:
             return {}, {}, "the node did not answer within %d seconds" % seconds
         except AnsibleConnectionFailure as error:

@@ -16,11 +16,19 @@ import pathlib
 from ansible import constants
 
 
-def remembered(key, make):
+def folder():
+    """The folder of Ansible's local files."""
+    return pathlib.Path(constants.DEFAULT_LOCAL_TMP)
+
+
+def remembered(key, make, wait=True):
     """What `make()` returns, which is JSON: made by the first worker that asks for `key`, a file name, and read by the
-    others, which wait for it. Where the folder cannot be written each makes its own."""
-    path = pathlib.Path(constants.DEFAULT_LOCAL_TMP) / ("kubenode-netfilter-" + key)
-    with _locked(path.with_suffix(".lock")) as locked:
+    others, which wait for it; without `wait` None while another makes it. Where the folder cannot be written each makes
+    its own."""
+    path = _path(key)
+    with _locked(path.with_suffix(".lock"), wait) as locked:
+        if locked is None:
+            return None
         found = _read(path)
         if found is None:
             found = make()
@@ -29,16 +37,34 @@ def remembered(key, make):
     return found
 
 
+def note(key):
+    """Have `is_noted(key)` return true in all workers of this run."""
+    _write(_path(key), True)
+
+
+def is_noted(key):
+    return _path(key).exists()
+
+
+def _path(key):
+    return folder() / ("kubenode-netfilter-" + key)
+
+
 @contextlib.contextmanager
-def _locked(path):
-    """Whether the lock is held, which the end of the process frees too."""
+def _locked(path, wait):
+    """Whether the lock is held, which the end of the process frees too; None where another process holds it and this
+    one does not `wait`."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
         yield False
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield None
+            return
         yield True
     finally:
         os.close(descriptor)

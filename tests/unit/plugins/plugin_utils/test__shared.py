@@ -87,3 +87,17 @@ def test_checks_of_a_user_are_loaded_by_one_worker(run_folder, tmp_path):
     assert in_workers(3, title) == ["a mark"] * 3
     (tmp_path / "site.yml").write_text(json.dumps([dict(ENTRY, severity="low")]), encoding="utf-8")
     assert in_workers(1, title) == [ENTRY["title"]]
+
+
+def test_who_does_not_wait_gets_nothing_while_another_makes_it(run_folder):
+    def meanwhile():
+        return {"by": in_workers(1, lambda _index: str(_shared.remembered("key", lambda: 2, wait=False)))[0]}
+
+    assert _shared.remembered("key", meanwhile) == {"by": "None"}
+    assert _shared.remembered("key", lambda: 3, wait=False) == {"by": "None"}
+
+
+def test_a_note_of_one_worker_is_known_to_all(run_folder):
+    before = _shared.is_noted("refused")
+    in_workers(1, lambda _index: str(_shared.note("refused")))
+    assert (before, _shared.is_noted("refused")) == (False, True)

@@ -1,0 +1,138 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules as bytecode, for nodes that have the Python of the controller. PRIVATE to the collection.
+
+Ansible sends a module as an archive of sources, and the node compiles what it imports at every call: for node_facts
+that takes as much CPU time as the rest of the look. Python runs an archive of `.pyc` files as well (PEP 273), but no
+bytecode of another Python: such a node refuses it before it does anything, and gets the sources.
+"""
+
+import base64
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import io
+import json
+import marshal
+import pathlib
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+
+import ansible
+
+from . import _bytecode_compiler, _shared
+
+# To compile takes the controller half a second of CPU time, and spares each node 0.2 s.
+MANY_HOSTS = 10
+
+REFUSAL = "kubenode.netfilter: this Python does not run the bytecode of the controller"
+# A node of this run has refused it.
+_REFUSED = "bytecode-refused"
+_GUARD = ("""
+try:
+    from importlib.util import MAGIC_NUMBER
+except ImportError:
+    MAGIC_NUMBER = None
+if MAGIC_NUMBER != %r:
+    raise SystemExit(%r)
+""" % (importlib.util.MAGIC_NUMBER, REFUSAL)).encode()
+# In what Ansible sends: the archive, which is the one text that begins like a zip file, and the start of the program.
+_ARCHIVE = re.compile(rb"'(UEsDB[A-Za-z0-9+/]+=*)'")
+_START = b"\nif __name__ == "
+
+_PLUGINS = pathlib.Path(__file__).resolve().parents[1]
+_OUR_NAME = "ansible_collections/kubenode/netfilter/plugins/"
+_ANSIBLE = pathlib.Path(ansible.__file__).resolve().parent
+
+
+def prepare() -> None:
+    """Compile the sources, unless another worker is doing it: this one lets Ansible pack them meanwhile."""
+    _shared.remembered("bytecode", _compile, wait=False)
+
+
+def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
+    """What `execute(module)` returns, a result of a command; with bytecode in the archive of the module as long as no
+    node of this run refuses it."""
+    compiled = None if _shared.is_noted(_REFUSED) else with_bytecode(module)
+    if compiled is None:
+        return execute(module)
+    result = execute(compiled)
+    if not result["rc"] or REFUSAL not in result["stdout"] + result["stderr"]:
+        return result
+    _shared.note(_REFUSED)
+    return execute(module)
+
+
+def with_bytecode(module: bytes) -> bytes | None:
+    """`module`, as Ansible sends it to a node, with bytecode instead of sources; None where it has another form, or
+    nothing could be compiled."""
+    archives, start = list(_ARCHIVE.finditer(module)), module.rfind(_START)
+    if len(archives) != 1 or start < 0:
+        return None
+    sources = archives[0].group(1)
+    compiled = _shared.remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
+    if not compiled:
+        return None
+    return _replaced(module, {archives[0].span(1): compiled.encode(), (start, start): _GUARD})
+
+
+def _replaced(text, parts):
+    """`text` with other parts, which are {(begin, end): part}."""
+    pieces, end = [], 0
+    for place, part in sorted(parts.items()):
+        pieces += [text[end:place[0]], part]
+        end = place[1]
+    return b"".join([*pieces, text[end:]])
+
+
+def _packed(sources):
+    """The archive `sources`, which is base64, with the bytecode of each file that was compiled from the same source: a
+    file of the user may have replaced one of Ansible's. Empty where nothing was compiled."""
+    compiled = _compiled()
+    if not compiled:
+        return ""
+    output = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(sources))) as old, \
+            zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            checksum, code = compiled.get(entry.filename, (None, b""))
+            name, content = (entry.filename + "c", code) if checksum == entry.CRC else (entry.filename, old.read(entry))
+            new.writestr(zipfile.ZipInfo(name, entry.date_time), content, zipfile.ZIP_DEFLATED)
+    return base64.b64encode(output.getvalue()).decode()
+
+
+def _compiled() -> Mapping[str, tuple[int, bytes]]:
+    """What _bytecode_compiler makes of the sources; nothing where it fails."""
+    with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+        with open(_shared.remembered("bytecode", _compile), "rb") as compiled:
+            return marshal.load(compiled)
+    return {}
+
+
+def _compile():
+    """The path of the compiled sources of this collection, and of what Ansible's own modules import. A file that is
+    missing or damaged, as on a full disk, stands for none."""
+    path = _shared.folder() / "kubenode-netfilter-bytecode.marshal"
+    sources = {_OUR_NAME + source.relative_to(_PLUGINS).as_posix(): str(source)
+               for source in (_PLUGINS / "module_utils").rglob("*.py")}
+    sources.update(("ansible/" + pathlib.Path(file).relative_to(_ANSIBLE).as_posix(), file)
+                   for file in _files_of_ansible())
+    with contextlib.suppress(OSError), open(path, "wb") as output:
+        # Columns of each instruction are a quarter of the bytecode, and only a new process leaves them out.
+        subprocess.run([sys.executable, "-X", "no_debug_ranges", _bytecode_compiler.__file__],
+                       input=json.dumps(sources).encode(), stdout=output, stderr=subprocess.DEVNULL, check=False)
+    return str(path)
+
+
+def _files_of_ansible():
+    """Paths of what a module imports from Ansible, which is what a controller that has imported the same has read."""
+    importlib.import_module("ansible.module_utils.basic")
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name.startswith("ansible.module_utils.") and file and _ANSIBLE in pathlib.Path(file).parents:
+            yield file

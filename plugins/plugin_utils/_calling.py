@@ -1,0 +1,29 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shared code of the actions that run a module on a node. PRIVATE to the collection."""
+
+from . import _bytecode, _play
+from ._action import Action
+from ._pipelining import pipelined
+
+
+class CallingAction(Action):
+    """Sends a module over standard input, as bytecode where many hosts get it."""
+
+    TRANSFERS_FILES = True
+    _sends_bytecode = False
+
+    def call(self, task_vars, **module):
+        """What `_execute_module` returns for `module_name` and `module_args`; without them, for the task's own."""
+        self._sends_bytecode = len(_play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
+        if self._sends_bytecode:
+            _bytecode.prepare()
+        return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
+
+    def _low_level_execute_command(self, cmd, sudoable=True, in_data=None, **options):
+        """As Ansible's, which gets a module in `in_data` where it is pipelined."""
+        def execute(data):
+            return super(CallingAction, self)._low_level_execute_command(cmd, sudoable, data, **options)
+
+        return _bytecode.sent(in_data, execute) if in_data and self._sends_bytecode else execute(in_data)

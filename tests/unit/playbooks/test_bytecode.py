@@ -1,0 +1,57 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fleet really run over its Pythons: what each node is sent, and that each is judged."""
+
+import json
+import sys
+
+import fleets
+
+# What a node's Python is sent goes by here. As another version it finds a wrong magic number in the guard.
+INTERPRETER = """\
+#!/bin/sh
+cat >"{folder}/sent.$$"
+grep -c "MAGIC_NUMBER != " "{folder}/sent.$$" >>"{folder}/bytecode"
+{edit} "{folder}/sent.$$" | {python} "$@"
+"""
+OTHER = "sed 's/MAGIC_NUMBER != /MAGIC_NUMBER == /'"
+
+
+def run(folder, others, hosts):
+    """(states of the hosts, {host: [whether each program that it was sent was bytecode]}) of an audit of `hosts`
+    nodes, one after the other, of which the first `others` have another Python."""
+    names = ["good%02d" % number for number in range(hosts)]
+    fleet = fleets.Fleet(folder, *names)
+    path = folder / "hosts.json"
+    inventory = json.loads(path.read_text(encoding="utf-8"))
+    for number, name in enumerate(names):
+        interpreter = folder / ("python-" + name)
+        (folder / ("of-" + name)).mkdir()
+        interpreter.write_text(INTERPRETER.format(folder=folder / ("of-" + name), python=sys.executable,
+                                                  edit=OTHER if number < others else "cat"), encoding="utf-8")
+        interpreter.chmod(0o755)
+        inventory["all"]["children"]["workers"]["hosts"][name]["ansible_python_interpreter"] = str(interpreter)
+    path.write_text(json.dumps(inventory), encoding="utf-8")
+    done = fleet.run("audit", "--forks", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sent = {name: [line != "0" for line in (folder / ("of-" + name) / "bytecode").read_text().split()]
+            for name in names}
+    return fleet.states(), sent
+
+
+def test_many_nodes_of_one_python_get_bytecode(tmp_path):
+    states, sent = run(tmp_path, others=0, hosts=10)
+    assert set(states.values()) == {"assessed"} and set(map(tuple, sent.values())) == {(True,)}
+
+
+def test_a_node_of_another_python_gets_the_sources_and_so_do_all_after_it(tmp_path):
+    states, sent = run(tmp_path, others=1, hosts=10)
+    assert set(states.values()) == {"assessed"} and len(states) == 10
+    assert sent.pop("good00") == [True, False]
+    assert set(map(tuple, sent.values())) == {(False,)}
+
+
+def test_few_nodes_get_sources(tmp_path):
+    states, sent = run(tmp_path, others=0, hosts=9)
+    assert set(states.values()) == {"assessed"} and set(map(tuple, sent.values())) == {(False,)}

@@ -1,0 +1,193 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules as bytecode: what Ansible packs, compiled and really run, and sent as sources to whoever refuses it."""
+
+import base64
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import node_tree
+import pytest
+import whole_nodes
+from ansible import constants
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bytecode, _shared
+
+TOP = pathlib.Path(__file__).resolve().parents[4]
+PACKS = """
+import json, sys
+import ansible.plugins.loader as loader
+getattr(loader, "init_plugin_loader", list)()
+from ansible.executor.module_common import modify_module
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+found = loader.module_loader.find_plugin_with_context("kubenode.netfilter.node_facts")
+built = modify_module(
+    module_name=found.resolved_fqcn, module_path=found.plugin_resolved_path, module_args=json.loads(sys.argv[1]),
+    templar=Templar(loader=DataLoader()), module_compression="ZIP_DEFLATED", environment={},
+    task_vars={"ansible_python_interpreter": sys.executable})
+sys.stdout.buffer.write(built[0] if isinstance(built, tuple) else built.b_module_data)
+"""
+MAGIC = repr(importlib.util.MAGIC_NUMBER).encode()
+DONE = {"rc": 0, "stdout": "{}", "stderr": ""}
+
+
+@pytest.fixture
+def run_folder(tmp_path, monkeypatch):
+    """The folder of the run."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """What Ansible sends to a node for a look at an image tree."""
+    root = node_tree.unpack(whole_nodes.HEALTHY, tmp_path_factory.mktemp("node") / "tree")
+    arguments = {"root": str(root), "place": "image", "_ansible_version": "2.16",
+                 "_ansible_remote_tmp": "/nonexistent", "_ansible_keep_remote_files": False}
+    return subprocess.run([sys.executable, "-c", PACKS, json.dumps(arguments)], stdout=subprocess.PIPE, check=True,
+                          env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"))).stdout
+
+
+@pytest.fixture
+def module(run_folder, sources):
+    return sources
+
+
+def archive_of(module):
+    return zipfile.ZipFile(io.BytesIO(base64.b64decode(_bytecode._ARCHIVE.search(module).group(1))))
+
+
+def run(module):
+    """A result of a command, as of Ansible: what a node's Python makes of the module on its standard input."""
+    done = subprocess.run([sys.executable, "-"], input=module, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False)
+    return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
+
+
+def test_a_node_answers_the_same_without_compiling_a_file(module):
+    compiled = _bytecode.with_bytecode(module)
+    ours = [name for name in archive_of(compiled).namelist() if "/netfilter/plugins/module_utils/" in name]
+    assert len(ours) > 100 and all(name.endswith((".pyc", "/__init__.py")) for name in ours)
+    answers = [run(each) for each in (module, compiled)]
+    assert answers[0]["rc"] == answers[1]["rc"] == 0, answers
+    facts = [json.loads(answer["stdout"])["ansible_facts"] for answer in answers]
+    for each in facts:
+        # What differs from look to look.
+        chains = each["node_iptables_chains"]
+        del chains["read_at"], chains["footprint"], chains["digest"]["read_at"]
+    assert facts[0] == facts[1] and facts[0]["node_kernel_modules"]["collected"]
+
+
+def test_a_traceback_names_the_file_and_the_line(module):
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(_bytecode._packed(_bytecode._ARCHIVE.search(module).group(1))))
+                         ) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("module_utils/_look/node.pyc"))
+        code = archive.read(name)
+    shown = subprocess.run([sys.executable, "-c", "import marshal, sys; print(marshal.loads(sys.stdin.buffer.read()"
+                            "[16:]).co_filename)"], input=code, stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert shown == "ansible_collections/kubenode/netfilter/plugins/module_utils/_look/node.py\n"
+
+
+class Node:
+    """Runs what it is sent; with `other`, as a Python of another version, which is one to whose guard the magic number
+    of the controller is a wrong one."""
+
+    def __init__(self, other=False):
+        self.other, self.sizes = other, []
+
+    def __call__(self, module):
+        self.sizes.append(len(module))
+        return run(module.replace(b"MAGIC_NUMBER != " + MAGIC, b"MAGIC_NUMBER == " + MAGIC) if self.other else module)
+
+
+def test_another_python_refuses_it_once_and_gets_the_sources(module):
+    node, compiled = Node(other=True), len(_bytecode.with_bytecode(module))
+    answers = [_bytecode.sent(module, node) for _time in range(2)]
+    assert [answer["rc"] for answer in answers] == [0, 0], answers
+    assert node.sizes == [compiled, len(module), len(module)]
+
+
+def test_the_same_python_gets_bytecode_each_time(module):
+    node, compiled = Node(), len(_bytecode.with_bytecode(module))
+    assert [_bytecode.sent(module, node)["rc"] for _time in range(2)] == [0, 0]
+    assert node.sizes == [compiled, compiled]
+
+
+def test_the_guard_ends_the_module_before_it_does_anything(module):
+    refused = run(_bytecode.with_bytecode(module).replace(b"MAGIC_NUMBER != ", b"MAGIC_NUMBER == "))
+    assert refused == {"rc": 1, "stdout": "", "stderr": _bytecode.REFUSAL + "\n"}
+
+
+@pytest.mark.parametrize("answer",
+                         [
+                             DONE, dict(DONE, stdout=_bytecode.REFUSAL), dict(DONE, rc=1, stderr="Traceback"),
+                             dict(DONE, rc=1, stderr="sudo: sorry, you must have a tty to run sudo"),
+                         ])
+def test_no_other_answer_makes_it_run_twice(module, answer):
+    sent = []
+    assert _bytecode.sent(module, lambda data: sent.append(data) or answer) == answer
+    assert len(sent) == 1 and not _shared.is_noted(_bytecode._REFUSED)
+
+
+def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
+    refusal, sent = dict(DONE, rc=1, stderr=_bytecode.REFUSAL), []
+    assert _bytecode.sent(module, lambda data: sent.append(data) or refusal) == refusal
+    assert len(sent) == 2 and sent[1] == module
+
+
+@pytest.mark.parametrize("other",
+                         [
+                             b"#!/bin/sh\necho 'no archive'\n",
+                             b"text = 'UEsDBAAA'\nmore = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
+                             b"text = 'UEsDBAAA'\n",
+                         ], ids=["no archive", "two archives", "no start"])
+def test_what_is_not_a_module_of_ansible_is_sent_as_it_is(run_folder, other):
+    sent = []
+    assert _bytecode.sent(other, lambda data: sent.append(data) or DONE) == DONE
+    assert sent == [other]
+
+
+def test_a_file_that_the_user_replaced_stays_as_it_is(module):
+    replaced = io.BytesIO()
+    with archive_of(module) as old, zipfile.ZipFile(replaced, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            ours = entry.filename == "ansible/module_utils/basic.py"
+            new.writestr(entry, b"# of the user\n" + old.read(entry) if ours else old.read(entry))
+    found = _bytecode._ARCHIVE.search(module)
+    changed = module.replace(found.group(1), base64.b64encode(replaced.getvalue()))
+    names = archive_of(_bytecode.with_bytecode(changed)).namelist()
+    assert "ansible/module_utils/basic.py" in names and "ansible/module_utils/basic.pyc" not in names
+    assert "ansible/module_utils/basic.pyc" in archive_of(_bytecode.with_bytecode(module)).namelist()
+
+
+def test_where_nothing_can_be_compiled_sources_are_sent(module, run_folder, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    sent = []
+    _bytecode.prepare()
+    _bytecode.sent(module, lambda data: sent.append(data) or DONE)
+    assert sent == [module]
+
+
+def test_a_damaged_file_of_bytecode_is_as_good_as_none(module, run_folder):
+    _bytecode.prepare()
+    for path in run_folder.glob("*.marshal"):
+        path.write_bytes(path.read_bytes()[:1000])
+    assert _bytecode.with_bytecode(module) is None
+
+
+def test_a_folder_that_cannot_be_written_costs_the_gain_and_nothing_else(module, run_folder, monkeypatch):
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", "/nonexistent")
+    sent = []
+    _bytecode.prepare()
+    _bytecode.sent(module, lambda data: sent.append(data) or DONE)
+    assert sent == [module]
