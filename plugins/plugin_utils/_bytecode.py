@@ -17,7 +17,6 @@ import io
 import json
 import marshal
 import pathlib
-import re
 import subprocess
 import sys
 import zipfile
@@ -41,8 +40,9 @@ except ImportError:
 if MAGIC_NUMBER != %r:
     raise SystemExit(%r)
 """ % (importlib.util.MAGIC_NUMBER, REFUSAL)).encode()
-# In what Ansible sends: the archive, which is the one text that begins like a zip file, and the start of the program.
-_ARCHIVE = re.compile(rb"'(UEsDB[A-Za-z0-9+/]+=*)'")
+# In what Ansible sends: the start of the archive, which is the one text that begins like a zip file in base64, and that
+# of the program.
+_ARCHIVE = b"'UEsDB"
 _START = b"\nif __name__ == "
 
 _PLUGINS = pathlib.Path(__file__).resolve().parents[1]
@@ -71,14 +71,21 @@ def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
 def with_bytecode(module: bytes) -> bytes | None:
     """`module`, as Ansible sends it to a node, with bytecode instead of sources; None where it has another form, or
     nothing could be compiled."""
-    archives, start = list(_ARCHIVE.finditer(module)), module.rfind(_START)
-    if len(archives) != 1 or start < 0:
+    place, start = archive_of(module), module.rfind(_START)
+    if not place or start < 0:
         return None
-    sources = archives[0].group(1)
+    sources = module[slice(*place)]
     compiled = _shared.remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
     if not compiled:
         return None
-    return _replaced(module, {archives[0].span(1): compiled.encode(), (start, start): _GUARD})
+    return _replaced(module, {place: compiled.encode(), (start, start): _GUARD})
+
+
+def archive_of(module: bytes) -> tuple[int, int] | None:
+    """Where the archive begins and ends, which is base64; None where there is not exactly one."""
+    begin = module.find(_ARCHIVE) + 1
+    end = module.find(b"'", begin)
+    return (begin, end) if begin and end > 0 and module.find(_ARCHIVE, end) < 0 else None
 
 
 def _replaced(text, parts):
@@ -92,13 +99,15 @@ def _replaced(text, parts):
 
 def _packed(sources):
     """The archive `sources`, which is base64, with the bytecode of each file that was compiled from the same source: a
-    file of the user may have replaced one of Ansible's. Empty where nothing was compiled."""
-    compiled = _compiled()
+    file of the user may have replaced one of Ansible's. Empty where there is nothing to replace."""
+    compiled, output = _compiled(), io.BytesIO()
+    try:
+        old = zipfile.ZipFile(io.BytesIO(base64.b64decode(sources)))
+    except (ValueError, zipfile.BadZipFile):
+        return ""
     if not compiled:
         return ""
-    output = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(base64.b64decode(sources))) as old, \
-            zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as new:
+    with old, zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as new:
         for entry in old.infolist():
             checksum, code = compiled.get(entry.filename, (None, b""))
             name, content = (entry.filename + "c", code) if checksum == entry.CRC else (entry.filename, old.read(entry))

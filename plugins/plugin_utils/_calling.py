@@ -11,7 +11,6 @@ from ._pipelining import pipelined
 class CallingAction(Action):
     """Sends a module over standard input, as bytecode where many hosts get it."""
 
-    TRANSFERS_FILES = True
     _sends_bytecode = False
 
     def call(self, task_vars, **module):

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fleet really run over its Pythons: what each node is sent, and that each is judged."""
+"""Fleets really run, on Pythons of the controller's version and others: what each node is sent, and that each node is
+judged."""
 
 import json
 import sys
@@ -33,8 +34,9 @@ def run(folder, others, hosts):
         interpreter.chmod(0o755)
         inventory["all"]["children"]["workers"]["hosts"][name]["ansible_python_interpreter"] = str(interpreter)
     path.write_text(json.dumps(inventory), encoding="utf-8")
-    done = fleet.run("audit", "--forks", "1")
+    done = fleet.run("audit", "--forks", "1", environment={"ANSIBLE_REMOTE_TMP": str(folder / "remote")})
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not (folder / "remote").exists(), "a module over standard input needs no folder on the node"
     sent = {name: [line != "0" for line in (folder / ("of-" + name) / "bytecode").read_text().split()]
             for name in names}
     return fleet.states(), sent

@@ -63,8 +63,12 @@ def module(run_folder, sources):
     return sources
 
 
+def text_of(module):
+    return module[slice(*_bytecode.archive_of(module))]
+
+
 def archive_of(module):
-    return zipfile.ZipFile(io.BytesIO(base64.b64decode(_bytecode._ARCHIVE.search(module).group(1))))
+    return zipfile.ZipFile(io.BytesIO(base64.b64decode(text_of(module))))
 
 
 def run(module):
@@ -89,8 +93,7 @@ def test_a_node_answers_the_same_without_compiling_a_file(module):
 
 
 def test_a_traceback_names_the_file_and_the_line(module):
-    with zipfile.ZipFile(io.BytesIO(base64.b64decode(_bytecode._packed(_bytecode._ARCHIVE.search(module).group(1))))
-                         ) as archive:
+    with archive_of(_bytecode.with_bytecode(module)) as archive:
         name = next(name for name in archive.namelist() if name.endswith("module_utils/_look/node.pyc"))
         code = archive.read(name)
     shown = subprocess.run([sys.executable, "-c", "import marshal, sys; print(marshal.loads(sys.stdin.buffer.read()"
@@ -149,8 +152,9 @@ def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
                          [
                              b"#!/bin/sh\necho 'no archive'\n",
                              b"text = 'UEsDBAAA'\nmore = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
-                             b"text = 'UEsDBAAA'\n",
-                         ], ids=["no archive", "two archives", "no start"])
+                             b"text = 'UEsDBAAA'\n", b"text = 'UEsDBAAA\nif __name__ == ",
+                             b"text = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
+                         ], ids=["no archive", "two archives", "no start", "no end", "no zip file"])
 def test_what_is_not_a_module_of_ansible_is_sent_as_it_is(run_folder, other):
     sent = []
     assert _bytecode.sent(other, lambda data: sent.append(data) or DONE) == DONE
@@ -163,8 +167,7 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
         for entry in old.infolist():
             ours = entry.filename == "ansible/module_utils/basic.py"
             new.writestr(entry, b"# of the user\n" + old.read(entry) if ours else old.read(entry))
-    found = _bytecode._ARCHIVE.search(module)
-    changed = module.replace(found.group(1), base64.b64encode(replaced.getvalue()))
+    changed = module.replace(text_of(module), base64.b64encode(replaced.getvalue()))
     names = archive_of(_bytecode.with_bytecode(changed)).namelist()
     assert "ansible/module_utils/basic.py" in names and "ansible/module_utils/basic.pyc" not in names
     assert "ansible/module_utils/basic.pyc" in archive_of(_bytecode.with_bytecode(module)).namelist()
