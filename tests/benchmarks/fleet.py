@@ -5,14 +5,19 @@
 
 import json
 import statistics
+import sys
 
-from measure import TOP, Ansible, CannotRun, Outcome, busy_core, take_turns, workplace
+from measure import NODE_PYTHON, TOP, Ansible, CannotRun, Outcome, busy_core, need_packages, take_turns, workplace
 from sshd import forwarding, serving
+
+import pythons
 
 HOSTS = {False: 20, True: 2}
 ROUNDS = {False: 5, True: 1}
 # With all sections on.
 LIMIT = 1.4
+# The oldest Python that every ansible-core from 2.19 on drives on a node.
+OLDEST_NODE = (3, 9)
 PREFLIGHT = "preflight.yml --check"
 PING = "one ping"
 PING_PLAY = [{"name": "Ping", "hosts": "all", "gather_facts": False,
@@ -63,8 +68,10 @@ class Fleet:
         rows = []
         for name in self.names:
             rows += json.loads((self.reports / "nodes" / (name + ".json")).read_text(encoding="utf-8"))["findings"]
-        if not any(row["status"] == "pass" for row in rows):
-            raise CannotRun("nothing passed on this machine, so it cannot stand for a healthy node")
+        unknown = {row["check"] for row in rows if row["status"] == "unknown"}
+        if unknown or not any(row["status"] == "pass" for row in rows):
+            raise CannotRun("this machine cannot stand for a healthy node: %s" % (
+                "unknown are " + ", ".join(sorted(unknown)) if unknown else "nothing passed"))
         return {row["check"] for row in rows if row["status"] == "fail"}
 
 
@@ -84,8 +91,27 @@ def notes_of(fleet, contenders, rounds, before=None):
     return notes + [note("where each host has a connection of its own", contenders, rounds, before)]
 
 
+def other_python():
+    """(path, version) of a Python that does not run the bytecode of the controller's, None where there is none."""
+    usable, _broken = pythons.find()
+    return next((usable[minor] for minor in sorted(usable, reverse=True)
+                 if minor != sys.version_info[:2] and minor >= OLDEST_NODE), None)
+
+
+def note_of_other_python(fleet, contenders, rounds):
+    """What the contenders take where no node has the Python of the controller; no note where there is only one."""
+    found = other_python()
+    if not found:
+        return []
+    fleet.variables["ansible_python_interpreter"] = str(found[0])
+    fleet.write_inventory()
+    return [note("where the nodes have Python %s" % found[1], contenders, rounds)]
+
+
 def measure(smoke):
     hosts = HOSTS[smoke]
+    # A node of Kubernetes has them, and without them its rules are unknown.
+    need_packages("kmod", "iptables", "ipset", "nftables", "conntrack")
     with workplace() as folder, forwarding() as prefix, serving(folder, prefix) as variables:
         fleet = Fleet(folder, variables, hosts, prefix)
         try:
@@ -100,7 +126,10 @@ def measure(smoke):
                 raise CannotRun("the hosts are not healthy: %s fail" % ", ".join(sorted(fleet.failing())))
             contenders = {PREFLIGHT: fleet.preflight, PING: fleet.ping}
             seconds = take_turns(contenders, ROUNDS[smoke])
-            notes = notes_of(fleet, contenders, ROUNDS[smoke])
+            notes = note_of_other_python(fleet, contenders, ROUNDS[smoke])
+            fleet.variables["ansible_python_interpreter"] = NODE_PYTHON
+            fleet.write_inventory()
+            notes += notes_of(fleet, contenders, ROUNDS[smoke])
         finally:
             fleet.ansible.close_connections()
     notes += ["accepted by waivers: " + ", ".join(sorted(accepted))] if accepted else []

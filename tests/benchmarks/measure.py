@@ -128,6 +128,9 @@ class Ansible:
             "[ssh_connection]\ncontrol_path_dir = %s\n" % (folder, folder, forks, self.sockets), encoding="utf-8")
         paths = [str(BUILD)] + [str(path) for path in collections]
         self.env = clean_env(ANSIBLE_CONFIG=str(config), ANSIBLE_COLLECTIONS_PATH=":".join(paths))
+        # pip compiles ansible-core when it installs it, and the first run the collection, unless a container image
+        # forbids it.
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def run(self, program, *arguments, **env):
         return quiet([*self.prefix, VENV / "bin" / program, *arguments], cwd=str(self.folder),
