@@ -14,7 +14,8 @@ description:
   - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do
     wrong values of the other variables of the collection's roles.
   - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are
-    V(unknown), with the reason, and a warning is printed. It fails the task only with O(unreachable=fail).
+    V(unknown), with the reason, and a warning is printed where no report and no gate of a playbook of the collection
+    follows. It fails the task only with O(unreachable=fail).
   - An option that a task leaves out is that of role C(node_assess), such as the variable C(node_assess_root) of the
     host for O(root).
   - Nothing is changed, in check mode or out of it.
@@ -117,7 +118,7 @@ options:
         description: The part of a role, as C(fix.part) of a check names it.
         type: str
         required: true
-        choices: [modules, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend,
+        choices: [modules, modules_load_d, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend,
                   migrated]
       text:
         description: The error.

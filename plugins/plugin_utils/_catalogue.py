@@ -24,7 +24,8 @@ _FIX_KEYS = ("role", "class", "manual", "safety")
 # `lower_limit` is done only where the role is asked for it, and what names `migrated` must hold before a migration
 # between the backends counts as done.
 PARTS = {
-    "modules": "harden_kernel_modules", "limit": "harden_conntrack", "lower_limit": "harden_conntrack",
+    "modules": "harden_kernel_modules", "modules_load_d": "harden_kernel_modules",
+    "limit": "harden_conntrack", "lower_limit": "harden_conntrack",
     "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack", "conflicts": "harden_conntrack",
     "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks", "backend": "harden_iptables_backend",
     "migrated": "harden_iptables_backend", "kube_proxy_restart": "harden_kube_proxy",
@@ -103,7 +104,7 @@ def checks_of(entries: Iterable[tuple[str, dict]]) -> dict[str, Check]:
         if not _ID.match(check.id):
             raise BadInput("%s: an id is capital letters and three digits" % named)
         if check.id in checks:
-            raise BadInput("%s: the id exists twice" % where)
+            raise BadInput("%s: the id %s exists twice" % (where, check.id))
         checks[check.id] = check
     return dict(sorted(checks.items()))
 

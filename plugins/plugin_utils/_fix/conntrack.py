@@ -36,15 +36,17 @@ def work(facts, settings, up_to=None):
     rows = {row["key"]: row for row in section.get("sysctls") or []}
     # Modules that have findings of their own are left to the role of kernel modules.
     listed = {row["subject"] for row in fixable(findings, fix, _catalogue.PARTS["modules"])}
-    wanted["modules"] = sorted({rows[key]["module"] for key in subjects.get("modules_at_boot", ())
-                                if key in rows} - listed)
+    module_of = {key: rows[key]["module"] for key in subjects.get("modules_at_boot", ()) if key in rows}
+    wanted["modules"] = sorted(set(module_of.values()) - listed)
     for key in subjects.get("conflicts", ()):
         _add_conflict(wanted, key, rows.get(key, {}).get("assigned"))
     options = {name: wanted[name] for name in _WANTED if wanted[name]}
     if not options:
         return NOTHING
     kept = {name: settings[name] for name in ("resize", "lower", "persist")}
-    return Work(wrong, dict(options, comment_out_conflicts=comment_out, load=True, **kept))
+    left = [row for row in fixable(findings, fix, ROLE, part="modules_at_boot")
+            if module_of.get(row["subject"]) in listed]
+    return Work([row for row in wrong if row not in left], dict(options, comment_out_conflicts=comment_out, load=True, **kept))
 
 
 def _by_part(findings):

@@ -20,7 +20,10 @@ def work(facts, settings, up_to=None):
     extra = _names.checked(checked("harden_kernel_modules_names", settings["names"],
                                    {"type": "list", "elements": "str"}))
     unblock = settings["unblock"] or up_to in ("guarded", "disruptive")
-    findings = fixable(_run.findings_of(facts) or [], "guarded" if unblock else "safe", ROLE)
+    failing, fix = _run.findings_of(facts) or [], "guarded" if unblock else "safe"
+    findings = fixable(failing, fix, ROLE, part="modules")
+    if settings["persist"]:
+        findings += fixable(failing, fix, ROLE, part="modules_load_d")
     rows = [row for row in _run.part_of(facts, "node_assess_required_modules") or [] if row["name"]]
     names = extra + _lacking(findings, rows, unblock)
     if not names:
@@ -28,7 +31,17 @@ def work(facts, settings, up_to=None):
     kept = [row["name"] for row in rows
             if any((place["file"] or "").endswith("/" + settings["file"]) for place in row["persisted_by"])]
     options = {"name": sorted({_names.normalise(name) for name in names + kept}), "unblock": unblock}
+    if settings["persist"]:
+        findings += _of_sysctls(facts, fixable(failing, fix, part="modules_at_boot"), names)
     return Work(findings, dict(options, **{name: settings[name] for name in ("load", "persist", "file")}))
+
+
+def _of_sysctls(facts, findings, names):
+    """Those of the `findings` about a sysctl that does not exist yet when sysctl.d is applied, whose module is one of
+    `names`. The role harden_conntrack mends the others."""
+    section = _run.section_of(facts, "node_conntrack") or {}
+    module_of = {row["key"]: row["module"] for row in section.get("sysctls") or []}
+    return [row for row in findings if module_of.get(row["subject"]) in names]
 
 
 def _lacking(findings, rows, unblock):

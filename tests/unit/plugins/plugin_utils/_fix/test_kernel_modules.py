@@ -8,11 +8,12 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack, kernel_modules
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
 
 FILE = "kubenode-netfilter.conf"
 SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
+CONNTRACK_SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name, value: value)
 
 
 def facts(modules=None, changes=None, **overrides):
@@ -69,6 +70,28 @@ def test_a_class_beyond_safe_lifts_a_block():
     work = kernel_modules.work(known, SETTINGS, "guarded")
     assert ("xt_comment" in work.options["name"] and work.options["unblock"] is True
             and {row["check"] for row in work.findings} == {"KMOD002", "KMOD007"})
+
+
+def test_findings_about_the_next_boot_are_left_where_nothing_is_to_be_persisted():
+    known = facts({"nf_conntrack": "unpersisted loadable", "xt_comment": "unpersisted"})
+    persists = kernel_modules.work(known, SETTINGS)
+    assert {row["check"] for row in persists.findings} >= {"KMOD003", "KMOD005", "KMOD006"}
+    only_loads = kernel_modules.work(known, dict(SETTINGS, persist=False))
+    assert {row["check"] for row in only_loads.findings} == {"KMOD003"}
+    assert "nf_conntrack" in only_loads.options["name"] and "xt_comment" not in only_loads.options["name"]
+
+
+def test_a_sysctl_that_its_module_brings_too_late_is_mended_with_the_module():
+    key = "net.netfilter.nf_conntrack_max"
+    late = {"node_conntrack": {"of_keys": {key: {"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1",
+                                                 "late": True, "overruled": True}}}}
+    both = facts({"nf_conntrack": "unpersisted"}, late)
+    assert ("CTRACK011", key) in {(row["check"], row["subject"])
+                                  for row in kernel_modules.work(both, SETTINGS).findings}
+    assert "CTRACK011" not in {row["check"] for row in conntrack.work(both, CONNTRACK_SETTINGS).findings}
+    alone = facts(None, late)
+    assert kernel_modules.work(alone, SETTINGS).findings == []
+    assert {row["check"] for row in conntrack.work(alone, CONNTRACK_SETTINGS).findings} == {"CTRACK011"}
 
 
 def test_a_module_that_failed_and_a_run_that_failed_as_a_whole():
