@@ -118,8 +118,8 @@ options:
         description: The part of a role, as C(fix.part) of a check names it.
         type: str
         required: true
-        choices: [modules, modules_load_d, limit, lower_limit, switches, modules_at_boot, conflicts, hooks, kubelet_restart, backend,
-                  migrated]
+        choices: [modules, modules_load_d, limit, lower_limit, switches, modules_at_boot, conflicts, hooks,
+                  kubelet_restart, backend, migrated]
       text:
         description: The error.
         type: str

@@ -26,7 +26,7 @@ _PLUGIN_FILES = tuple(
         ("25-ip6tables", IPV6, "/etc/iptables/rules.v6", "IP6TABLES_RESTORE_NOFLUSH")))
 _IPVSADM = "/etc/default/ipvsadm"
 
-START, STOP, RELOAD = "start", "stop", "reload"
+STOP = "stop"
 # Not a sort of effect: rules are added and none is lost.
 LOAD = "load"
 # Programs that run for as long as their unit does: what they do at its stop and reload stands in no other line of it.

@@ -103,10 +103,3 @@ def _since(changes):
             "</section>" % (
                 safe(changes["before"]["run"]), "".join("<li>%s</li>\n" % safe(text) for text in texts),
                 table("Table of changes", ("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
-
-
-def _sentence(row):
-    """What is wrong of a finding that fails, else why it is unknown or waived."""
-    if row["status"] == _finding.FAIL:
-        return _finding.problem_of(row)
-    return "%s: %s" % (row["title"], row["waiver"] or row["reason"] or row["subject"])

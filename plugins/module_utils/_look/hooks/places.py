@@ -13,7 +13,7 @@ import posixpath
 from ..._parse.commands import embedded
 from . import live
 
-WHOLE, STOP, START = "whole", "stop", "start"
+STOP, START = "stop", "start"
 
 
 # `source` is its name in `collected`; `files` and `folders` are paths; `depth` levels below the folders belong to it;

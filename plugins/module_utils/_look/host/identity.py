@@ -16,7 +16,7 @@ _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
 def identify(host, place=None):
-    """The part of the section node_host that other sections rest on. `place` forces one of place.PLACES; by default it
+    """The part of the section node_host that other sections rest on. `place` forces a kind of place; by default it
     is detected."""
     found, reason = (place, "given as an option") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")

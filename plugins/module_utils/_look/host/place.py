@@ -13,7 +13,6 @@ LIVE = "live"
 IMAGE = "image"
 CONTAINER = "container"
 BUNDLE = "bundle"
-PLACES = (LIVE, IMAGE, CONTAINER, BUNDLE)
 # Places whose running kernel is known: it is the one looked at, or was when the bundle was made.
 WITH_KERNEL = (LIVE, BUNDLE)
 

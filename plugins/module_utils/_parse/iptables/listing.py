@@ -138,7 +138,7 @@ def save_text_of(lines, table=None, cut=False):
             except _Unprinted:
                 unread.append("-A %s %s" % (current.name, line))
     names = [chain.name for chain in chains]
-    rows, bare = _without_interfaces(rows, names)
+    rows, bare = _without_interfaces(rows)
     unread += bare
     built_in = set(names) & ALL_BUILT_IN
     tables = [table_of_rule(row.chain, row.target) for row in rows]
@@ -163,7 +163,7 @@ def _all_references(chains, rows, unread):
     return bool(unread) or all(chain.references in (None, counts.get(chain.name, 0)) for chain in chains)
 
 
-def _without_interfaces(rows, chains):
+def _without_interfaces(rows):
     """(rows, texts of those that may be limited to an interface that was not printed)."""
     kept, bare = [], []
     for row in rows:

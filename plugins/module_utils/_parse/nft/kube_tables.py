@@ -49,7 +49,7 @@ BALANCING = ("service-", "local-")
 SINGLE_CHAINS = 100
 NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which are read only with deep: true"
 
-OK, ABSENT, DENIED, UNPARSED, TIMEOUT = "ok", "absent", "denied", "unparsed", "timeout"
+OK, ABSENT, DENIED, UNPARSED = "ok", "absent", "denied", "unparsed"
 
 
 class KubeTables:

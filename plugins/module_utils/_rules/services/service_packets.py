@@ -60,7 +60,7 @@ class ServicePackets:
     def of(self, rule, table, hook, where):
         """[Packet] that may meet the rule, None for the policy; nothing where none can."""
         if where == MARKED:
-            return self._to_themselves(rule, hook)
+            return self._to_themselves(rule)
         if where == RAW:
             return self.of(rule, table, hook, VIRTUAL) + (self._answers(rule) if hook == "PREROUTING" else [])
         source = rule and plain_value(rule, "-s")
@@ -98,7 +98,7 @@ class ServicePackets:
                     tried[target.protocol, target.port] = packet
         return list(tried.values())
 
-    def _to_themselves(self, rule, hook):
+    def _to_themselves(self, rule):
         """Packets of pods that reached themselves through a Service; of each port the first pod that the rule names."""
         network = plain_value(rule, "-s") or plain_value(rule, "-d")
         found, tried = range_of(network) if network else (0, self._pods[-1].number if self._pods else 0), {}
