@@ -44,7 +44,10 @@ options:
     description:
       - V(present) raises, sets and persists.
       - V(absent) restores every file byte for byte and removes added files. A file that was changed since is left
-        alone, and the module fails with its name. Running values stay, unless O(lower) is set.
+        alone, and the module fails with its name.
+      - V(absent) puts running values back only with O(lower). The record keeps the former ones until a later
+        run puts them back, and a warning names each value that stays. A value that was changed since is not put
+        back and is named in a warning too.
     type: str
     choices: [present, absent]
     default: present
@@ -105,7 +108,8 @@ options:
     description:
       - Set the limit and the buckets to exactly the requested values, lower ones too, and set a limit where none is
         set.
-      - With O(state=absent), restore the previous values, unless they were changed since.
+      - With O(state=absent), restore the previous values, also after an earlier undo left them, unless they were
+        changed since.
       - Never below the current number of connections.
     type: bool
     default: false
@@ -152,7 +156,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: One row for each requested key; with O(state=absent) and O(lower), for each restored key.
+  description: One row for each requested key; with O(state=absent) and O(lower), for each recorded key whose value is
+    not the former one.
   returned: always
   type: list
   elements: dict

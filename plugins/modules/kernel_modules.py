@@ -15,6 +15,8 @@ description:
   - A module that fails is reported; the other modules are loaded.
   - Outside of a live place (an image, a container) modules are persisted and never loaded.
   - A module is never unloaded.
+  - Backups and a record of every changed file are kept in C(/var/lib/kubenode-netfilter/kernel_modules). They are
+    written before the change is made, so a run that is killed can be undone, or run again.
   - It is sent to the node over standard input (pipelining), independent of the connection's setting, unless the node's
     sudo requires a terminal.
 author:
@@ -33,9 +35,11 @@ options:
   state:
     description:
       - V(present) loads and persists.
-      - V(absent) removes the file and puts back, byte for byte, every file that O(unblock) changed, and removes
-        directories that were made. A file that was changed since is left alone, and the module fails with its name. An
-        edit that was made before O(unblock) changed the file once more is kept.
+      - V(absent) puts back, byte for byte, every file in the record (lists of any O(file) name, and files of
+        O(unblock)), and removes files and directories that were made. A file that was changed since is left alone, and
+        the module fails with its name. An edit that was made before a later run changed the file once more is kept.
+      - A file that is not in the record stays. Earlier versions recorded no O(file) of their own. Such a file is
+        removed where it is byte for byte what they wrote; otherwise it stays and a warning names it.
     type: str
     choices: [present, absent]
     default: present
@@ -57,7 +61,10 @@ options:
     type: bool
     default: false
   file:
-    description: Name of the file below C(/etc/modules-load.d). Lines of a file that was there before are kept.
+    description:
+      - Name of the file below C(/etc/modules-load.d). Lines of a file that was there before are kept.
+      - With O(state=absent) the record decides which files are put back; the name is only needed for a file of an
+        earlier version, which is not in the record.
     type: str
     default: kubenode-netfilter.conf
 seealso:
@@ -108,7 +115,7 @@ files:
   returned: always
   type: list
   elements: str
-  sample: [/etc/modules-load.d/kubenode-netfilter.conf]
+  sample: [/var/lib/kubenode-netfilter/kernel_modules/record.json, /etc/modules-load.d/kubenode-netfilter.conf]
 msg:
   description: What failed, in one sentence for each module or file.
   returned: failure

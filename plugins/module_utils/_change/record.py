@@ -103,8 +103,9 @@ class Record:
             return []  # The run was killed before it changed the file.
         if digest_of(now) not in entry["after"]:
             raise _errors.ChangeFailed(
-                "it was %s since%s" % ("removed" if now is None else "changed",
-                                       "; its former content is in " + self._backup_path(before) if before else ""))
+                "it was %s since; %s" % (
+                    "removed" if now is None else "changed", "its former content is in " + self._backup_path(before)
+                    if before else "there was no such file before, so remove it by hand if it is not needed"))
         if before:
             self.notices += _state_notices(path, entry["before"], host_write.state_of(self._host, path))
         state = entry["before"] if before and entry["before"]["mode"] is not None else None
@@ -142,7 +143,10 @@ class Record:
     def with_entries(self, entries, more=None):
         """Contents once an undo has left only `entries`."""
         contents = Contents(entries, [], more or {})
-        return contents._replace(folders=self.held.folders) if self.text_of(contents) is not None else contents
+        if self.text_of(contents) is None:
+            return contents
+        # Without a file that stays only the record itself needs directories.
+        return contents._replace(folders=[folder for folder in self.held.folders if entries or _is_above(folder)])
 
     def text_of(self, contents):
         if not contents.entries and not contents.folders and not self.has_more(contents.more):
@@ -273,7 +277,7 @@ class Record:
         problems = []
         self._fails(problems, host_write.remove_leftovers, self.worked_in(changes))
         # The record lies below some of them.
-        above = {folder for folder in gone if (STATE + "/").startswith(folder + "/")}
+        above = {folder for folder in gone if _is_above(folder)}
         if self._fails(problems, host_write.remove_empty_folders, gone - above):
             contents = contents._replace(folders=sorted(gone | set(contents.folders)))
         if not self._fails(problems, lambda _host, _contents: self.write(_contents), contents):
@@ -295,6 +299,11 @@ class Record:
 def backup_in(entry):
     """The digest of the bytes that an entry of a file puts back, or None."""
     return (entry.get("before") or {}).get("digest")
+
+
+def _is_above(folder):
+    """Whether the records lie below a directory."""
+    return (STATE + "/").startswith(folder + "/")
 
 
 def _now():

@@ -67,6 +67,20 @@ def test_from_a_full_table_to_one_with_room_and_back(tmp_path):
     assert settled(node.tree) == before
 
 
+def test_the_playbook_undo_prints_which_values_stay(tmp_path):
+    node = Node(tmp_path, table(count=125000), counters(drop=9))
+    before = settled(node.tree)
+    node.run()
+    undo = {"playbook": TOP / "playbooks" / "undo.yml", "undo_subjects": ["conntrack"]}
+    stays = "%s is 262144 now and stays, it was 131072 before; run the undo again with lower: true" % MAX
+    changed, said, _failing = node.run(**undo)
+    assert changed == 1 and stays in " ".join(said.split()) and value(node.tree, LIMIT) == 262144
+    changed, said, _failing = node.run(**undo)
+    assert changed == 0 and stays in " ".join(said.split())
+    changed, said, _failing = node.run(harden_conntrack_lower=True, **undo)
+    assert changed == 1 and "stays" not in said and settled(node.tree) == before
+
+
 def test_checks_that_were_left_out_are_not_fixed_by_the_role_alone(tmp_path):
     node = Node(tmp_path, table(count=125000), counters(drop=9))
     before = settled(node.tree)

@@ -108,9 +108,13 @@ def set_live(host, live, rows):
         except _errors.ChangeFailed as error:
             row.update(failed=True, msg=str(error))
         row["after"] = read_key(host, key)[1]
-        if not row["failed"] and row["after"] != wanted and not (key == BUCKETS
-                                                                 and row["after"] == rounded_buckets(wanted)):
+        if not row["failed"] and not may_be(key, wanted, row["after"]):
             row.update(failed=True, msg="it was set to %d, but it is %s" % (wanted, row["after"]))
+
+
+def may_be(key, wanted, now):
+    """Whether `now` is what the kernel has after `wanted` was set; it rounds buckets up."""
+    return now == wanted or (key == BUCKETS and now == rounded_buckets(wanted))
 
 
 def lost_so_far(host):

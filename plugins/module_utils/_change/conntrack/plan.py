@@ -12,6 +12,7 @@ from collections import OrderedDict
 from ... import _errors
 from ..._conntrack.keys import FORWARD_6, MAX, dotted
 from ..._conntrack.need import advice_for
+from ..._host.host import ABSENT
 from ..._look.conntrack.router_advertisements import lost_by_forwarding
 from ..._look.tree import open_asked
 from ..files import FileChange
@@ -19,7 +20,7 @@ from ..modules.plan import checked_file_name
 from ..undo import plan_undo, put_back, refuse_unwritable
 from .options import check_memory, option_values, targets
 from .files import Files, in_order, kept_values
-from .live import Live, lost_so_far, plan_live, set_live
+from .live import Live, lost_so_far, may_be, plan_live, set_live
 from .prediction import Persisting, Prediction, file_texts
 from .record import BEGUN, DONE, Record, more_of
 
@@ -29,13 +30,15 @@ SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "per
 
 class Plan:
     """`changes` of files, `live` values, `rows` {key: what is told of it}, `problems`, the `record`, and what it holds
-    afterwards: `entries`, `live_before` and `lost`."""
+    afterwards: `entries`, `live_before` and `lost`. `left` are the dotted keys whose running value an undo leaves, each
+    with a sentence in `warnings`."""
 
     def __init__(self, host):
         self.record = Record(host)
         self.entries, self.live_before = dict(self.record.entries), dict(self.record.live)
         self.changes, self.live, self.rows, self.problems = [], Live(), OrderedDict(), []
         self.lost, self.advice, self.undo = self.record.lost, None, False
+        self.left, self.warnings = set(), []
 
     def contents(self, state):
         """What the record holds at the end, except for what is only known after the run."""
@@ -98,14 +101,20 @@ def _keep_default_route(host, section, wanted, refused):
 
 
 def plan_absent(host, node, options):
-    """Plan to put back all files, and the running values where `options["lower"]` allows that."""
+    """Plan to put back all files, and the running values where `options["lower"]` allows that. The record keeps each
+    running value until it is put back."""
     plan = Plan(host)
     plan.undo = True
     plan.changes, plan.entries, plan.problems = plan_undo(plan.record)
-    if options["lower"] and node["place"] == "live":
-        _plan_former_values(host, plan)
-    plan.lost = plan.record.lost if plan.entries else None
+    if node["place"] == "live":
+        _plan_former_values(host, plan, options["lower"])
+    elif plan.record.live:
+        plan.left = set(plan.record.live)
+        plan.warnings = ["running values that were changed are not put back, because this is not a live node: "
+                         + ", ".join(sorted(plan.left))]
     plan.live_before = _still_live(plan)
+    # A limit that stays raised has still made the earlier losses irrelevant.
+    plan.lost = plan.record.lost if plan.entries or plan.live_before else None
     refuse_unwritable(host, plan.all_changes())
     return plan
 
@@ -115,25 +124,47 @@ def path_of(key):
     return key.replace(".", "/")
 
 
-def _plan_former_values(host, plan):
-    from ..._look.conntrack.now import read_key, read_table
+def _plan_former_values(host, plan, lower):
+    from ..._look.conntrack.now import read_key
     for key, pair in sorted(plan.record.live.items()):
         path = path_of(key)
-        now = read_key(host, path)[1]
-        count = read_table(host)["count"] if path == MAX else None
-        if now == pair["before"]:
-            continue  # A run was interrupted before it was set.
-        row = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None,
-               "after_kube_proxy": None, "persisted": False, "missing": now is None, "failed": False, "msg": ""}
-        plan.rows[path] = row
-        if now != pair["after"]:
-            row["msg"] = "it is not put back: it was changed since to %s" % now
-        elif count is not None and 0 < pair["before"] < count:
-            row.update(failed=True, msg="it is not put back: the table holds %d entries, more than the former limit %d"
-                       % (count, pair["before"]))
-        else:
-            plan.live.values[path] = (now, pair["before"])
-            row["after"] = pair["before"]
+        status, now = read_key(host, path)
+        if now == pair["before"] or status == ABSENT:
+            continue  # A run was interrupted before it was set, a boot has reset it, or its module is gone.
+        why = _why_left(key, pair, now, lower)
+        if why:
+            plan.left.add(key)
+            plan.warnings.append("%s %s" % (key, why))
+        if lower:
+            plan.rows[path] = {"key": key, "wanted": pair["before"], "before": now, "after": now, "at_boot": None,
+                               "after_kube_proxy": None, "persisted": False, "failed": False, "msg": why or ""}
+            if not why:
+                _plan_former_value(host, plan, path, now, pair["before"])
+
+
+def _why_left(key, pair, now, lower):
+    """Why a running value that differs from the former one is left, or None."""
+    if now is None:
+        return "is not put back: its current value could not be read"
+    if not may_be(path_of(key), pair["after"], now):
+        return ("is not put back: it was changed since to %d; sysctl -w %s=%d sets the former value"
+                % (now, key, pair["before"]))
+    if not lower:
+        return ("is %d now and stays, it was %d before; run the undo again with lower: true (harden_conntrack_lower) "
+                "to put it back" % (now, pair["before"]))
+    return None
+
+
+def _plan_former_value(host, plan, path, now, before):
+    from ..._look.conntrack.now import read_table
+    row = plan.rows[path]
+    count = read_table(host)["count"] if path == MAX else None
+    if count is not None and 0 < before < count:
+        row.update(failed=True, msg="it is not put back: the table holds %d entries, more than the former limit %d"
+                   % (count, before))
+    else:
+        plan.live.values[path] = (now, before)
+        row["after"] = before
 
 
 def carry_out(host, plan):
@@ -152,9 +183,9 @@ def carry_out(host, plan):
 
 
 def _still_live(plan):
-    """Values that could not be put back."""
+    """Running values that are not put back."""
     return {key: pair for key, pair in plan.record.live.items()
-            if plan.rows.get(path_of(key), {"failed": False})["failed"]}
+            if key in plan.left or plan.rows.get(path_of(key), {"failed": False})["failed"]}
 
 
 def run(params, check_mode):
@@ -171,8 +202,8 @@ def run(params, check_mode):
     }
     result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
-    if plan.record.notices:
-        result["warnings"] = plan.record.notices
+    if plan.record.notices or plan.warnings:
+        result["warnings"] = plan.record.notices + plan.warnings
     if problems:
         result.update(failed=True, msg="; ".join(problems))
     return result

@@ -13,6 +13,7 @@ import os
 from ..._look.conntrack.now import RECORD
 from .. import files
 from ..record import Record as FileRecord
+from .live import may_be
 
 BEGUN, DONE = "begun", "done"
 
@@ -59,7 +60,8 @@ class Record(FileRecord):
         live = dict(self.live)
         for key, (before, after) in values.items():
             former = live.get(key)
-            live[key] = {"before": former["before"] if former and former["after"] == before else before, "after": after}
+            ours = former is not None and may_be(key.replace(".", "/"), former["after"], before)
+            live[key] = {"before": former["before"] if ours else before, "after": after}
         return live
 
 

@@ -19,9 +19,9 @@ from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look.tree import open_asked
 from .. import record as change_record
-from ..files import FileChange
+from ..files import FileChange, digest_of
 from ..undo import plan_undo, put_back, refuse_unwritable
-from .list_file import is_foreign, list_text
+from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
 LOAD_DIRECTORY = "/etc/modules-load.d"
 MARK = "# kubenode.netfilter lifted: "
@@ -37,10 +37,24 @@ SHOWN = ("name", "module", "before", "after", "loaded", "persisted", "blocked", 
 
 
 class Record(change_record.Record):
-    """The record of changes to files of others, such as a list that existed before, and of created directories."""
+    """The record of the list, of changes to files of others, and of created directories."""
 
     folder = change_record.STATE + "/kernel_modules"
     places = (LOAD_DIRECTORY,)
+
+
+class TakenOver(FileChange):
+    """A list with our header that the record does not name, or not with these bytes: an undo restores what others added
+    to it."""
+
+    def __init__(self, path, before, after, added):
+        super(TakenOver, self).__init__(path, before, after)
+        self.original = added
+
+    def entry(self, former, state):
+        entry = super(TakenOver, self).entry(former, state)
+        # The list is still the former one where a run is killed before it writes the list.
+        return dict(entry, after=sorted(set(entry["after"]) | {digest_of(self.before)}, key=str))
 
 
 class Plan:
@@ -52,18 +66,17 @@ class Plan:
         self.record = Record(host)
         self.entries = dict(self.record.entries)
         self.undo = False
-        self.recorded = []
         self.files = []
         self.to_load = []
         self.rows = []
         self.problems = []
+        self.warnings = []
 
     def contents(self):
         """What the record holds afterwards."""
         if self.undo:
             return self.record.with_entries(self.entries)
-        paths = [change.path for change in self.files if change.after is not None]
-        return self.record.with_folders(self.record.with_changes(self.recorded), paths)
+        return self.record.with_changes(self.files)
 
     def all_changes(self):
         """In the order in which they are made: the record before the changes; for an undo, after them."""
@@ -83,12 +96,9 @@ def plan_present(host, node, names, options):
     may_load = options["load"] and node["place"] == "live" and host.root == "/"
     for row in rows:
         _judge_load(row, plan, may_load)
-    plan.files = list(plan.recorded)
     if options["persist"]:
         persisted = _persisted_names(plan.look, rows)
-        path = LOAD_DIRECTORY + "/" + options["file"]
-        _plan_file(host, plan, path, list_text(persisted, write.read_exactly(host, path)))
-        plan.recorded += [change for change in plan.files if change.path == path and _is_to_record(plan, change)]
+        _plan_list(host, plan, LOAD_DIRECTORY + "/" + options["file"], persisted)
         for row in rows:
             row["persisted"] = row["persist_as"] in persisted
     plan.rows = rows
@@ -99,15 +109,14 @@ def plan_present(host, node, names, options):
 
 
 def plan_absent(host, options):
-    """Plan to remove the list of modules and to put back every file that a lifted block changed. Nothing is
-    unloaded."""
+    """Plan to put back every file that the record names: lists of modules, and files that a lifted block changed.
+    Nothing is unloaded."""
     plan = Plan(host)
     plan.undo = True
-    files, plan.entries, plan.problems = plan_undo(plan.record)
+    plan.files, plan.entries, plan.problems = plan_undo(plan.record)
     path = LOAD_DIRECTORY + "/" + options["file"]
     if path not in plan.record.entries:
-        _plan_file(host, plan, path, None)
-    plan.files += files
+        _plan_unrecorded(host, plan, path)
     refuse_unwritable(host, plan.all_changes())
     return plan
 
@@ -129,7 +138,7 @@ def _put_back(host, plan):
     failed = put_back(host, plan.record, plan.files, plan.entries)
     plan.problems += failed
     contents = plan.contents()
-    # Our list has no entry, and its directory may have been created by us.
+    # A list of an earlier version has no entry, and its directory may have been created by us.
     plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents,
                                         plan.files)
 
@@ -199,15 +208,30 @@ def _persisted_names(look, rows):
     return sorted(set(names))
 
 
-def _plan_file(host, plan, path, after):
+def _plan_list(host, plan, path, names):
     before = write.read_exactly(host, path)
-    if before != after:
+    after = list_text(names, before)
+    if before == after:
+        return
+    former = plan.record.entries.get(path)
+    if before is None or is_foreign(before) or (former is not None and digest_of(before) in former["after"]):
         plan.files.append(FileChange(path, before, after))
+        return
+    # Earlier versions recorded no list of their own. Where the record names the list, others edited this one since.
+    ours = listed(before) if former is None and is_as_written(before) else names
+    plan.files.append(TakenOver(path, before, after, added_lines(before, ours)))
 
 
-def _is_to_record(plan, change):
-    """Whether the list replaces content of another program, now or before our first run."""
-    return is_foreign(change.before) or change.path in plan.record.entries
+def _plan_unrecorded(host, plan, path):
+    """Earlier versions recorded no list of their own. It is removed where it is byte for byte what they wrote."""
+    text = write.read_exactly(host, path)
+    if text is None:
+        return
+    if is_as_written(text):
+        plan.files.append(FileChange(path, text, None))
+    elif not is_foreign(text) or plan.record.text is not None:
+        plan.warnings.append("%s stays: the record does not name it, and its content is not what this module writes; "
+                             "remove it by hand if it is not needed" % path)
 
 
 def _lift(host, node, plan, names):
@@ -234,7 +258,7 @@ def _lift(host, node, plan, names):
         # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted
         # then in force.
         original = _MARKED.sub("", before) if changed_since else None
-        plan.recorded.append(FileChange(path, before, after, original=original))
+        plan.files.append(FileChange(path, before, after, original=original))
     return look
 
 
@@ -282,8 +306,8 @@ def run(params, check_mode, names):
         "files": [change.path for change in files],
         "modules": [{key: row[key] for key in SHOWN} for row in plan.rows],
     }
-    if plan.record.notices:
-        result["warnings"] = plan.record.notices
+    if plan.record.notices or plan.warnings:
+        result["warnings"] = plan.record.notices + plan.warnings
     if problems:
         result.update(failed=True, msg="; ".join(problems))
     return result

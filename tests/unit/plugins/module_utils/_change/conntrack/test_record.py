@@ -56,6 +56,9 @@ def test_a_run_that_is_killed_at_any_moment_can_be_run_again_and_undone(tmp_path
             assert without_record(settled(tree)) == done, number
             assert not run(tree, **ASKED)["changed"] and not run(tree, **ASKED)["unfinished"]
         assert not undo(tree).get("failed")
+        assert files_of(without_record(settled(tree))) == files_of(before), number
+        # The record keeps the values that an undo leaves.
+        assert not undo(tree, lower=True).get("failed")
         assert files_of(settled(tree)) == files_of(before), number
     assert number > 30 and told > 10
 

@@ -1,0 +1,127 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The list of modules is undone from the record: what others wrote stays."""
+
+import json
+
+import pytest
+
+import node_tree
+from disk_faults import snapshot
+from module_changes import IMAGE, LIST, RECORD, STATE, content, persisted, run, undo
+from node_manifests import merged
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules.list_file import list_text
+
+
+def test_our_list_is_recorded_and_removed_by_the_undo(tmp_path):
+    node_tree.unpack(IMAGE, tmp_path)
+    before = snapshot(tmp_path)
+    announced = run(tmp_path, ["ip_vs"], check=True)
+    assert run(tmp_path, ["ip_vs"]) == announced
+    run(tmp_path, ["xt_comment"])
+    entry = json.loads((tmp_path / RECORD).read_text())["changed"]["/" + LIST]
+    assert entry["before"] is None and len(entry["after"]) == 2
+    announced = undo(tmp_path, check=True)
+    assert undo(tmp_path) == announced and announced["files"] == ["/" + LIST, "/" + RECORD]
+    assert snapshot(tmp_path) == before
+    assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "modules": []}
+
+
+def test_a_list_of_ours_that_was_overwritten_since_stays(tmp_path):
+    node_tree.unpack(IMAGE, tmp_path)
+    before = content(tmp_path)
+    run(tmp_path, ["ip_vs"])
+    (tmp_path / LIST).write_text("# admin\nwireguard\n")
+    for _turn in range(2):
+        announced = undo(tmp_path, check=True)
+        result = undo(tmp_path)
+        assert result == announced and result["failed"] and not result["changed"]
+        assert result["msg"] == ("/%s is not put back: it was changed since; there was no such file before, so remove "
+                                 "it by hand if it is not needed" % LIST)
+        assert (tmp_path / LIST).read_text() == "# admin\nwireguard\n"
+    (tmp_path / LIST).unlink()
+    assert "failed" not in undo(tmp_path)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("text", ["# by puppet\nwireguard\n", "wireguard\n", ""])
+def test_a_list_on_a_tree_where_no_fix_ran_stays(tmp_path, text):
+    node_tree.unpack(merged(IMAGE, {LIST: text}), tmp_path)
+    assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "modules": []}
+    assert (tmp_path / LIST).read_text() == text
+
+
+def test_the_record_names_the_list_that_is_undone(tmp_path):
+    node_tree.unpack(merged(IMAGE, {LIST: "# by puppet\nwireguard\n"}), tmp_path)
+    before = content(tmp_path)
+    run(tmp_path, ["ip_vs"], file="90-x.conf")
+    result = undo(tmp_path)
+    assert result["files"][0] == "/etc/modules-load.d/90-x.conf" and "failed" not in result
+    assert content(tmp_path) == before
+
+
+# Earlier versions did not record a list of their own; other files of the same run they did.
+EARLIER = {None: None, 1: {"schema": 1, "changed": {}, "folders": ["/etc/modules-load.d"]},
+           2: {"schema": 2, "changed": {}, "folders": ["/etc/modules-load.d"]}}
+
+
+def of_earlier(tmp_path, schema, text):
+    node_tree.unpack(merged(IMAGE, {LIST: text}), tmp_path)
+    if EARLIER[schema]:
+        node_tree.unpack({RECORD: json.dumps(EARLIER[schema])}, tmp_path)
+    (tmp_path / "var/lib").mkdir(parents=True, exist_ok=True)
+
+
+@pytest.mark.parametrize("schema", sorted(EARLIER, key=str))
+def test_a_list_of_an_earlier_version_is_removed(tmp_path, schema):
+    of_earlier(tmp_path, schema, list_text(["ip_vs", "xt_comment"], None))
+    announced = undo(tmp_path, check=True)
+    assert undo(tmp_path) == announced and announced["files"][0] == "/" + LIST and "warnings" not in announced
+    assert not (tmp_path / LIST).exists() and not (tmp_path / STATE).exists()
+    assert not undo(tmp_path)["changed"]
+
+
+@pytest.mark.parametrize("schema", sorted(EARLIER, key=str))
+@pytest.mark.parametrize("added", ["# admin\n", "ip_set\nip_vs\n", "wire guard\n", "wireguard"])
+def test_a_list_of_an_earlier_version_that_was_edited_stays_and_is_named(tmp_path, schema, added):
+    text = list_text(["ip_vs", "nf_conntrack"], None) + added
+    of_earlier(tmp_path, schema, text)
+    announced = undo(tmp_path, check=True)
+    result = undo(tmp_path)
+    assert result == announced and "failed" not in result and (tmp_path / LIST).read_text() == text
+    assert result["warnings"] == ["/%s stays: the record does not name it, and its content is not what this module "
+                                  "writes; remove it by hand if it is not needed" % LIST]
+    assert not undo(tmp_path)["changed"] and (tmp_path / LIST).read_text() == text
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_a_list_of_an_earlier_version_that_was_overwritten_stays_and_is_named(tmp_path, schema):
+    of_earlier(tmp_path, schema, "# admin\nwireguard\n")
+    assert "/%s stays" % LIST in undo(tmp_path)["warnings"][0]
+    assert (tmp_path / LIST).read_text() == "# admin\nwireguard\n"
+
+
+def test_a_list_of_an_earlier_version_is_recorded_by_the_next_run(tmp_path):
+    old = list_text(["ip_vs"], None)
+    node_tree.unpack(merged(IMAGE, {LIST: old}), tmp_path)
+    assert not run(tmp_path, ["ip_vs"])["changed"], "a list that is right is no reason to write a record"
+    run(tmp_path, ["xt_comment"])
+    held = (tmp_path / RECORD).read_text()
+    assert json.loads(held)["changed"]["/" + LIST]["before"] is None
+    # Killed between the record and the list.
+    (tmp_path / LIST).write_text(old)
+    assert "failed" not in undo(tmp_path) and not (tmp_path / LIST).exists() and not (tmp_path / STATE).exists()
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_lines_that_were_added_to_our_list_survive_fix_and_undo(tmp_path, recorded):
+    node_tree.unpack(merged(IMAGE, {} if recorded else {LIST: list_text(["ip_vs"], None)}), tmp_path)
+    if recorded:
+        run(tmp_path, ["ip_vs"])
+    (tmp_path / LIST).write_text((tmp_path / LIST).read_text() + "# admin\nwireguard\n")
+    run(tmp_path, ["ip_vs", "xt_comment"])
+    assert persisted(tmp_path) == ["ip_vs", "xt_comment"], "its header says so"
+    assert "failed" not in undo(tmp_path)
+    assert (tmp_path / LIST).read_text() == "# admin\nwireguard\n"
+    assert not undo(tmp_path)["changed"] and (tmp_path / LIST).read_text() == "# admin\nwireguard\n"
