@@ -29,6 +29,20 @@ with contextlib.suppress(BadInput, OSError):
 gc.freeze()
 
 
+# Tags of which a run of a playbook with a gate assesses, and neither reports nor gates; and those that leave both out.
+_ONLY_ASSESS = frozenset(("assess", "node_assess", "node_assess_look"))
+_REPORT, _GATE = frozenset(("report", "node_report")), frozenset(("gate", "node_gate"))
+
+
+def _is_shown_later(task_vars):
+    """True where a report or a gate of the playbook shows a host that was not assessed."""
+    if not task_vars.get("__node_gate_follows"):
+        return False
+    chosen = set(plain(task_vars.get("ansible_run_tags") or ["all"]))
+    skipped = set(plain(task_vars.get("ansible_skip_tags") or []))
+    return not chosen <= _ONLY_ASSESS and not (skipped & _REPORT and skipped & _GATE)
+
+
 class ActionModule(LookingAction):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
@@ -87,8 +101,8 @@ class ActionModule(LookingAction):
             sentence = "%s was not assessed: %s" % (task_vars.get("inventory_hostname"), not_reached)
             if arguments.get("unreachable") == "fail":
                 raise BadInput(sentence)
-            # Where neither report nor gate follows, nothing else shows it.
-            Display().warning(escaped(sentence))
+            if not _is_shown_later(task_vars):
+                Display().warning(escaped(sentence))
         return {"changed": False,
                 "ansible_facts": self.facts_of_task(facts, task_vars, arguments.get("evidence", False))}
 

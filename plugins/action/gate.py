@@ -9,7 +9,7 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _batch, _catalogue, _finding, _play, _policy, _store, _values, _verdict
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
-from ..plugin_utils._render.text import escaped
+from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._templating import templating
 
 _WEIGHT = {"type": "str", "choices": list(_verdict.LEVELS)}
@@ -49,8 +49,13 @@ class ActionModule(Action):
             return dict(result, failed=True)
         result["warned"] = [escaped(text) for text in _verdict.sentences(levels["warn"])]
         if options["mode"] != "never":
-            result["warnings"] = ["%s: %s" % (escaped(host), text)
-                                  for text in [result["msg"]] * blocked + result["warned"]]
+            if options.get("folder") and len(_play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
+                # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
+                why = [escaped(_verdict.not_fit(levels["fail"]))] * blocked
+                result["warnings"] = why + result["warned"]
+            else:
+                result["warnings"] = ["%s: %s" % (escaped(host), text)
+                                      for text in [result["msg"]] * blocked + result["warned"]]
         return result
 
 

@@ -106,7 +106,7 @@ class ActionModule(Action):
                                      limit_file=limit))
             else:
                 result.update(_shown(render_tables, [reports[name] for name in mine], fleet if complete else None,
-                                     details, folder=written, limit_file=limit))
+                                     details, folder=written, limit_file=limit, of_play=list(reports.values())))
         return result
 
 

@@ -110,10 +110,11 @@ def _settings(section, evidence, values, facts):
 def _wanted(evidence, values, facts):
     """[(key, why it must be 1)]."""
     families = facts["ip_families"]
-    wanted = [(FORWARD, "the node forwards packets of pods")] if "ipv4" in families else []
+    forward = "pods on this node need it to reach other nodes"
+    wanted = [(FORWARD, forward)] if "ipv4" in families else []
     # Whether pods have IPv6 addresses is not known on the node before the first pod has one.
     if values["ip_families"] != "auto" and "ipv6" in families:
-        wanted.append((FORWARD_6, "the node forwards packets of pods"))
+        wanted.append((FORWARD_6, forward))
     cni = evidence.get("node_cni") or {}
     plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
     if facts["cni"] == "flannel" and values["flannel_nftables"]:

@@ -169,7 +169,8 @@ def _remediation(check, row, evidence):
                 "configuration. %s" % (
                     host.get("immutable_by") or "by detection", manual))
     if check.fix["role"]:
-        return "%s Role %s does it (%s)." % (manual, check.fix["role"], _class_of(check, host))
+        # The manual may be a command: the sentence about the role must not become its arguments when it is copied.
+        return "%s; or role %s (%s)." % (manual.rstrip("."), check.fix["role"], _class_of(check, host))
     return manual
 
 

@@ -66,15 +66,19 @@ def _choose(name, value, choices):
                            "; did you mean %s?" % near if near else ""))
 
 
+def _listed(names):
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def _checked_row(name, row, options):
     for key in row:
         if key not in options:
             raise unknown_name("%s: the key" % name, key, options)
     missing = [key for key, spec in options.items() if spec.get("required") and row.get(key) in (None, "")]
     if missing and all(row.get(key) == "" for key in missing):
-        raise BadInput("%s: %s must not be empty" % (name, " and ".join(missing)))
+        raise BadInput("%s: %s must not be empty" % (name, _listed(missing)))
     if missing:
-        raise BadInput("%s lacks %s" % (name, " and ".join(missing)))
+        raise BadInput("%s lacks %s" % (name, _listed(missing)))
     return {key: checked("%s.%s" % (name, key), item, options[key]) for key, item in row.items()}
 
 

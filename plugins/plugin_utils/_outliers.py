@@ -16,6 +16,8 @@ from ._traits import traits_of
 # Lines about a fleet that people read; fleet.json has every row.
 _LINES = 20
 _NAMED = 5
+# What a report calls an item that a node does not have, and what people read.
+_WORDS = {"none": "missing"}
 
 
 def outliers(reports: list, baseline: "str | None" = None) -> list:
@@ -46,8 +48,11 @@ def outlier_texts(rows: list, baseline: "str | None", some) -> list:
     list of names."""
     alike = {}
     for row in rows:
-        noun = next((kind.noun for kind in KINDS if row["by"].startswith(kind.noun + " ")), None)
-        key = (noun or row["by"], row["usual"], row["nodes"], tuple(row["others"].items()))
+        kind = next((kind for kind in KINDS if row["by"].startswith(kind.noun + " ")), None)
+        noun = kind and kind.noun
+        words = {kind.absent: _WORDS.get(kind.absent, kind.absent)} if kind else {}
+        key = (noun or row["by"], words.get(row["usual"], row["usual"]), row["nodes"],
+               tuple((host, words.get(value, value)) for host, value in row["others"].items()))
         alike.setdefault(key, []).append(row["by"][len(noun) + 1:] if noun else "")
     texts = [_text("%ss %s" % (key[0], some(names)) if len(names) > 1 else ("%s %s" % (key[0], names[0])).strip(),
                    "are" if len(names) > 1 else "is", key, baseline, some) for key, names in alike.items()]

@@ -21,20 +21,34 @@ def needing_root(findings: list[dict], checks, evidence: dict) -> list[str]:
     return sorted(needing & {row["check"] for row in findings if row["status"] == _finding.UNKNOWN})
 
 
-def by_cause(findings, needs_root):
+def by_cause(findings, needs_root, below=(), severity=None):
     """[(findings, sentence)] of what is unknown, in the order of the findings; the sentence is None for a check whose
-    cause no other check shares."""
+    cause no other check shares. `below` are further unknown findings, below `severity`: they are in no row, but a
+    sentence counts them, so that it agrees with a table of all findings."""
+    causes = _causes(findings, needs_root)
+    others = _causes(below, needs_root)
+    return [(rows, _sentence(cause, checks_of(rows), len(checks_of(others.get(cause, ()))), severity))
+            for cause, rows in causes.items()]
+
+
+def _causes(findings, needs_root):
     causes = {}
     for row in findings:
         if row["status"] == _finding.UNKNOWN:
             causes.setdefault(None if row["check"] in needs_root else row["reason"], []).append(row)
-    return [(rows, _sentence(cause, checks_of(rows))) for cause, rows in causes.items()]
+    return causes
 
 
-def _sentence(cause, checks):
+def _sentence(cause, checks, others, severity):
+    number, one = len(checks), len(checks) == 1
+    if others:
+        counted = "%d of %d unknown checks %s %s" % (number, number + others, "is" if one else "are",
+                                                     severity if severity == "high" else severity + " or higher")
+    else:
+        counted = "%d %s unknown" % (number, "check" if one else "checks")
     if cause is None:
-        return "not run as root: %d %s unknown, use --become" % (len(checks), "check" if len(checks) == 1 else "checks")
-    return "%d checks unknown (%s): %s" % (len(checks), some(checks, _NAMED), cause) if len(checks) > 1 else None
+        return "not run as root: %s, use --become" % counted
+    return None if one else "%s (%s): %s" % (counted, some(checks, _NAMED), cause)
 
 
 def checks_of(findings: list[dict]) -> list[str]:

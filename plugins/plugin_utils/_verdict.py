@@ -18,11 +18,13 @@ _NAMED = 10
 
 class Weighed(NamedTuple):
     """The findings of one level, the worst failure first, and ids of checks that are unknown for want of root; or why
-    nothing was judged."""
+    nothing was judged. `below` are the unknown findings below `severity`, which the sentences only count."""
 
     findings: list[dict]
     needs_root: tuple[str, ...] | list[str]
     reason: str | None
+    below: tuple[dict, ...] | list[dict] = ()
+    severity: str | None = None
 
 
 def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catalogue.FIX_CLASSES):
@@ -46,7 +48,10 @@ def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catal
         level = level_of.get(row["status"])
         if level:
             levels["warn" if level == "fail" and not _is_of(row, classes, users) else level].append(row)
-    return {level: Weighed(found, summary["needs_root"], None) for level, found in levels.items()}, summary
+    below = [row for row in findings if row["status"] == _finding.UNKNOWN
+             and not _finding.at_least(row["severity"], severity)]
+    return {level: Weighed(found, summary["needs_root"], None, below, severity)
+            for level, found in levels.items()}, summary
 
 
 def _is_of(row, classes, users):
@@ -74,7 +79,8 @@ def sentences(level):
     failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
     failing += ["%s (%s) is waived %s" % (row["check"], row["severity"], row["waiver"]) for row in _waived(level)]
     return failing + [sentence or "%s (%s) is unknown: %s" % (rows[0]["check"], rows[0]["severity"], rows[0]["reason"])
-                      for rows, sentence in _unknown.by_cause(level.findings, level.needs_root)]
+                      for rows, sentence in _unknown.by_cause(level.findings, level.needs_root, level.below,
+                                                              level.severity)]
 
 
 def _failing(level):
@@ -90,15 +96,24 @@ def not_fit(blocking, report=None):
     failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
     denied = [row for row in unknown if row["check"] in blocking.needs_root]
     waived = _waived(blocking)
-    parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
-             _counted("unknown check", denied, "not run as root, use --become")]
     others = [row for row in unknown if row not in denied]
-    because = blocking.reason or ", ".join(filter(None, parts + [_counted("unknown check", others, _named(others))]))
-    return "Not fit for traffic: %s%s" % (because, ". Report: %s" % report if report else "")
+    denied_below = [row for row in blocking.below if row["check"] in blocking.needs_root]
+    parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
+             _counted("unknown check", denied, "not run as root, use --become", len(denied_below)),
+             _counted("unknown check", others, _named(others), len(blocking.below) - len(denied_below))]
+    because = blocking.reason or ", ".join(filter(None, parts))
+    # A reason is the text of another program and may be a sentence.
+    return "Not fit for traffic: %s" % ("%s. Report: %s" % (because.rstrip("."), report) if report else because)
 
 
-def _counted(noun, rows, which):
-    return "%d %s%s (%s)" % (len(rows), noun, " blocks" if len(rows) == 1 else "s block", which) if rows else ""
+def _counted(noun, rows, which, below=0):
+    """`below` are rows that do not block for their severity alone."""
+    if not rows:
+        return ""
+    if below:
+        return "%d of %d %ss %s (%s)" % (len(rows), len(rows) + below, noun, "blocks" if len(rows) == 1 else "block",
+                                         which)
+    return "%d %s%s (%s)" % (len(rows), noun, " blocks" if len(rows) == 1 else "s block", which)
 
 
 def _named(rows):

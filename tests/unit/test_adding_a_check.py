@@ -3,10 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The index of docs/adding-a-check.md names every kind, source and word of a case."""
 
+import dataclasses
+import itertools
 import pathlib
 import re
+import textwrap
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+import yaml
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -18,6 +23,14 @@ def rows_below(heading):
     text = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").partition("### %s\n"
                                                                                   % heading)[2].partition("\n#")[0]
     return [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
+
+
+def test_the_sample_of_an_entry_is_one():
+    lines = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.lstrip().startswith("- id: "))
+    sample = list(itertools.takewhile(str.strip, lines[begin:]))
+    [entry] = yaml.safe_load(textwrap.dedent("\n".join(sample)))
+    assert set(entry) == {field.name for field in dataclasses.fields(_catalogue.Check)} - {"file"}
 
 
 def test_every_kind():

@@ -46,7 +46,8 @@ def work(facts, settings, up_to=None):
     kept = {name: settings[name] for name in ("resize", "lower", "persist")}
     left = [row for row in fixable(findings, fix, ROLE, part="modules_at_boot")
             if module_of.get(row["subject"]) in listed]
-    return Work([row for row in wrong if row not in left], dict(options, comment_out_conflicts=comment_out, load=True, **kept))
+    return Work([row for row in wrong if row not in left],
+                dict(options, comment_out_conflicts=comment_out, load=True, **kept))
 
 
 def _by_part(findings):

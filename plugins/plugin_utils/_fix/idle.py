@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a whole batch has nothing to fix, so that one task answers for all its hosts. PRIVATE to the collection."""
+"""Whether a whole batch has nothing to fix, or no turn to take, so that one task answers for all its hosts. PRIVATE to
+the collection."""
 
 from collections.abc import Mapping
 
@@ -12,12 +13,22 @@ from .._plain import plain
 _FIX = "preflight_fix"
 _CLASSES = ("none",) + _catalogue.FIX_CLASSES
 _latest = []
+_latest_with_turn = []
 
 
 def nothing_to_fix(hosts: list[str], variables_of, own: str, fix: str) -> bool:
     """True where this run has judged all `hosts` and none of them has a finding to fix. `variables_of(host)` are its
     raw variables, `own` is the host that asks, and `fix` its class of change."""
     return not _batch.is_any(hosts, own, lambda host: _has_work(variables_of(host), fix), _latest)
+
+
+def no_turns(hosts: list[str], variables_of, own: str, result: str) -> bool:
+    """True where no result of the action fix, which is the variable `result` of each of `hosts`, lists a turn."""
+    return not _batch.is_any(hosts, own, lambda host: _has_turn(variables_of(host).get(result)), _latest_with_turn)
+
+
+def _has_turn(result):
+    return isinstance(result, Mapping) and bool(result.get("turns"))
 
 
 def _has_work(variables, fix):

@@ -8,6 +8,8 @@ from .._evaluate import one_line
 from .work import FAILED, FIXED, REFUSED, WOULD_FIX
 
 _SENTENCES = {FAILED: "The fix was tried and failed: %s", REFUSED: "The fix was refused: %s"}
+# Check mode tries nothing.
+_SENTENCES_OF_CHECK_MODE = dict(_SENTENCES, **{FAILED: "The fix would fail: %s"})
 _STAYS = "the change was made, but the check still fails"
 _UNCHANGED = "the module found nothing to change"
 
@@ -63,7 +65,7 @@ def _judged(row, refusals, check_mode, changed):
     of_subject = [refusal for refusal in refusals if refusal.subject in row["subject"].split(" or ")]
     if of_subject:
         outcome = FAILED if any(refusal.outcome == FAILED for refusal in of_subject) else REFUSED
-        return _with_outcome(row, outcome, [refusal.reason for refusal in of_subject])
+        return _with_outcome(row, outcome, [refusal.reason for refusal in of_subject], check_mode)
     if not changed and row["outcome"] == FAILED:
         return row  # An earlier round recorded the reason.
     if not changed:
@@ -71,8 +73,9 @@ def _judged(row, refusals, check_mode, changed):
     return dict(row, outcome=WOULD_FIX) if check_mode else _with_outcome(row, FAILED, [_STAYS])
 
 
-def _with_outcome(row, outcome, reasons):
-    sentence = _SENTENCES[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
+def _with_outcome(row, outcome, reasons, check_mode=False):
+    sentences = _SENTENCES_OF_CHECK_MODE if check_mode else _SENTENCES
+    sentence = sentences[outcome] % "; ".join(dict.fromkeys(one_line(reason) for reason in reasons))
     reason = row["reason"] if not row["reason"] or row["reason"].endswith((".", "!", "?")) else row["reason"] + "."
     return dict(row, outcome=outcome,
                 reason=row["reason"] if sentence in row["reason"] else ("%s %s" % (reason, sentence)).strip())

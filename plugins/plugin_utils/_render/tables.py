@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 from .. import _finding
 from .summary import batch_text, went_well
-from .terminal import READ_ONE_BY_ONE, blocks_of, render_fleet, render_node
-from .text import wrapped
+from .terminal import blocks_of, render_fleet, render_node
+from .text import READ_ONE_BY_ONE, wrapped
 
 DETAILS = ("auto", "all", "failing", "none")
 
@@ -22,20 +22,22 @@ def render_batch(reports: list[dict], batch: Collection[str], fleet: dict, detai
         tables = render_tables(mine, None, details, width, color) if details in ("all", "failing") else []
         return tables + ["\n".join("  " + line for line in wrapped(batch_text(fleet, batch), width - 2))]
     whole = details == "auto" and len(fleet["hosts"]) > READ_ONE_BY_ONE
-    return render_tables(reports if whole else mine, fleet, details, width, color, folder, limit_file)
+    return render_tables(reports if whole else mine, fleet, details, width, color, folder, limit_file, reports)
 
 
 def render_tables(reports: list[dict], fleet: "dict | None", details: str, width: int, color: bool,
-                  folder: "str | None" = None, limit_file: "str | None" = None) -> list[str]:
+                  folder: "str | None" = None, limit_file: "str | None" = None,
+                  of_play: "list[dict] | None" = None) -> list[str]:
     """The tables as texts, the roll-up and the folder of the reports last; of a single host the roll-up is shown where
-    the host has no table. `fleet` is None where the roll-up is not complete."""
+    the host has no table. `fleet` is None where the roll-up is not complete. `of_play` are the reports of all its
+    hosts, where `reports` are those of some."""
     folds = details == "auto" and len(reports) > READ_ONE_BY_ONE
     shared = _shared(reports) if folds else {}
     shown = [report for report in reports if _is_shown(report, details, folds, shared)]
     rolled_up = fleet and (len(fleet["hosts"]) > 1 or not shown)
     tables = [render_node(report, width, color, shared, alone=not rolled_up) + "\n" for report in shown]
     if rolled_up:
-        tables.append(render_fleet(fleet, width, color, shared, limit_file))
+        tables.append(render_fleet(fleet, width, color, shared, limit_file, reports if of_play is None else of_play))
     return tables + (["  reports: %s" % folder] if folder else [])
 
 

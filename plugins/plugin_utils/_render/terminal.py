@@ -3,16 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports for people in front of a terminal: a table per node, and one of the fleet. PRIVATE to the collection."""
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from typing import NamedTuple
 
 from .. import _finding, _unknown, _waivers
 from .._compare import compared_texts
-from .._fix.work import FIXED, WOULD_FIX
+from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
 from .summary import hosts_counted, policy_texts, summary_texts
-from .text import escaped, padded, some, widest, wrapped
+from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
@@ -21,10 +21,9 @@ _NARROWEST = 24
 _ROOM_BESIDE = 33
 # A block that hosts share names so many of them; fleet.json names all.
 _SHARING = 20
-# So many hosts are read one by one; more are folded, and summed up.
-READ_ONE_BY_ONE = 5
 _LISTED = ("fail", "unknown", "waived")
-# BACKEND001 is the longest.
+# Words that are true with check mode, which tries nothing, and without.
+_OUTCOMES = {FIXED: "fixed", WOULD_FIX: "would fix", REFUSED: "fix refused", FAILED: "fix fails"}
 
 
 class Block(NamedTuple):
@@ -195,19 +194,17 @@ def _counts(summary, width, paint):
 
 
 def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list[str]] | None" = None,
-                 limit_file: "str | None" = None) -> str:
+                 limit_file: "str | None" = None, reports: Collection[dict] = ()) -> str:
     """The play: what fails where, hosts that were not reached, the summary of many hosts, and the totals. `shared` are
-    Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes."""
-    paint, width = _painter(color), max(width, _NARROWEST)
-    shared, entries = shared or {}, list(_without_shared(_with_causes(fleet), shared or {}))
-    id_width = widest([block.check for block in shared] + [entry["check"] for entry in entries])
+    Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes; `reports` are
+    those of the hosts, with the problems and the outcomes that a roll-up does not have."""
+    paint, width, problems = _painter(color), max(width, _NARROWEST), _problems_of_hosts(reports)
+    shared = shared or {}
+    listed = [block for entry in _without_shared(_with_causes(fleet), shared) for block in _listed(entry, problems)]
+    id_width = widest([block.check for block in [*shared, *listed]])
     lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
-    for entry in entries:
-        where = ["%s on %s" % (status if entry["check"] else "", some(entry[status])) for status in _LISTED
-                 if entry[status]]
-        head = "  %s %s " % (padded(entry["severity"], 6), padded(entry["check"], id_width))
-        lines += _beside(entry["severity"] if entry["fail"] else "dim", head,
-                         ["%s: %s" % (entry["title"], "; ".join(where))], width, paint)
+    lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
+    lines += _notes(_outcomes_of_hosts(reports), width, paint)
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
                      for entry in fleet["checks"] if entry["scope"]], width, paint)
     lines += _notes(baseline_texts(fleet), width, paint, "unknown")
@@ -224,6 +221,47 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
         lines += _notes(summary_texts(fleet, limit_file), width, paint)
     text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"})
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
+
+
+def _problems_of_hosts(reports):
+    """{(check, host): what is wrong there, or None where the check has a title alone}."""
+    failing = {}
+    for report in reports:
+        for row in report["findings"]:
+            if row["status"] == _finding.FAIL:
+                failing.setdefault((row["check"], report["host"]), []).append(row)
+    return {key: rows[0]["problem"] and rows[0]["problem"] + (" (and %d more)" % (len(rows) - 1) if len(rows) > 1
+                                                              else "") for key, rows in failing.items()}
+
+
+def _outcomes_of_hosts(reports):
+    """A line for each outcome of fixes, with the checks and how many hosts have it: a folded host has no table."""
+    texts = []
+    for outcome, words in _OUTCOMES.items():
+        hosts = {}
+        for report in reports:
+            for row in report["findings"]:
+                if row["outcome"] == outcome:
+                    hosts.setdefault(row["check"], set()).add(report["host"])
+        named = ["%s on %d %s" % (check, len(of), "host" if len(of) == 1 else "hosts")
+                 for check, of in sorted(hosts.items())]
+        texts += ["%s: %s" % (words, some(named, _SHARING))] if named else []
+    return texts
+
+
+def _listed(entry, problems):
+    """A Block of one line for each status of an entry of the roll-up."""
+    for status in _LISTED:
+        hosts, title = entry[status], entry["title"]
+        if not hosts:
+            continue
+        if status == _finding.FAIL:
+            alike = {problems.get((entry["check"], host)) for host in hosts}
+            problem = alike.pop() if len(alike) == 1 else None
+            text = "on %s%s" % (some(hosts), ": " + problem if problem else "; must hold: " + title)
+        else:
+            text = "%s: %son %s" % (title, status + " " if entry["check"] else "", some(hosts))
+        yield Block(status, entry["severity"], entry["check"], title, (text,))
 
 
 def _without_shared(entries, shared):

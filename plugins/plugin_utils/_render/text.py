@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _ID_WIDTH = 10
+# So many hosts are read one by one; more are folded, and summed up.
+READ_ONE_BY_ONE = 5
 
 
 def escaped(text: str) -> str:

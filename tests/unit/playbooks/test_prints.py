@@ -58,8 +58,9 @@ def test_what_another_user_may_not_see_is_one_line(users_folder):
     done = fleet.run("audit", ansible_python_interpreter=str(python), ansible_pipelining=True)
     line = r"not run as root: \d+ checks unknown, use --become"
     report, gate = (text for _name, text in tasks(done)[-2:])
+    # One in the table of the host, one in the roll-up.
     assert len(re.findall(r"^  \?  .*$", report,
-                          re.M)) == 1 and re.search(r"^  \?      \w+ +%s$" % line, report, re.M), done.stdout
+                          re.M)) == 2 and re.search(r"^  \?      \w+ +%s$" % line, report, re.M), done.stdout
     assert re.search(line + ": on bad1$", report, re.M), done.stdout
     assert re.search(r"bad1: " + line, " ".join((gate + done.stderr).split())), done.stdout + done.stderr
 
@@ -83,7 +84,8 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
     assert re.search(r"^All nodes\n  FAIL   \w+ +HOOK001 (?:.*\n +)+?on bad1, bad2, bad4, bad5, bad6$", report,
                      re.M), report
     assert re.findall(r"^(\w+\d) ", report, re.M) == ["bad3"], report
-    assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 2 and "fail on bad3" in report, report
+    assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 3 and re.search(
+        r"^  FAIL   \w+ +HOOK001 +on bad3: /etc/cron.d/firewall flushes ", report, re.M), report
     done = fleet.run("audit", node_gate_mode="never", node_report_details="all")
     assert len(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M)) == 7, done.stdout
 
@@ -98,6 +100,12 @@ def test_where_no_host_has_anything_to_fix_one_says_so_for_all(tmp_path):
     assert in_task(healthy, "Fix") == in_task(healthy, "Take turns") == ["good1"], healthy.stdout
     assert len(re.findall(r"^good\d .* changed=0 .* failed=0", healthy.stdout, re.M)) == 3, healthy.stdout
     assert in_task(healthy, tasks(healthy)[-3][0]) == ["good1"], "one gate for all"
+
+
+def test_where_no_host_has_a_turn_one_says_so_for_all(tmp_path):
+    mixed = fleets.Fleet(tmp_path, "bad1", "good1", "good2").run("preflight", "--check", preflight_fix="guarded")
+    assert sorted(in_task(mixed, "Fix")) == ["bad1", "good1", "good2"], mixed.stdout
+    assert in_task(mixed, "Take turns") == ["bad1"], mixed.stdout
 
 
 def test_a_gate_that_has_something_to_say_of_one_host_is_for_each(tmp_path):

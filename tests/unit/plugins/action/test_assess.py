@@ -74,7 +74,7 @@ def test_options_reach_the_node(run):
         ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
         ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
         ({}, {"node_policy_waivers": [{"check": "KMOD001"}]},
-         "node_policy_waivers[0] lacks reason and owner and expires"),
+         "node_policy_waivers[0] lacks reason, owner and expires"),
         ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
         ({"checks": ["KMD*"]}, {}, "checks: the check KMD* is not known; did you mean KMOD*?"),
         ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
@@ -136,6 +136,18 @@ def test_a_traceback_keeps_its_last_line(run):
     reason = run()["ansible_facts"]["node_assess_summary"]["reason"]
     assert (reason.startswith("the module failed: Traceback:") and reason.endswith("OSError: no room")
             and len(reason) < 350)
+
+
+@pytest.mark.parametrize("variables, warns", [
+    ({}, True), ({"__node_gate_follows": True}, False), ({"__node_gate_follows": False}, True),
+    ({"ansible_run_tags": ["report"]}, False), ({"ansible_run_tags": ["assess"]}, True),
+    ({"ansible_run_tags": ["node_assess", "gate"]}, False), ({"ansible_skip_tags": ["gate"]}, False),
+    ({"ansible_skip_tags": ["report", "node_gate"]}, True)])
+def test_a_lost_node_is_a_warning_only_where_nothing_else_shows_it(run, capsys, variables, warns):
+    run.node.return_value = {"unreachable": True, "msg": "no route"}
+    tagged = {"__node_gate_follows": True} if "follows" not in str(variables) and variables else {}
+    run(inventory_hostname="web-%d" % id(variables), **dict(tagged, **variables))
+    assert ("was not assessed" in " ".join(capsys.readouterr().err.split())) == warns
 
 
 def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):

@@ -14,14 +14,15 @@ from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
 
 
-def judged(arguments, denied=False, waivers=(), variables=(), others=None, **modules):
+def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):
     """What the gate of web-1 answers; with `others`, {host: facts}, that of a task that runs once for all of them."""
     policy = _policy.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
     evidence = healthy(policy.module_names, modules)
     if denied:
         evidence["node_host"]["as_root"] = False
-        evidence["node_conntrack"]["collected"]["sysctls"] = "denied"
-    facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
+        evidence["node_conntrack"]["collected"].update(dict.fromkeys(denied, "denied"))
+    if facts is None:
+        facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
     task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False,
                      run_once=others is not None)
     task.get_play().strategy = "linear"
@@ -73,13 +74,26 @@ def test_unknown_checks_that_block_are_told_apart_from_what_fails():
 
 
 def test_what_is_unknown_for_want_of_root_is_one_sentence():
-    result = judged({}, denied=True, xt_mark="")
+    result = judged({}, denied=["sysctls"], xt_mark="")
     assert len(result["warned"]) == 1
     assert re.fullmatch(r"not run as root: \d+ checks unknown, use --become", result["warned"][0])
-    blocked = judged({"unknown": "fail"}, denied=True, xt_mark="")
+    blocked = judged({"unknown": "fail"}, denied=["sysctls"], xt_mark="")
     assert re.fullmatch(r"Not fit for traffic: \d+ unknown checks block \(not run as root, use --become\)",
                         blocked["msg"])
     assert blocked["blocking"] == result["warned"]
+
+
+def test_unknown_checks_below_the_severity_are_counted_as_the_table_does():
+    denied = ["sysctls", "sysctl_d"]
+    everything = judged({"unknown": "fail", "severity": "info"}, denied=denied, xt_mark="")
+    total = re.fullmatch(r"not run as root: (\d+) checks unknown, use --become", everything["blocking"][0])[1]
+    blocked = judged({"unknown": "fail"}, denied=denied, xt_mark="")
+    sentence = re.fullmatch(r"not run as root: (\d+ of %s) unknown checks are medium or higher, use --become" % total,
+                            blocked["blocking"][0])
+    assert sentence, blocked["blocking"]
+    words = "Not fit for traffic: %s unknown checks block (not run as root, use --become)"
+    assert blocked["msg"] == words % sentence[1]
+    assert judged({}, denied=denied, xt_mark="")["warned"] == blocked["blocking"]
 
 
 def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
@@ -90,6 +104,17 @@ def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
                                                         "Report: %s/nodes/web-1.json" % tmp_path)
 
 
+def test_a_reason_that_is_a_sentence_does_not_double_its_full_stop(tmp_path):
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "web-1.json").write_text("{}")
+    policy = _policy.default_policy()
+    facts = _assess.exported({}, policy, _assess.chosen_checks(None), None,
+                             not_reached="unreachable: it is currently not available.")
+    result = judged({"folder": str(tmp_path)}, facts=facts)
+    assert result["msg"] == ("Not fit for traffic: the node was not assessed: unreachable: it is currently not "
+                             "available. Report: %s/nodes/web-1.json" % tmp_path)
+
+
 def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
     result = judged({}, xt_mark="unknown")
     assert (result["changed"], result["blocked"], result["blocking"]) == (False, False, [])
@@ -97,6 +122,22 @@ def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
     assert result["warned"] and all("unknown" in text for text in result["warned"])
     assert result["warnings"] == ["web-1: " + text for text in result["warned"]]
     assert judged({}, xt_mark="")["warnings"] == []
+
+
+def test_of_many_hosts_a_warning_is_the_same_text_for_all_once_a_report_names_them(tmp_path):
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "web-1.json").write_text("{}")
+
+    def warnings(hosts, **arguments):
+        names = ["web-%d" % number for number in range(1, hosts + 1)]
+        return judged(dict(arguments, mode="warn"), variables={"ansible_play_hosts_all": names}, xt_comment="absent",
+                      xt_mark="unknown")["warnings"]
+
+    many, few, unreported = warnings(6, folder=str(tmp_path)), warnings(5, folder=str(tmp_path)), warnings(6)
+    assert many[0] == "Not fit for traffic: 2 findings block (KMOD001, KMOD014)" and len(many) > 1
+    assert few[0] == "web-1: %s. Report: %s/nodes/web-1.json" % (many[0], tmp_path)
+    assert few[1:] == ["web-1: " + text for text in many[1:]]
+    assert unreported == ["web-1: " + text for text in many]
 
 
 @pytest.mark.parametrize("mode, said", [("warn", True), ("never", False)])

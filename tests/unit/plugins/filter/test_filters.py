@@ -50,6 +50,9 @@ def test_what_they_answer():
     variables = {"a": {"ansible_facts": facts()}, "b": {"ansible_facts": known}}
     nothing_to_fix = load("nothing_to_fix").nothing_to_fix
     assert nothing_to_fix(["a"], variables, "a") is True and nothing_to_fix(["a", "b"], variables, "a") is False
+    turns = {"a": {"fixed": {"turns": []}}, "b": {"fixed": {"turns": ["backend"]}}}
+    no_turns = load("no_turns").no_turns
+    assert no_turns(["a"], turns, "a", "fixed") is True and no_turns(["a", "b"], turns, "a", "fixed") is False
     nothing_blocks = load("nothing_blocks").nothing_blocks
     assert nothing_blocks(["a"], variables, "a") is True and nothing_blocks(["a", "b"], variables, "a") is False
 

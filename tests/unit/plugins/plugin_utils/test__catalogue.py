@@ -114,7 +114,7 @@ def test_a_check_of_a_user_is_refused_before_anything_connects(tmp_path):
 
 
 def test_an_id_is_there_once():
-    with pytest.raises(BadInput, match="twice"):
+    with pytest.raises(BadInput, match="^file: the id %s exists twice$" % ENTRY["id"]):
         _catalogue.checks_of([("file", ENTRY), ("file", ENTRY)])
 
 

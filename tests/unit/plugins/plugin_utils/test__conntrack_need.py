@@ -79,6 +79,12 @@ def test_settings_by_network_plugin_and_families():
     assert wanted({"node_host": {"=ipv6": None}}) == [FORWARD, BRIDGE]
 
 
+def test_the_reason_to_forward_does_not_contradict_a_node_that_does_not():
+    found = resolved(ip_families=["ipv4", "ipv6"])["settings"]
+    assert {row["key"]: row["because"] for row in found if row["key"] in (FORWARD, FORWARD_6)} == dict.fromkeys(
+        (FORWARD, FORWARD_6), "pods on this node need it to reach other nodes")
+
+
 @pytest.mark.parametrize(
     "name, value, words", [
         ("conntrack_used_percent", 0, "used_percent is 0"), ("conntrack_used_percent_fail", 101, "used_percent is 101"),

@@ -145,6 +145,13 @@ def test_an_immutable_node_is_told_so():
     assert "immutable (talos)" in row["remediation"] and "Role" not in row["remediation"]
 
 
+@pytest.mark.parametrize("manual", ["echo {name} > /x.conf", "echo {name} > /x.conf."])
+def test_a_command_by_hand_stays_a_command_that_can_be_copied(manual):
+    fix = dict(BASE["fix"], manual=manual, role="harden_kernel_modules", part="modules", **{"class": "safe"})
+    row = judge(section(rows=[{"name": "a"}]), fix=fix)[0]
+    assert row["remediation"] == "echo a > /x.conf; or role harden_kernel_modules (safe)."
+
+
 def test_a_node_that_was_not_reached_passes_nothing():
     checks = list(_catalogue.catalogue().values())
     found = _evaluate.evaluate(checks, {}, _policy.default_policy(), "unreachable: no route")

@@ -91,9 +91,10 @@ def test_a_sysctl_differs_on_another_kernel_too_and_one_that_is_not_known_differ
 def test_a_file_that_only_one_node_has_or_lacks(kind, item):
     noun = {"hooks": "flush hook", "cni_files": "CNI file"}[kind]
     assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {})) == [
-        "%s %s is none on 2 nodes: y on n0" % (noun, item)]
+        "%s %s is missing on 2 nodes: y on n0" % (noun, item)]
     assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {item: "y"})) == [
-        "%s %s is y on 2 nodes: none on n1" % (noun, item)]
+        "%s %s is y on 2 nodes: missing on n1" % (noun, item)]
+    assert outliers(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {}))[0]["usual"] == "none", "fleet.json keeps it"
     assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {})) == []
     assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {}), "n1") == [], "nothing is known of the baseline"
 

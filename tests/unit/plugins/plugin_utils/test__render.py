@@ -87,10 +87,11 @@ def test_the_fleet_lists_a_cause_once_with_its_hosts():
     assert [(cause["cause"], cause["checks"], cause["hosts"]) for cause in fleet["unknown"]] == [
         ("2 checks unknown (KMOD001, KMOD002): x is not readable", ["KMOD001", "KMOD002"], ["c"]),
         ("not run as root: 2 checks unknown, use --become", ["KMOD001", "KMOD002"], ["a", "b"])]
+    title = _catalogue.catalogue()["CHAIN001"].title
     lines = render_fleet(fleet, 120, False).splitlines()
-    assert lines[1:4] == ["  high              2 checks unknown (KMOD001, KMOD002): x is not readable: on c",
-                          "  high              not run as root: 2 checks unknown, use --become: on a, b",
-                          "  high   CHAIN001   %s: unknown on a, b, c" % _catalogue.catalogue()["CHAIN001"].title]
+    assert lines[1:4] == ["  ?      high              2 checks unknown (KMOD001, KMOD002): x is not readable: on c",
+                          "  ?      high              not run as root: 2 checks unknown, use --become: on a, b",
+                          "  ?      high   CHAIN001   %s: unknown on a, b, c" % title]
     assert [entry["unknown"] for entry in fleet["checks"]] == [["a", "b", "c"]] * 3
 
 
@@ -154,7 +155,7 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
                                "healthy": 0, "unclear": 0, "failing": 1}
     text = render_fleet(fleet, 100, False)
     assert ("not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text
-            and "fail on a" in text)
+            and "  FAIL   high   KMOD001    on a; must hold: " in text)
     assert json.loads(render_json(fleet)) == fleet
     assert len([line for line in render_json(reports["a"]).splitlines() if '"check": "KMOD001"' in line]) == 1
 
@@ -206,14 +207,38 @@ def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_
     lines = shown[1].splitlines()
     assert lines[1:6] == ["  FAIL   high   KMOD001    " + CHECK.title, " " * 27 + "on u, v, w, x, y, z",
                           " " * 27 + "a, b: absent", " " * 27 + "why: a reason", " " * 27 + "fix: a fix"]
-    assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another: fail on z" in shown[1]
+    assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "on z; must hold: another" in shown[1]
     assert lines[-1] == "  7 hosts, 1 healthy, 6 failing"
 
 
 def test_what_only_looks_alike_is_not_folded():
     shown = tables("auto", {name: [failing(observed="at %s %%" % name)] for name in "123456"})
-    assert len(shown) == 7 and "fail on 1, 2, 3, 4, 5 and 1 more" in shown[-1]
+    assert len(shown) == 7 and "  FAIL   high   KMOD001    on 1, 2, 3, 4, 5 and 1 more; must " in shown[-1]
     assert len(tables("auto", {name: [failing()] for name in "12345"})) == 6, "five hosts are read one by one"
+
+
+def test_the_fleet_says_what_is_wrong_where_a_finding_is_not_shared():
+    rows = {"a": [failing("x", problem="x is lost")], "b": [_finding.finding(CHECK, "pass")]}
+    assert "\n  FAIL   high   KMOD001    on a: x is lost\n" in tables("none", rows)[-1]
+    assert "  FAIL   high   KMOD001    on a, c: x is lost\n" in tables("none", dict(rows, c=rows["a"]))[-1]
+    lines = tables("none", dict(rows, c=[failing("y", problem="y is lost")]))[-1].splitlines()
+    assert lines[1] == "  FAIL   high   KMOD001    on a, c; must hold: " + CHECK.title
+    lines = tables("none", dict(rows, a=rows["a"] + [failing("y", problem="y is lost"),
+                                                     failing("z", status="waived", waiver="until x")]))[-1].splitlines()
+    assert lines[1:3] == ["  FAIL   high   KMOD001    on a: x is lost (and 1 more)",
+                          "  waived high   KMOD001    %s: waived on a" % CHECK.title]
+
+
+def test_the_fleet_counts_the_outcomes_of_fixes_where_hosts_are_folded():
+    def outcome(name, status="fail"):
+        return [dict(failing(status=status), outcome=name)]
+
+    for name, status, words in (("fixed", "pass", "fixed"), ("would fix", "fail", "would fix"),
+                                ("refused", "fail", "fix refused"), ("failed", "fail", "fix fails")):
+        shown = tables("auto", dict({each: outcome(name, status) for each in "stuvwxyz"},
+                                    other=[dict(failing(), check="KMOD002", outcome="refused")]))[-1].splitlines()
+        assert "  %s: KMOD001 on 8 hosts%s" % (words, ", KMOD002 on 1 host" * (name == "refused")) in shown
+        assert ("  fix refused: KMOD002 on 1 host" in shown) == (name != "refused")
 
 
 @pytest.mark.parametrize("details, hosts",

@@ -34,3 +34,15 @@ def test_one_check_is_counted_as_one():
     row = {"check": "A001", "status": _finding.UNKNOWN, "reason": "r"}
     assert _unknown.by_cause([row], ["A001"]) == [([row], "not run as root: 1 check unknown, use --become")]
     assert _unknown.by_cause([row, dict(row, status=_finding.FAIL)], []) == [([row], None)]
+
+
+@pytest.mark.parametrize("severity, words", [("medium", "medium or higher"), ("high", "high")])
+def test_checks_below_a_severity_are_counted(severity, words):
+    row, two, low = ({"check": check, "status": _finding.UNKNOWN, "reason": "r"} for check in ("A001", "A002", "A003"))
+    assert _unknown.by_cause([row, two], ["A001", "A002", "A003"], [low], severity) == [
+        ([row, two], "not run as root: 2 of 3 unknown checks are %s, use --become" % words)]
+    assert _unknown.by_cause([row], ["A001", "A003"], [low], severity) == [
+        ([row], "not run as root: 1 of 2 unknown checks is %s, use --become" % words)]
+    assert _unknown.by_cause([row, two], [], [low, dict(low, reason="another")], severity) == [
+        ([row, two], "2 of 3 unknown checks are %s (A001, A002): r" % words)]
+    assert _unknown.by_cause([row], [], [low], severity) == [([row], None)], "it is named alone"

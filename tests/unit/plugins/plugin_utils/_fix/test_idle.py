@@ -27,6 +27,7 @@ GUARDED = dict(BROKEN, node_assess_findings=[dict(row, check="KMOD002") for row 
 @pytest.fixture(autouse=True)
 def forgotten():
     idle._latest.clear()
+    idle._latest_with_turn.clear()
 
 
 def asked(fix="safe", own="a", **of_hosts):
@@ -83,3 +84,13 @@ def test_an_image_has_work_where_a_node_has_none():
     known = dict(HEALTHY, node_assess_findings=disruptive)
     assert asked("guarded", a=host(known))[0] is True
     assert asked("guarded", a=host(dict(known, node_assess_summary=image)))[0] is False
+
+
+def test_one_host_with_a_turn_is_enough_and_a_host_without_a_result_needs_none():
+    def without_turns(own="a", **of_hosts):
+        return idle.no_turns(sorted(of_hosts), of_hosts.__getitem__, own, "fixed")
+
+    none, turn = {"fixed": {"turns": []}}, {"fixed": {"turns": ["restart_kubelet"]}}
+    assert without_turns(a=none, b={}, c={"fixed": None}, d={"fixed": {"skipped": True}})
+    assert not without_turns(a=none, b=turn) and not without_turns(own="b", a=none, b=turn)
+    assert without_turns(a=none, b={"other": turn["fixed"]})

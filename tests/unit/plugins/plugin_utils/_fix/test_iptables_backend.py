@@ -37,7 +37,7 @@ def test_nothing_is_disrupted_in_an_image():
     assert checks_to_fix(image, up_to="guarded") == (["BACKEND002"], True)
     assert checks_to_fix(image, up_to="safe") == ([], False)
     rows = [row for row in image["node_assess_findings"] if row["check"] == "BACKEND002"]
-    assert rows[0]["remediation"].endswith("Role harden_iptables_backend does it (guarded).")
+    assert rows[0]["remediation"].endswith("; or role harden_iptables_backend (guarded).")
     assert _select.fixable(rows, "guarded", "harden_iptables_backend", "image") == rows
     assert _select.fixable(rows, "guarded", "harden_iptables_backend", "live") == []
 

@@ -64,6 +64,14 @@ def test_a_refusal_is_told_with_its_reason(outcome, sentence):
     assert [(each["outcome"], each["reason"]) for each in rows] == [(outcome, "Why. " + sentence), (None, "Why.")]
 
 
+@pytest.mark.parametrize("outcome, sentence",
+                         [(FAILED, "The fix would fail: no room"), (REFUSED, "The fix was refused: no room")])
+def test_check_mode_does_not_say_that_a_fix_was_tried(outcome, sentence):
+    tried = [row("HOOK001", "/a")]
+    rows = outcomes.recorded(tried, tried, [Refusal("/a", outcome, "no room")], check_mode=True)
+    assert [(each["outcome"], each["reason"]) for each in rows] == [(outcome, "Why. " + sentence)]
+
+
 def test_a_failure_outweighs_a_refusal_and_both_reasons_are_told():
     tried = [row("KMOD003", "ip_vs or ip_vs_rr")]
     rows = outcomes.recorded(tried, tried,
