@@ -39,7 +39,7 @@ EXAMPLES = r"""
 - name: Take turns
   ansible.builtin.include_tasks: turns.yml
   run_once: "{{ ansible_play_batch | kubenode.netfilter.no_turns(hostvars, inventory_hostname, 'fixed') }}"
-  when: (fixed | default({'turns': []}))['turns'] != []
+  when: fixed['turns'] != []
 """
 
 RETURN = r"""

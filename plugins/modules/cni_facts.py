@@ -55,11 +55,13 @@ ansible_facts:
             - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
             - C(conf_dir) is the directory of CNI configurations. C(net_d) is V(unparsed) also where the plugins of the
               file in force are not known. C(runtime) is V(absent) where the runtime has no configuration file, so that
-              its defaults apply. C(sandboxes) is V(absent) also where it is not certain which directory the runtime
+              its defaults apply. C(service_ranges) is the configuration of an API server on this node, and V(absent)
+              where none runs here. C(sandboxes) is V(absent) also where it is not certain which directory the runtime
               keeps them in.
           type: dict
           returned: always
-          sample: {conf_dir: ok, net_d: ok, processes: ok, routes: ok, runtime: ok, sandboxes: ok}
+          sample:
+            {conf_dir: ok, net_d: ok, processes: ok, routes: ok, runtime: ok, sandboxes: ok, service_ranges: ok}
         file:
           description: The configuration that the runtime uses. Where it uses none, the first one; null where none is
             there.

@@ -277,7 +277,9 @@ ansible_facts:
               sample: on_demand
             at_boot_cause: {description: Why., type: str, returned: always, sample: not listed in modules-load.d}
         unreadable:
-          description: Lines of the configuration that kmod and systemd cannot read, at most 20.
+          description:
+            - Lines and files of the configuration that kmod and systemd cannot read, at most 20. A file that may not be
+              read (C(collected) is V(denied)) is not one of them.
           type: list
           elements: dict
           returned: always

@@ -79,8 +79,12 @@ ansible_facts:
            sample: {cgroup: ok, config: ok, configz: ok, healthz: ok, livez: ok, metrics: ok, processes: ok,
                     proxy_mode: ok, sockets: ok, version: ok}}
         running:
-          {description: Whether it runs; null where processes may not be seen., type: bool, returned: always,
-           sample: true}
+          description:
+            - Whether it runs; null where processes may not be seen, or where the configuration of k3s, which may disable
+              it, could not be read.
+          type: bool
+          returned: always
+          sample: true
         pid: {description: Its process., type: int, returned: always, sample: 812}
         program: {description: Name of that process., type: str, returned: always, sample: kube-proxy}
         state:
@@ -130,7 +134,10 @@ ansible_facts:
         detect_local_mode:
           {description: How it detects local traffic; null is its default., type: str, returned: always, sample: null}
         masquerade_all:
-          {description: Whether it masquerades all traffic to Services., type: bool, returned: always, sample: false}
+          description: Whether it masquerades all traffic to Services; null where that could not be read.
+          type: bool
+          returned: always
+          sample: false
         conntrack:
           description:
             - The settings of connection tracking that are set, as numbers and seconds; null where they could not be

@@ -10,6 +10,7 @@ folders of texts, a copy of a node's file system.
 import re
 
 from ..module_utils._parse.kube.pod_log_names import AGENTS
+from ..module_utils._parse.yaml.parse_yaml import item as value_of, parse_yaml
 
 # The kind is decided from so many bytes at the beginning.
 _HEAD = 256 * 1024
@@ -47,11 +48,12 @@ _SHAPES = (
     ("alternatives", re.compile(r"\A\S+ - (?:auto|manual) mode|^\s*link currently points to /", re.MULTILINE)),
     ("ipset", re.compile(r"^create \S+ (?:hash|bitmap|list):\S+", re.MULTILINE)),
     ("ipvs", re.compile(r"^-A -[tuf] \S+|^-A --sctp-service ", re.MULTILINE)),
-    ("kube_proxy", re.compile(r"^kind: KubeProxyConfiguration$", re.MULTILINE)),
     ("uname", re.compile(r"\ALinux \S+ \d+\.\d+\S* .*\n?\Z")),
     ("unit", re.compile(r"^\[(?:Service|Timer|Socket|Path)\]\s*$", re.MULTILINE)),
     ("script", re.compile(r"\A#! ?/\S*(?:sh|env)\b")),
 )
+_PROXY_KIND = "KubeProxyConfiguration"
+_CUT_KIND = re.compile(r"[{,]\s*[\"']?kind[\"']?\s*:\s*[\"']?KubeProxyConfiguration\b")
 _SYSCTL = re.compile(r"^-?(?:net|kernel|vm|fs|user|dev|abi|debug)[./][\w./*-]+ ?= ?", re.MULTILINE)
 _MODPROBE = re.compile(r"^(?:blacklist \S+|install \S+ /\S|options \S+ \w+=|softdep \S+ (?:pre|post):)", re.MULTILINE)
 _KERNEL_LINE = re.compile(
@@ -104,18 +106,29 @@ def kind_of(item):
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
-    kind = next((kind for kind, shape in _SHAPES[:10] if shape.search(head)), None)
-    if kind is None and _is_script(head, name):
-        kind = _is_script(head, name)
+    kind = next((kind for kind, shape in _SHAPES[:9] if shape.search(head)), None)
+    # A script may write such a configuration.
+    kind = kind or _is_script(head, name) or ("kube_proxy" if _is_kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
 
 
+def _is_kube_proxy_config(data):
+    """Whether it is a KubeProxyConfiguration, or would be one if it were not damaged."""
+    if _PROXY_KIND.encode("ascii") not in data[:_HEAD]:
+        return False
+    text = data[:_HEAD].decode("utf-8", "replace")
+    documents = parse_yaml(text)
+    # The reader returns what can be read of damaged blocks, and nothing of damaged brackets.
+    return (any(value_of(document.root, "kind").value == _PROXY_KIND for document in documents)
+            or any(document.problem for document in documents) and bool(_CUT_KIND.search(text)))
+
+
 def _is_script(head, name):
     """`unit`, `script` or None: a script may hold rules, and they are no rules of the kernel."""
-    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[10][1].search(head):
+    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[9][1].search(head):
         return "unit"
-    return "script" if _SHAPES[11][1].search(head) else None
+    return "script" if _SHAPES[10][1].search(head) else None
 
 
 def _of_settings(name, head):

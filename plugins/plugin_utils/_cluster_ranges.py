@@ -11,6 +11,8 @@ POLICY = ("pod_ranges", "service_ranges", "node_ranges")
 # Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and
 # eBPF host routing).
 _WITHOUT_KUBE_PROXY = ("cilium",)
+# Of `collected`: sources that hide nothing, and those that may hide a setting.
+_READ, _UNREAD = ("ok", "absent"), ("denied", "unparsed", "timeout")
 
 
 class _Side(NamedTuple):
@@ -35,11 +37,11 @@ def ranges_of(evidence, values, facts):
     "doubts"}`: whether both sides are known or may be, what is wrong, and what could not be looked at.
     """
     pods, services, nodes = _pods(evidence, values), _services(evidence, values), _nodes(evidence, values)
-    seen = [] if services.ranges or services.doubt else _seen(evidence, "services")
+    seen = [] if services.ranges else _seen(evidence, "services")
     # Where pods have addresses of the nodes' network, Services outside of the cluster may, too.
     together = facts["cni"] in values["shared_range_cnis"]
     return {
-        "pods_and_services": _with_seen(_compared(pods, services), pods, [] if together else seen or [], evidence),
+        "pods_and_services": _with_seen(pods, services, [] if together else seen or [], evidence),
         "pods_and_nodes": _not_judged() if together else _compared(pods, nodes),
         "services_and_nodes": _compared(services, nodes),
         "cluster_cidr": _cluster_cidr(evidence, values, facts, nodes),
@@ -53,10 +55,22 @@ def _pods(evidence, values):
     if proxy is None:
         return _Side("pods", [], "node_kube_proxy was not collected")
     if proxy.get("cluster_cidr") is None:
-        # What contains kube-proxy may have its range from another node.
-        unread = proxy.get("running") is None or (proxy["running"] and proxy.get("runs_in") != "embedded")
-        return _Side("pods", [], "the clusterCIDR of kube-proxy could not be read" if unread else "")
+        return _Side("pods", [], _unread_cidr(proxy))
     return _side_of("pods", proxy["cluster_cidr"], "clusterCIDR of kube-proxy")
+
+
+def _unread_cidr(proxy):
+    """Why the clusterCIDR of kube-proxy is not known, or an empty text where there may be none."""
+    unread = _unread_config(proxy)
+    # What contains kube-proxy may have its range from another node.
+    if proxy.get("running") is False or proxy.get("running") and proxy.get("runs_in") == "embedded" and not unread:
+        return ""
+    return "the clusterCIDR of kube-proxy could not be read" + (": %s" % unread if unread else "")
+
+
+def _unread_config(proxy):
+    collected = proxy.get("collected") or {}
+    return next((collected[source] for source in ("processes", "config") if collected.get(source) in _UNREAD), "")
 
 
 def _services(evidence, values):
@@ -65,7 +79,10 @@ def _services(evidence, values):
     cni = evidence.get("node_cni")
     if cni is None:
         return _Side("Services", [], "node_cni was not collected")
-    return _side_of("Services", cni.get("service_ranges") or [], cni.get("service_ranges_source"))
+    status = (cni.get("collected") or {}).get("service_ranges")
+    found = _side_of("Services", cni.get("service_ranges") or [], cni.get("service_ranges_source"))
+    return found._replace(doubt=found.doubt or (
+        "" if status in _READ else "the range of the API server on this node could not be read: %s" % status))
 
 
 def _nodes(evidence, values):
@@ -77,7 +94,7 @@ def _nodes(evidence, values):
     status = (cni.get("collected") or {}).get("routes")
     found = _side_of("nodes", [row["network"] for row in cni.get("node_networks") or []], "a network of this node")
     return found._replace(doubt=found.doubt
-                          or ("" if status in ("ok", "absent") else "the node's routes could not be read: %s" % status))
+                          or ("" if status in _READ else "the node's routes could not be read: %s" % status))
 
 
 def _of_policy(what, name, values):
@@ -113,15 +130,16 @@ def _compared(first, second):
     return {"judged": True, "offenders": offenders, "doubts": doubts}
 
 
-def _with_seen(answer, pods, seen, evidence):
-    """The same with the addresses that Services have, where nobody tells their range."""
-    if answer["judged"] or not pods.ranges:
+def _with_seen(pods, services, seen, evidence):
+    """_compared() of both, with the addresses that Services have, where nobody tells their range."""
+    answer = _compared(pods, services)
+    if services.ranges or not pods.ranges:
         return answer
     offenders = [{"subject": "pods %s and Services in %s" % (one, row["network"]), "range": row["network"],
                   "because": "%s; kube-proxy serves %s there" % (source, _shown(row))}
                  for one, source in pods.ranges for row in seen if is_in(row["range"], one)]
-    doubts = [] if seen or not _unread(evidence) else [{"subject": "the addresses of Services",
-                                                        "evidence": _unread(evidence)}]
+    doubts = answer["doubts"] or ([] if seen or not _unread(evidence) else [
+        {"subject": "the addresses of Services", "evidence": _unread(evidence)}])
     return {"judged": bool(seen or doubts), "offenders": offenders, "doubts": doubts}
 
 
@@ -142,6 +160,9 @@ def _cluster_cidr(evidence, values, facts, nodes):
     range)."""
     proxy = evidence.get("node_kube_proxy") or {}
     pods = _side_of("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
+    if proxy.get("cluster_cidr") is None and _unread_config(proxy) and facts["cni"] not in _WITHOUT_KUBE_PROXY:
+        return {"judged": True, "offenders": [],
+                "doubts": [{"subject": "clusterCIDR", "evidence": _unread_cidr(proxy)}]}
     if not pods.ranges or proxy.get("detect_local_mode") not in (None, "",
                                                                  "ClusterCIDR") or facts["cni"] in _WITHOUT_KUBE_PROXY:
         return _not_judged()

@@ -140,7 +140,7 @@ SECTIONS = {
     },
     "node_cni": {
         "schema": 1, "collected": {"conf_dir": "ok", "net_d": "ok", "processes": "ok", "routes": "ok",
-                                   "runtime": "ok", "sandboxes": "ok"},
+                                   "runtime": "ok", "sandboxes": "ok", "service_ranges": "absent"},
         "agent": None, "plugins": ["bridge"], "name": "other",
         "runtime": {"name": "containerd", "source": "/etc/containerd/config.toml", "conf_dir": "/etc/cni/net.d",
                     "bin_dirs": ["/opt/cni/bin"]},

@@ -10,10 +10,12 @@ from ..._host.host import ABSENT
 from ..unread import status_of_notes, reason_of
 from .now import read_key
 from .sysctl_boot import SysctlBoot, UNIT
-from .sysctl_rivals import rival_writes
+from .sysctl_rivals import DAEMON_JSON, rival_writes
 
 # Of the evidence on a module: whether it is in the kernel when sysctl.d is read.
 _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
+# A reason names a path, and stands in the row of each key.
+REASON_LIMIT = 300
 _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
@@ -33,22 +35,43 @@ class Keys:
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting
-        with host.noting() as notes:
+        with host.noting() as of_files:
             self._boot = SysctlBoot(host, setting.loader)
+        with host.noting() as of_rivals:
             self._rivals = rival_writes(host, setting.loader)
+        notes = dict(of_rivals, **of_files)
         self.status = status_of_notes(notes) if notes else self._boot.status
         self.unread = [{"file": path, "text": reason_of(host, path, notes[path])} for path in sorted(notes)]
+        # Why a value may be another: files of sysctl.d, of programs that may write any key, and of docker.
+        self._files_unread = self._first_unread(of_files)
+        self._docker_unread = self._first_unread(path for path in of_rivals if path == DAEMON_JSON)
+        self._rivals_unread = self._first_unread(path for path in of_rivals if path != DAEMON_JSON)
         self.rows, self.missing = [], []
         self.fresh_limit = self._default(KEYS[0], None).value
         for key in KEYS:
             self._take(key)
 
+    def _first_unread(self, paths):
+        known = set(paths)
+        return next((row["text"][:REASON_LIMIT] for row in self.unread if row["file"] in known), None)
+
+    def _predicted(self, key, early, assignment, now):
+        """(the `Stage` at boot, why its value is not known or None): a file that could not be read may set any key."""
+        default, unread = self._default(key, now), None
+        if self._files_unread and early is not False and not self._boot.masked and not self._boot.is_certain(key.key):
+            assignment, default, unread = None, predict.Stage(None, None), self._files_unread
+        boot = predict.at_boot(key.key, early, None if self._boot.masked else assignment, default, self._rivals)
+        if self._rivals_unread:
+            boot, unread = predict.Stage(None, None), self._rivals_unread
+        if key.key == FORWARD:
+            unread = unread or self._docker_unread
+        return boot, unread if boot.value is None else None
+
     def _take(self, key):
         status, now = read_key(self._host, key.key) if self._setting.live else (ABSENT, None)
         early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
         assignment = self._boot.assignment(key.key)
-        counts = None if self._boot.masked else assignment
-        boot = predict.at_boot(key.key, early, counts, self._default(key, now), self._rivals)
+        boot, unread = self._predicted(key, early, assignment, now)
         final = self._final(key, boot)
         row = {
             "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by,
@@ -57,7 +80,8 @@ class Keys:
             if assignment else None, "overruled": predict.overruled(assignment, key.key, final),
             "late": assignment is not None and (None if early is None else not early),
             "kube_proxy_decides": final is not boot, "missing": self._setting.live and status == ABSENT
-            and key.module is not None, "reason": self._reason(key, early, assignment, boot, final),
+            and key.module is not None, "reason": unread if unread and final.value is None
+            else self._reason(key, early, assignment, boot, final),
         }
         self.rows.append(row)
         if row["missing"]:

@@ -37,13 +37,18 @@ class SysctlBoot:
     them at boot is masked."""
 
     def __init__(self, host, loader):
-        self.status, paths = effective_files(host, "sysctl.d")
-        self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT) for folder in UNIT_DIRECTORIES)
+        with host.noting() as unlisted:
+            self.status, paths = effective_files(host, "sysctl.d")
+            self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT)
+                                                      for folder in UNIT_DIRECTORIES)
         self._held = OrderedDict()
+        # Whether any file may have the last word, whether one of those read so far may, and the keys set behind it.
+        self._may_all, self._may_one, self._behind = bool(unlisted), False, set()
         left = CHARACTERS_LIMIT
         for number, path in enumerate(paths + ([] if loader == "systemd" else [OLD_FILE])):
             if number >= FILES_LIMIT or left <= 0:
                 self.status = UNPARSED
+                self._may_all = True
                 host.note(path, _LATE)
                 break
             text = host.read_text(path)
@@ -52,15 +57,23 @@ class SysctlBoot:
             left -= len(text.text)
             if not text.ok:
                 self.status = text.status
+                self._may_one, self._behind = True, set()
                 continue
             for setting in parse_sysctl_conf(text.text):
                 self._take(setting, path)
 
     def _take(self, setting, path):
+        if not is_pattern(setting.key) and setting.value:
+            self._behind.add(setting.key)
         if setting.key in self._held and self._held[setting.key].value == setting.value:
             return
         self._held.pop(setting.key, None)
         self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
+
+    def is_certain(self, key):
+        """Whether what could not be read does not change what is set; a line that names a key counts before all
+        patterns."""
+        return not self._may_all and (not self._may_one or key in self._behind)
 
     def assignment(self, key):
         """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; to set nothing is to set none."""

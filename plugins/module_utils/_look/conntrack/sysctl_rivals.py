@@ -8,14 +8,15 @@ src/ufw-init-functions ufw_start()); its rules load nf_conntrack. dockerd turns 
 not to (moby libnetwork/drivers/bridge).
 """
 
-import re
-
 from ..._conntrack.predict import Write, number
 from ..._conntrack.keys import FORWARD
+from ..._host.host import ABSENT
+from ..._names import UNCOLLECTED
 from ..._parse.assignments import parse_assignments
 from ..._parse.sysctl_conf import parse_sysctl_conf
 
 _OF_RULES = "net/netfilter/"
+DAEMON_JSON, _FORWARDS = "/etc/docker/daemon.json", "ip-forward"
 # Links that systemctl enable makes for all three.
 _WANTED = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
@@ -55,6 +56,26 @@ def _always(value):
 
 
 def _dockerd(host):
-    if re.search(r'"ip-forward"\s*:\s*false', host.read_text("/etc/docker/daemon.json").text):
-        return []
-    return [Write(FORWARD, "docker", _always(1), True)]
+    forwards = _forwards(host, host.read_text(DAEMON_JSON))
+    if forwards is None:
+        # It writes 1 or nothing.
+        return [Write(FORWARD, "docker", lambda before: 1 if before == 1 else None, True)]
+    return [Write(FORWARD, "docker", _always(1), True)] if forwards else []
+
+
+def _forwards(host, text):
+    """Whether dockerd turns forwarding on, which it does by default; None where its configuration cannot be read."""
+    if not text.ok:
+        return True if text.status in (ABSENT, UNCOLLECTED) else None
+    if not text.text.strip():
+        return True  # A reader of JSON is compiled only where there is some.
+    from ..._parse.yaml.parse_yaml import parse_yaml, plain_value
+    documents = parse_yaml(text.text)
+    problem = next((document.problem for document in documents if document.problem), None)
+    fields = plain_value(documents[0].root, 1) if len(documents) == 1 else None
+    value = fields.get(_FORWARDS, True) if isinstance(fields, dict) else None
+    if problem or not isinstance(value, bool):
+        host.note(DAEMON_JSON, "could not be read: %s" % (
+            problem or "it is no object, or %s is no boolean" % _FORWARDS))
+        return None
+    return value

@@ -37,24 +37,30 @@ def node_networks(host):
 
 
 def service_ranges(host):
-    """([range], what says so or None) of an API server that runs here."""
-    for process in of_this_network(host, find_processes(host, _API_SERVERS)[1]):
+    """(status, [range], what says so or None) of an API server that runs here; `absent` where none does."""
+    status, processes = find_processes(host, _API_SERVERS)
+    servers = of_this_network(host, processes)
+    statuses = [status] if status != OK or servers else [ABSENT]
+    for process in servers:
         flag = _API_SERVERS[process.name]
-        for text, source in [(process.option(flag),
-                              "--%s of %s" % (flag, process.name))] + _in_files(host, process.name, flag):
-            ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
-            if ranges:
-                return ranges[:RANGES_LIMIT], source
-    return [], None
+        read, text, source = OK, process.option(flag), "--%s of %s" % (flag, process.name)
+        if not text:
+            read, text, source = _in_files(host, process.name, flag)
+        ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
+        if ranges:
+            return OK, ranges[:RANGES_LIMIT], source
+        statuses.append(read)
+    return next((status for status in statuses if status != OK), OK), [], None
 
 
 def _in_files(host, program, flag):
-    """[(text or None, what says so)] of the files that a program takes arguments from, none where they cannot be
-    read."""
+    """(status, text or None, what says so) of the files that a program takes arguments from; a program without such
+    files, and files that do not exist, are `ok`."""
+    status, text, source = OK, None, None
     if program == "k3s-server":
-        _status, options = k3s_options(host, (flag,))
-        return [(",".join((options or {}).get(flag, [])), "%s in %s" % (flag, K3S_CONFIG))]
-    if program == "kubelite":
-        return [(option_of(microk8s_arguments(host, "kube-apiserver")[1], flag),
-                 "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver"))]
-    return []
+        status, options = k3s_options(host, (flag,))
+        text, source = ",".join((options or {}).get(flag, [])), "%s in %s" % (flag, K3S_CONFIG)
+    elif program == "kubelite":
+        status, arguments = microk8s_arguments(host, "kube-apiserver")
+        text, source = option_of(arguments, flag), "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver")
+    return OK if status == ABSENT else status, text, source

@@ -20,14 +20,15 @@ def collect_cni(host, node):
     used = used_files(files, runtime)
     section = {
         "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status,
-                                   "processes": ABSENT, "sandboxes": ABSENT},
+                                   "processes": ABSENT, "sandboxes": ABSENT, "service_ranges": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
         "host_local": [], "mtu": None,
     }
     if node["place"] == "live":
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
-        section["service_ranges"], section["service_ranges_source"] = service_ranges(host)
+        found = service_ranges(host)
+        section["collected"]["service_ranges"], section["service_ranges"], section["service_ranges_source"] = found
     # Where none of the files is taken, the first one is the reason.
     chosen = used or files[:1]
     if not chosen:

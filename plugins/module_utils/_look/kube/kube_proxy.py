@@ -11,7 +11,7 @@ from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
 from ..processes import option_of, uptime_seconds
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
 from .kube_proxy_settings import (
-    bound_by_flags, embedded_arguments, is_switched_off, settings_of_embedded, settings_of_process)
+    bound_by_flags, embedded_arguments, settings_of_embedded, settings_of_process, switched_off)
 
 MODES = ("iptables", "ipvs", "nftables")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
@@ -35,11 +35,14 @@ def collect_kube_proxy(host, node, window_seconds=0):
     live = node["place"] == "live"
     found = find_kube_proxy(host) if live else None
     status, process = (found.status, found.process) if live else (ABSENT, None)
-    if process is not None and found.embedded and not found.listens and is_switched_off(host, process):
-        process = None
+    config, off = ABSENT, False
+    if process is not None and found.embedded and not found.listens:
+        config, off = switched_off(host, process)
+        process = None if off is not False else process
     section = {
-        "schema": 1, "collected": dict(dict.fromkeys(_OF_RUNNING, ABSENT), processes=status, config=ABSENT),
-        "running": None if node["place"] == "bundle" or (live and status != OK) else process is not None,
+        "schema": 1, "collected": dict(dict.fromkeys(_OF_RUNNING, ABSENT), processes=status,
+                                       config=config if off is None else ABSENT),
+        "running": None if node["place"] == "bundle" or off is None or (live and status != OK) else process is not None,
         "replaced_by": found.replaced_by if live else None,
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
         "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None,

@@ -5,7 +5,8 @@
 
 import re
 
-from ..._host.host import ABSENT, OK
+from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.kube.go_bool import parse_go_bool
 from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
 from ..processes import option_of, options_of
 from .embedded_arguments import k3s_options, microk8s_arguments
@@ -47,13 +48,21 @@ def embedded_arguments(host, process):
     return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
 
 
-def is_switched_off(host, process):
-    """Whether the server of k3s runs no kube-proxy (--disable-kube-proxy); its agents get this setting from it."""
+def switched_off(host, process):
+    """(status, whether the server of k3s runs no kube-proxy, or None where that could not be read). Agents get
+    --disable-kube-proxy from their server."""
     if process.name != "k3s-server":
-        return False
-    _status, options = k3s_options(host, (_DISABLE,))
-    given = [_switched(process.arguments, _DISABLE)] + ((options or {}).get(_DISABLE) or [])[-1:]
-    return next((text for text in given if text is not None), "").lower() == "true"
+        return OK, False
+    if process.status != OK:
+        return process.status, None
+    given = _switched(process.arguments, _DISABLE)
+    if given is None:
+        status, options = k3s_options(host, (_DISABLE,))
+        if options is None:
+            return status, None
+        given = (options.get(_DISABLE) or ["false"])[-1]
+    value = parse_go_bool(given)
+    return OK if value is not None else UNPARSED, value
 
 
 def bound_by_flags(arguments):
@@ -90,7 +99,7 @@ def _given(arguments):
 def _settings(given, by):
     return {"cluster_cidr": [block for block in (given.get("cluster-cidr") or "").split(",") if block],
             "detect_local_mode": given.get("detect-local-mode") or None,
-            "masquerade_all": (given.get("masquerade-all") or "false").lower() == "true",
+            "masquerade_all": parse_go_bool(given.get("masquerade-all") or "false"),
             "conntrack": parse_kube_proxy_conntrack({FLAGS[name]: text for name, text in given.items()
                                                      if name in FLAGS}), "conntrack_by": by}
 

@@ -28,18 +28,16 @@ def settings_of(host, process, distribution):
     file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
     if distribution == "k3s" and folder is None:
         folder = K3S_DROP_INS
-    names, statuses = [], [status]
+    names, statuses, found = [], [status], {}
+    sources = [_read(host, process, file)] if file else []
     if folder:
-        listed, names = host.list_dir(folder) if process.contained is False else (DENIED, [])
-        names = [name for name in names if name.endswith(DROP_IN_ENDING)][:DROP_INS_LIMIT]
-        # A folder that is not there stops kubelet, but k3s makes its own.
-        statuses.append(OK if listed == ABSENT and folder == K3S_DROP_INS else listed)
-    found = {}
-    for path in ([file] if file else []) + ["%s/%s" % (folder.rstrip("/"), name) for name in names]:
-        read, values = _read(host, process, path)
+        listed, names = _drop_ins(host, process, folder)
+        sources += [(listed, {})] + [_read(host, process, "%s/%s" % (folder.rstrip("/"), name)) for name in names]
+    for read, values in sources:
         statuses.append(read)
-        found.update(values)
-    found.update(_of_flags(arguments))
+        # A file that cannot be read may set any value again.
+        found = dict(found, **values) if read == OK else {}
+    found = dict(found if status in (None, OK) else {}, **_of_flags(arguments))
     wrong = next((word for word in statuses if word not in (None, OK)), None)
     if wrong is None:
         by_flags_alone = not file and distribution not in ("k3s", "microk8s")
@@ -49,10 +47,23 @@ def settings_of(host, process, distribution):
             "drop_ins": names[:SHOWN_LIMIT], "settings": {name: found.get(name) for name in FIELDS}}
 
 
+def _drop_ins(host, process, folder):
+    """(status, [name]) of the files of --config-dir."""
+    if process.contained is not False:
+        return DENIED, []
+    listed, names = host.list_dir(folder)
+    names = [name for name in names if name.endswith(DROP_IN_ENDING)]
+    if len(names) > DROP_INS_LIMIT:
+        host.note(folder, "holds more than %d files" % DROP_INS_LIMIT)
+        return UNPARSED, []
+    # A folder that is not there stops kubelet, but k3s makes its own.
+    return OK if listed == ABSENT and folder == K3S_DROP_INS else listed, names
+
+
 def _arguments(host, process, distribution):
     """(arguments of kubelet, status of the file they come from or None)."""
     if process.name == "kubelet" or distribution not in ("k3s", "microk8s"):
-        return process.arguments, None
+        return process.arguments, None if process.status == OK else process.status
     if distribution == "microk8s":
         status, arguments = microk8s_arguments(host, "kubelet")
         return arguments, None if status == ABSENT else status

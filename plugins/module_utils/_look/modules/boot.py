@@ -4,7 +4,7 @@
 """What is loaded at boot: modules-load.d and its relatives. PRIVATE to the collection."""
 
 from ... import _names
-from ..._host.host import ABSENT
+from ..._host.host import ABSENT, DENIED
 from ..._names import UNCOLLECTED
 from ..._parse.kernel.modules_load import parse_modules_load
 from ..conf_dirs import effective_files
@@ -46,7 +46,9 @@ class BootList:
                 continue
             if not text.ok:
                 self.status = text.status
-                self.unread.append({"file": path, "line": 0, "text": text.status})
+                # A file that this user may not read has no errors that are known.
+                if text.status != DENIED:
+                    self.unread.append({"file": path, "line": 0, "text": text.status})
                 continue
             names, unread = parse_modules_load(text.text, first_word_only)
             for line, name in names:

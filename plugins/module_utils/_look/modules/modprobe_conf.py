@@ -37,7 +37,9 @@ class ModprobeConf:
                 continue  # A link that leads nowhere says nothing, and hides what it hides.
             if not text.ok:
                 self.status = text.status
-                self.unread.append({"file": path, "line": 0, "text": text.status})
+                # A file that this user may not read has no errors that are known.
+                if text.status != DENIED:
+                    self.unread.append({"file": path, "line": 0, "text": text.status})
                 self.unseen.append((path, "the file is %s" % text.status))
                 continue
             directives, unread = parse_modprobe_conf(text.text)

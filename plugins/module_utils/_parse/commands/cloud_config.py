@@ -26,7 +26,8 @@ from .cloud_parts import Part, TYPES, from_base64, parse_user_data, unpacked
 from .embedded import BOOT, FIRST_BOOT, command, in_place, shell_words
 
 _LISTS = (("bootcmd", BOOT), ("runcmd", FIRST_BOOT))
-_COMMANDS = re.compile(r"\b(?:bootcmd|runcmd|write_files)\b")
+# A text that may hold one of these keys: with a backslash a key may be written in escapes.
+_COMMANDS = re.compile(r"\b(?:bootcmd|runcmd|write_files)\b|\\")
 _SCRIPTS = {"script": FIRST_BOOT, "script_per_boot": BOOT, "boothook": BOOT}
 _BASE64 = ("b64", "base64", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
 _GZIP = ("gz", "gzip", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
@@ -64,8 +65,9 @@ def written_files(data, marked=False):
 def unread_config(data, marked=False):
     """The problem of the first part that may hold commands and cannot be read completely, with its line in the file, or
     None. Its readable commands are returned by the parsers all the same."""
-    for part in _all_parts(data, marked):
-        if part.sort == "config" and _COMMANDS.search(part.text):
+    for part in _all_parts(data, marked, with_archives=True):
+        # The parts of an archive may be scripts, which no key names.
+        if part.sort == "archive" or part.sort == "config" and _COMMANDS.search(part.text):
             problem = next((document.problem for document in parse_yaml(part.text)[:1]), None)
             if problem:
                 return problem if part.line == 1 else "the part at line %d: %s" % (part.line, problem)
@@ -79,11 +81,14 @@ def _read(part):
     return documents[0].root if documents else NOTHING
 
 
-def _all_parts(data, marked):
-    """The parts, with each archive replaced by its own parts."""
+def _all_parts(data, marked, with_archives=False):
+    """The parts, with each archive replaced, or followed, by its own parts."""
     found = []
     for part in parse_user_data(data, None if marked else "config"):
-        found.extend(_of_archive(part) if part.sort == "archive" else [part])
+        if part.sort != "archive" or with_archives:
+            found.append(part)
+        if part.sort == "archive":
+            found.extend(_of_archive(part))
     return found
 
 

@@ -16,7 +16,8 @@ from ..yaml.parse_yaml import LIST, MAP, NOTHING, SCALAR, parse_yaml, plain_valu
 
 def parse_k3s_config(text, options):
     """({option: ([text], whether they are added to those of files ahead)} of those of the `options` that are there,
-    None), or (None, the problem why it cannot be read). Of several documents the first counts."""
+    None), or (None, the problem why it cannot be read). Of several documents the first counts. A number or a boolean is
+    the text that k3s makes of it."""
     documents = parse_yaml(text)
     root, problem = documents[0] if documents else (NOTHING, None)
     if problem or root.kind not in (MAP, SCALAR) or root.kind == SCALAR and root.value:
@@ -29,10 +30,18 @@ def parse_k3s_config(text, options):
         entries = value.value if value.kind == LIST else [value]
         if any(entry.kind != SCALAR for entry in entries):
             return None, "line %d: %s holds values that are not text" % (value.line, name)
-        texts, adds = [entry.value for entry in entries if plain_value(entry, 0) not in (None, "")], key != name
+        texts = [_text(entry) for entry in entries if plain_value(entry, 0) not in (None, "")]
+        adds = key != name
         before, added_before = found.get(name, ([], True)) if adds else ([], False)
         found[name] = before + texts, added_before
     return found, None
+
+
+def _text(entry):
+    value = plain_value(entry, 0)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else entry.value
 
 
 def passed_on(texts):

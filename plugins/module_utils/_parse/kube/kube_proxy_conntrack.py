@@ -5,6 +5,7 @@
 
 import re
 
+from .go_bool import parse_go_bool
 from .go_duration import parse_go_duration
 
 
@@ -13,7 +14,7 @@ def _number(text):
 
 
 def _switch(text):
-    return {"true": 1, "1": 1, "t": 1, "false": 0, "0": 0, "f": 0}.get(text.lower())
+    return {True: 1, False: 0}.get(parse_go_bool(text))
 
 
 # Field of KubeProxyConfiguration.conntrack -> flag, how its value is read (kubernetes cmd/kube-proxy/app/options.go).

@@ -13,11 +13,9 @@ Of everything else in it, tokens and paths of keys among them, nothing is kept. 
 import re
 
 from .component_config import ComponentConfig, parse_component_config
+from .go_bool import parse_go_bool
 
 _HAIRPIN = ("promiscuous-bridge", "hairpin-veth", "none")
-# strconv.ParseBool of Go.
-_BOOLEANS = dict([(word, True) for word in ("1", "t", "T", "true", "TRUE", "True")]
-                 + [(word, False) for word in ("0", "f", "F", "false", "FALSE", "False")])
 _LARGEST = 99999
 
 # Name here, which is the flag's with underscores -> (field, its type or the words it may be).
@@ -50,7 +48,7 @@ def flag_value(name, text):
     """The value of a flag for that name of FIELDS; None where it makes no sense."""
     kind = FIELDS[name][1]
     if kind is bool:
-        return _BOOLEANS.get(text)
+        return parse_go_bool(text)
     return _sensible(kind, int(text) if kind is int and re.match(r"[0-9]{1,5}\Z", text) else text)
 
 

@@ -52,7 +52,7 @@ class Notes:
         """The pairs of a mapping with what its merge keys bring ahead of its own, which count before them."""
         if not any(key is MERGE for key, _value in pairs):
             return pairs
-        brought, own, before = [], [], set()
+        brought, own, before, merges = [], [], set(), set()
         for key, value in pairs:
             if key is not MERGE:
                 own.append((key, value))
@@ -62,6 +62,9 @@ class Notes:
             # yaml.v2 lets a merge key overrule what stands ahead of it, other readers do not.
             self.doubt(line, "a merge key follows a key that it also sets",
                        any(name in before for name, _node in found))
+            # Of two merge keys some readers take the first one's value and others the last one's.
+            self.doubt(line, "two merge keys set the same key", any(name in merges for name, _node in found))
+            merges.update(name for name, _node in found)
             brought += found
         return brought + own
 

@@ -167,6 +167,30 @@ def test_a_configuration_of_kube_proxy_tells_the_mode(tmp_path):
     assert judged(tmp_path, {"config.yaml": PROXY, "save.txt": SAVE})[3]["node_kube_proxy"]["mode"] == "ipvs"
 
 
+KIND = "KubeProxyConfiguration"
+IN_A_MAP = "kind: ConfigMap\ndata:\n  config.conf: |\n    kind: KubeProxyConfiguration\n    mode: ipvs\n"
+
+
+@pytest.mark.parametrize("text, mode, status", [
+    ('{"kind":"%s","mode":"ipvs"}' % KIND, "ipvs", "ok"),
+    ('{\n  "mode": "ipvs",\n  "kind": "%s"\n}\n' % KIND, "ipvs", "ok"),
+    ('{"x": "%s", "kind":"%s","mode":"ipvs"}' % ("x" * 2000, KIND), "ipvs", "ok"),
+    ("{kind: %s, mode: ipvs}" % KIND, "ipvs", "ok"), ("'kind': \"%s\"\nmode: ipvs\n" % KIND, "ipvs", "ok"),
+    ("kind: %s \nmode: ipvs\n" % KIND, "ipvs", "ok"), ("kind: %s # of kubeadm\nmode: ipvs\n" % KIND, "ipvs", "ok"),
+    ("kind: ClusterConfiguration\n---\nkind: %s\nmode: ipvs\n" % KIND, "ipvs", "ok"),
+    # A damaged one is one that cannot be read.
+    ("kind: %s\nmode: !x ipvs\n" % KIND, None, "unparsed"), ('{"kind":"%s","mode":"ip' % KIND, None, "unparsed"),
+    ("a: [\n---\nkind: %s\nmode: ipvs\n" % KIND, None, "unparsed"),
+    # Other files name it as well.
+    ("#!/bin/sh\ncat > /c <<EOF\nkind: %s\nmode: ipvs\nEOF\n" % KIND, None, "absent"),
+    (IN_A_MAP, None, "absent"), ('{"data": {"config.conf": "kind: %s\\n"}' % KIND, None, "absent"),
+    ("# kind: %s\nmode: ipvs\n" % KIND, None, "absent"),
+    ("kind: KubeletConfiguration\nx: %s\n" % KIND, None, "absent")])
+def test_a_configuration_of_kube_proxy_in_any_form_of_yaml(text, mode, status, tmp_path):
+    section = judged(tmp_path, {"config.txt": text, "save.txt": SAVE})[3]["node_kube_proxy"]
+    assert (section["mode"], section["collected"]["config"]) == (mode, status)
+
+
 SOS = {"sosreport-n1/sos_commands/firewall_tables/iptables_-t_filter_-nvL": sample("Lv.txt"),
        "sosreport-n1/sos_commands/firewall_tables/iptables_-t_nat_-nvL": sample("Lv-nat.txt"),
        "sosreport-n1/sos_commands/kernel/lsmod": LSMOD, "sosreport-n1/sos_commands/kernel/sysctl_-a": SYSCTL,

@@ -9,8 +9,8 @@ import pytest
 
 import node_tree
 from conntrack_node import (
-    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, MAX_LINE, MB, NF, RELEASE, counters, fate, live, look,
-    machine, table, tracking)
+    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, MAX_LINE, MB, NF, RELEASE, counters, fate, key, live,
+    look, machine, starts, table, tracking)
 from node_manifests import merged, node
 from node_processes import as_nobody, needs_root
 from node_sections import collect_sections
@@ -91,6 +91,38 @@ def test_what_may_not_be_read(tmp_path):
     assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf",
                                   "text": "/etc/sysctl.d/b.conf is not readable as user 'nobody'; run with become"}]
     assert section["missing_keys"] == []
+
+
+FORWARDS = "net.ipv4.ip_forward=%d\n"
+
+
+@pytest.mark.parametrize("files, value, reason", [
+    ({"etc/sysctl.d/90.conf": node_tree.mode(0, FORWARDS % 1)}, None, "/etc/sysctl.d/90.conf is not readable"),
+    ({"etc/sysctl.d/10.conf": FORWARDS % 0, "etc/sysctl.d/90.conf": node_tree.mode(0, "")}, None,
+     "/etc/sysctl.d/90.conf is not readable"),
+    ({"etc/sysctl.d": node_tree.mode(0o700, node_tree.DIRECTORY), "usr/lib/sysctl.d/99.conf": FORWARDS % 1}, None,
+     "/etc/sysctl.d is not readable"),
+    # Files in the order of their names: a later line has the last word.
+    ({"etc/sysctl.d/10.conf": node_tree.mode(0, FORWARDS % 0), "etc/sysctl.d/90.conf": FORWARDS % 1}, 1, "set by"),
+    ({"etc/sysctl.d/10.conf": node_tree.mode(0, ""), "etc/sysctl.d/90.conf": "net.ipv4.*=1\n"}, None,
+     "/etc/sysctl.d/10.conf is not readable"),
+    (merged(starts("docker"), {"etc/sysctl.d/90.conf": node_tree.mode(0, "")}), 1, "set by docker"),
+    (merged(starts("ufw"), {"etc/ufw/ufw.conf": node_tree.mode(0, "ENABLED=yes\n"),
+                            "etc/sysctl.d/90.conf": FORWARDS % 1}), None, "/etc/ufw/ufw.conf is not readable")])
+def test_a_value_that_a_file_may_set_which_may_not_be_read(files, value, reason):
+    tree = node_tree.unpack(tracking(files), node_tree.open_folder())
+    section = as_nobody(lambda: collect_sections(["conntrack"], tree, "live")["node_conntrack"])
+    row = key(section, FORWARD)
+    assert (row["at_boot"], row["after_kube_proxy"], section["collected"]["sysctl_d"]) == (value, value, "denied")
+    assert row["reason"].startswith(reason)
+
+
+def test_a_key_of_a_module_that_is_loaded_later_is_known(tmp_path):
+    files = {"etc/sysctl.d/90.conf": node_tree.FIFO}
+    assert key(look(tracking(files), tmp_path / "a"))["at_boot"] == 262144
+    row = key(look(tracking(LISTED, files), tmp_path / "b"))
+    assert row["at_boot"] is None and row["reason"].startswith("/etc/sysctl.d/90.conf ")
+
 
 
 # What is counted and what of it was lost for want of room: clashes count in both columns.

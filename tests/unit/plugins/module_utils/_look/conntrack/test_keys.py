@@ -177,10 +177,27 @@ def test_a_circle_of_profiles_ends(tmp_path):
     "more, value, by", [
         ({}, 0, None), (starts("docker"), 1, "docker"),
         (merged(starts("docker"), {"etc/docker/daemon.json": '{"ip-forward" : false}'}), 0, None),
+        (merged(starts("docker"), {"etc/docker/daemon.json": '{"x": {"ip-forward": false}, "y": 1}'}), 1, "docker"),
+        (merged(starts("docker"), {"etc/docker/daemon.json": '{"ip-forward": true}'}), 1, "docker"),
+        (merged(starts("docker"), {"etc/docker/daemon.json": ""}), 1, "docker"),
+        ({"etc/docker/daemon.json": '{"ip-forward": '}, 0, None),
         (merged(starts("docker"), {"etc/sysctl.d/a.conf": "net.ipv4.ip_forward=0\n"}), 1, "docker"),
         ({"etc/sysctl.d/a.conf": "net.ipv4.ip_forward=1\n"}, 1, "/etc/sysctl.d/a.conf:1")])
 def test_who_turns_on_forwarding(more, value, by, tmp_path):
     assert fate(look(tracking(more), tmp_path), FORWARD)[1:3] == (value, by)
+
+
+@pytest.mark.parametrize("text", ['{"ip-forward": false', '{"ip-forward": "false"}', "[]", "ip-forward",
+                                  node_tree.FIFO])
+def test_whether_docker_turns_on_forwarding_is_not_known(text, tmp_path):
+    section = look(tracking(starts("docker"), {"etc/docker/daemon.json": text}), tmp_path / "a")
+    assert fate(section, FORWARD)[1:4] == (None, "docker", None) and section["collected"]["sysctl_d"] == "unparsed"
+    assert [row["file"] for row in section["unread"]] == ["/etc/docker/daemon.json"]
+    assert "/etc/docker/daemon.json" in key(section, FORWARD)["reason"]
+    # It writes nothing but 1.
+    section = look(tracking(starts("docker"), {"etc/docker/daemon.json": text,
+                                               "etc/sysctl.d/a.conf": "net.ipv4.ip_forward=1\n"}), tmp_path / "b")
+    assert fate(section, FORWARD)[1] == 1
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,6 @@ MICROK8S = "var/snap/microk8s/current/args/kube-apiserver"
         (merged(process(7, "k3s-server", ["k3s", "server"]),
                 {K3S: "service-cidr: 10.45.0.0/16\n", K3S + ".d/1.yaml": "service-cidr: &x 10.46.0.0/16\n"}),
          ["10.46.0.0/16"], "service-cidr in /" + K3S),
-        (merged(process(7, "k3s-server", ["k3s", "server"]),
-                {K3S: "service-cidr: 10.45.0.0/16\nservice-cidr+: !x 10.46.0.0/16\n"}), [], None),
         (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "token: secret\n# service-cidr: 10.45.0.0/16\n"}),
          [], None),
         (merged(process(7, "kubelite", ["kubelite"]),
@@ -114,3 +112,33 @@ def test_the_range_of_services(manifest, ranges, source, tmp_path):
     section = look(tmp_path, manifest)
     assert (section["service_ranges"], section["service_ranges_source"]) == (ranges, source)
     assert "secret" not in json.dumps(section)
+
+
+SERVER_OF_K3S = process(7, "k3s-server", ["k3s", "server"])
+UNREADABLE = {K3S: "service-cidr: 10.45.0.0/16\nx: !y 1\n"}
+
+
+@pytest.mark.parametrize(
+    "manifest, ranges, status", [
+        ({}, [], "absent"), (UNREADABLE, [], "absent"), (SERVER_OF_K3S, [], "ok"),
+        (process(7, "kube-apiserver", ["kube-apiserver", SERVER]), ["10.96.0.0/12"], "ok"),
+        (merged(SERVER_OF_K3S, {K3S: "service-cidr: 10.45.0.0/16\n"}), ["10.45.0.0/16"], "ok"),
+        (merged(SERVER_OF_K3S, UNREADABLE), [], "unparsed"),
+        (merged(SERVER_OF_K3S, {K3S: "service-cidr: 10.45.0.0/16\nservice-cidr+: !x 10.46.0.0/16\n"}), [], "unparsed"),
+        (merged(SERVER_OF_K3S, {K3S: node_tree.FIFO}), [], "unparsed"),
+        # The command line counts before the file.
+        (merged(process(7, "k3s-server", ["k3s", "server", "--service-cidr=10.43.0.0/16"]), UNREADABLE),
+         ["10.43.0.0/16"], "ok"),
+        (merged(process(7, "kubelite", ["kubelite"]), {MICROK8S: node_tree.FIFO}), [], "unparsed"),
+        (process(7, "kubelite", ["kubelite"]), [], "ok"),
+    ])
+def test_what_could_be_read_of_the_range_of_services(manifest, ranges, status, tmp_path):
+    section = look(tmp_path, manifest)
+    assert (section["collected"]["service_ranges"], section["service_ranges"]) == (status, ranges)
+
+
+def test_a_configuration_of_k3s_that_may_not_be_read():
+    folder = node_tree.unpack(merged(DEBIAN, running("6.1.0"), SERVER_OF_K3S,
+                                     {K3S: node_tree.mode(0, "service-cidr: 10.45.0.0/16\n")}), node_tree.open_folder())
+    section = as_nobody(lambda: collect_sections(["cni"], folder, "live")["node_cni"])
+    assert (section["collected"]["service_ranges"], section["service_ranges"]) == ("denied", [])

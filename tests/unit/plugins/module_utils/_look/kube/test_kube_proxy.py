@@ -63,6 +63,7 @@ LOCAL = ("kind: KubeProxyConfiguration\nclusterCIDR: 10.1.0.0/16,fd00:1::/56\nde
         ((), None, [], None, False),
         (("--cluster-cidr=10.244.0.0/16", "--detect-local-mode=NodeCIDR", "--masquerade-all"), None, ["10.244.0.0/16"],
          "NodeCIDR", True),
+        (("--masquerade-all=1",), None, [], None, True), (("--masquerade-all=yes",), None, [], None, None),
         (("--masquerade-all", "--cluster-cidr=10.244.0.0/16", "--masquerade-all=false"), None, ["10.244.0.0/16"], None,
          False),
         (("--config=/c", "--cluster-cidr=10.244.0.0/16"), LOCAL % ("ClusterCIDR", "iptables", "iptables"),
@@ -221,12 +222,22 @@ def test_ports_that_its_flags_switch_off(arguments, off, tmp_path):
 @pytest.mark.parametrize("comm, arguments, config, runs", [
     ("k3s-server", (), "disable-kube-proxy: true\n", False), ("k3s-server", ("--disable-kube-proxy",), "", False),
     ("k3s-server", ("--disable-kube-proxy=false",), "disable-kube-proxy: true\n", True),
-    ("k3s-server", (), "disable-kube-proxy: false\n", True), ("k3s-server", (), "disable-kube-proxy: [\n", True),
+    ("k3s-server", (), "disable-kube-proxy: false\n", True),
+    ("k3s-server", (), "disable-kube-proxy: yes\n", False), ("k3s-server", (), "disable-kube-proxy: 1\n", False),
+    ("k3s-server", (), "disable-kube-proxy: off\n", True), ("k3s-server", (), "disable-kube-proxy: 't'\n", False),
+    ("k3s-server", (), "disable-kube-proxy: [true, false]\n", True),
+    ("k3s-server", ("--disable-kube-proxy=T",), "", False),
+    # No k3s starts with it: the file was changed since, and what it held then is not known.
+    ("k3s-server", (), "disable-kube-proxy: 'yes'\n", None), ("k3s-server", (), "disable-kube-proxy: [\n", None),
+    ("k3s-server", (), "disable-kube-proxy: true\nx: !y 1\n", None),
+    ("k3s-server", ("--disable-kube-proxy",), "x: !y 1\n", False),
     # Its server decides for an agent, whatever its own file says.
     ("k3s-agent", (), "disable-kube-proxy: true\n", True)])
 def test_a_server_of_k3s_without_kube_proxy(comm, arguments, config, runs, tmp_path):
     section = look(merged(process(500, comm, (comm,) + arguments), {"etc/rancher/k3s/config.yaml": config}), tmp_path)
     assert (section["running"], section["pid"]) == (runs, 500 if runs else None)
+    if runs is None:
+        assert (section["collected"]["config"], section["mode"]) == ("unparsed", None)
 
 
 @pytest.mark.parametrize("config, mode, status", [

@@ -207,6 +207,31 @@ def test_what_a_configuration_that_cannot_be_read_may_say_is_not_guessed(files, 
     assert section["initialisation"]["expected"] is None
 
 
+@pytest.mark.parametrize(
+    "arguments, files, chains", [
+        ((), {"d/a.conf": CONFIG + "makeIPTablesUtilChains: !x false\n"}, None),
+        ((), {"d/a.conf": node_tree.FIFO}, None), ((), {"d": None}, None), ((), {"d": node_tree.FIFO}, None),
+        # A later file, or a flag, has the last word all the same.
+        ((), {"d/a.conf": "a: !x b\n", "d/b.conf": CONFIG + "makeIPTablesUtilChains: false\n"}, False),
+        (("--make-iptables-util-chains=false",), {"d/a.conf": "a: !x b\n"}, False),
+        ((), {"d/%02d.conf" % number: CONFIG for number in range(60)}, None)])
+def test_what_stands_ahead_of_a_drop_in_that_cannot_be_read_is_not_known(arguments, files, chains, tmp_path):
+    section = live(tmp_path, runs(arguments=("--config=/c", "--config-dir=/d") + arguments), rules(),
+                   {"c": CONFIG + "makeIPTablesUtilChains: true\n"},
+                   files)
+    assert section["collected"]["config"] not in ("ok", None)
+    assert (section["settings"]["make_iptables_util_chains"], section["initialisation"]["expected"]) == (chains, chains)
+
+
+@pytest.mark.parametrize("comm, files", [
+    ("k3s-server", {"etc/rancher/k3s/config.yaml": "kubelet-arg: !x [port=1]\n",
+                    "var/lib/rancher/k3s/agent/etc/kubelet.conf.d/50-a.conf": CONFIG + "port: 10261\n"}),
+    ("kubelite", {"var/snap/microk8s/current/args/kubelet": node_tree.FIFO})])
+def test_flags_that_cannot_be_read_may_overrule_all_files(comm, files, tmp_path):
+    section = live(tmp_path, runs(comm, comm + ".service"), rules(), files)
+    assert (section["collected"]["config"], set(section["settings"].values())) == ("unparsed", {None})
+
+
 def test_a_configuration_inside_of_a_container_is_not_read_here(tmp_path):
     section = live(tmp_path, runs(arguments=("--config=/c",), root="/var/c"), rules(),
                    {"c": CONFIG + "port: 1\n", "var/c": node_tree.DIRECTORY})

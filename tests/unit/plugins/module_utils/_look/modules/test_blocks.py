@@ -243,7 +243,7 @@ def test_what_may_not_be_read_may_say_anything(closed):
     manifest[closed] = node_tree.mode(0o000, manifest.get(closed, node_tree.DIRECTORY))
     node_tree.unpack(manifest, folder)
     found = as_nobody(lambda: section(folder))
-    assert found["collected"]["modprobe_conf"] == "denied"
+    assert (found["collected"]["modprobe_conf"], found["unreadable_count"]) == ("denied", 0)
     assert found["modules"][0]["blocked_unclear"] == ALL
 
 

@@ -157,3 +157,5 @@ def test_a_list_that_may_not_be_read():
     found = as_nobody(lambda: section(folder))
     assert (found["collected"]["modules_load"], found["modules"][0]["persisted"],
             found["modules"][0]["at_boot"]) == ("denied", None, "unknown")
+    # It is no error in it, and another user reads it.
+    assert (found["unreadable"], found["unreadable_count"]) == ([], 0)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "fixtures")
 import node_tree
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import (
-    parse_cloud_config, written_files)
+    parse_cloud_config, unread_config, written_files)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import line_in_file
 
 CONFIG = """\
@@ -161,7 +161,35 @@ def test_a_damaged_encoding_is_no_text():
     assert len(written_files("write_files:\n- {path: /x, encoding: gz+b64, content: %s}\n" % bomb)[0].text) <= 4 << 20
 
 
+@pytest.mark.parametrize("text, problem", [
+    ("#cloud-config\nruncmd: [a]\n", None), ("#cloud-config\nx: !y 1\n", None),
+    ("#cloud-config\nx: !y 1\nruncmd: [a]\n", "line 2: a tag is not known"),
+    # A key may be written with escapes.
+    ('#cloud-config\nx: !y 1\n"run\\u0063md": [a]\n', "line 2: a tag is not known"),
+    ('#cloud-config\n"run\\u0063md": [a]\n', None), ("#cloud-config-archive\n- '#!/bin/sh'\n", None),
+    # A script in an archive has no key that names it.
+    ("#cloud-config-archive\n- !x '#!/bin/sh'\n", "line 2: a tag is not known"),
+    ("#cloud-config-archive\n- content: [\n", "line 2: a bracket is not closed"),
+    ("#cloud-config-archive\n- |\n  #cloud-config\n  x: !y 1\n  runcmd: [a]\n",
+     "the part at line 3: line 2: a tag is not known")])
+def test_what_could_not_be_read(text, problem):
+    assert unread_config(text, marked=True) == problem
+
+
+def test_what_could_not_be_read_of_an_archive_in_another_part():
+    whole = MIMEMultipart()
+    whole.attach(MIMEText("#cloud-config-archive\n- !x a\n", "cloud-config-archive"))
+    text = whole.as_string()
+    line = text.split("\n").index("#cloud-config-archive") + 1
+    assert unread_config(text, marked=True) == "the part at line %d: line 2: a tag is not known" % line
+
+
+def test_a_key_with_escapes_is_the_key():
+    assert lines(parse_cloud_config('"run\\u0063md": [iptables -F]\n')) == [("first_boot", {1: "iptables -F"})]
+
+
 @given(st.one_of(st.binary(), st.text(), st.text(alphabet="#cloud-config\nruncmd: -'\"[]|>")), st.booleans())
 def test_no_data_are_too_odd(data, marked):
     parse_cloud_config(data, marked)
     written_files(data, marked)
+    unread_config(data, marked)

@@ -47,6 +47,11 @@ def test_whether_they_are_added_to_those_of_files_ahead():
         {"a": (["1"], True), "b": (["2"], False), "c": (["4"], False), "d": (["5", "6"], False)}, None)
 
 
+def test_numbers_and_booleans_are_passed_on_as_go_prints_them():
+    text = "a: [yes, Off, 0x10, 1.50, 'yes', \"0x10\"]\n"
+    assert parse_k3s_config(text, "a")[0]["a"][0] == ["true", "false", "16", "1.50", "yes", "0x10"]
+
+
 @given(st.text())
 def test_any_text(text):
     assert all(argument.startswith("--") for argument in arguments("kubelet-arg:\n" + text) or [])

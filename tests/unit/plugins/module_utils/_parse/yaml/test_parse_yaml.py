@@ -134,6 +134,8 @@ def test_values_with_their_types(text, values):
         ("a: 1\n---\nb: [c]]\n", "line 3: text follows a closing bracket"),
         ("a: 1\n  b: 2\n", "line 1: it is not plain text and not in quotes"),
         ("x: &x {a: 1}\na: 2\n<<: *x\n", "line 1: a merge key follows a key that it also sets"),
+        ("x: &x {a: 1}\ny: &y {a: 2}\n<<: *x\n<<: *y\n", "line 1: two merge keys set the same key"),
+        ("x: &x {a: 1}\ny: &y {b: 2}\n<<: *x\n<<: *y\n<<: [*x]\n", "line 1: two merge keys set the same key"),
         ("<<: 1\n", "line 1: a merge key does not name a mapping"),
         ("a: 1\n\tb: 2\n", "line 2: a tab is in the indentation"),
         ("a: 1\nb: \0\n", "line 2: a character that YAML does not allow"),
