@@ -25,6 +25,9 @@ class _Loader(LOADER):
 
 
 _DEPTH_LIMIT = 50
+_LEVELS = "%s: line %d has more than %d levels"
+# libyaml of PyYAML 6.0.4 reads ahead, and ends at its own limit of 1000 levels before ours is seen.
+_TOO_DEEP = "exceeded maximum nesting depth"
 
 
 def yaml_of(name, content):
@@ -39,6 +42,8 @@ def yaml_of(name, content):
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        if mark and _TOO_DEEP in problem:
+            raise BadInput(_LEVELS % (name, mark.line + 1, _DEPTH_LIMIT)) from None
         place = "line %d, column %d: " % (mark.line + 1, mark.column + 1) if mark else ""
         raise BadInput("%s is not valid YAML: %s%s" % (name, place, problem)) from None
     except ValueError as error:
@@ -54,4 +59,4 @@ def _refuse_large(name, text):
         if isinstance(event, yaml.AliasEvent):
             raise BadInput("%s: line %d has a YAML alias; write the value out" % (name, line))
         if depth > _DEPTH_LIMIT:
-            raise BadInput("%s: line %d has more than %d levels" % (name, line, _DEPTH_LIMIT))
+            raise BadInput(_LEVELS % (name, line, _DEPTH_LIMIT))

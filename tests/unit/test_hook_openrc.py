@@ -34,7 +34,7 @@ def findings(files, folder):
 def test_what_openrc_does_at_a_stop_is_no_boot(tmp_path):
     found = findings(OPENRC, tmp_path)
     assert [(check, row["subject"]) for check, row in found.items()] == [("HOOK002", "/etc/init.d/fw")]
-    assert "at stop" in found["HOOK002"]["observed"]
+    assert "triggered by stop" in found["HOOK002"]["observed"]
 
 
 def test_what_openrc_does_at_a_start_is_one(tmp_path):

@@ -19,9 +19,9 @@ grep -c "MAGIC_NUMBER != " "{folder}/sent.$$" >>"{folder}/bytecode"
 OTHER = "sed 's/MAGIC_NUMBER != /MAGIC_NUMBER == /'"
 
 
-def run(folder, others, hosts):
-    """(states of the hosts, {host: [whether each program that it was sent was bytecode]}) of an audit of `hosts`
-    nodes, one after the other, of which the first `others` have another Python."""
+def run(folder, hosts, other=None):
+    """(states of the hosts, {host: [whether each program that it was sent was bytecode]}) of an audit of so many
+    `hosts`, one after the other, of which that with the number `other` has another Python."""
     names = ["good%02d" % number for number in range(hosts)]
     fleet = fleets.Fleet(folder, *names)
     path = folder / "hosts.json"
@@ -30,7 +30,7 @@ def run(folder, others, hosts):
         interpreter = folder / ("python-" + name)
         (folder / ("of-" + name)).mkdir()
         interpreter.write_text(INTERPRETER.format(folder=folder / ("of-" + name), python=sys.executable,
-                                                  edit=OTHER if number < others else "cat"), encoding="utf-8")
+                                                  edit=OTHER if number == other else "cat"), encoding="utf-8")
         interpreter.chmod(0o755)
         inventory["all"]["children"]["workers"]["hosts"][name]["ansible_python_interpreter"] = str(interpreter)
     path.write_text(json.dumps(inventory), encoding="utf-8")
@@ -42,18 +42,12 @@ def run(folder, others, hosts):
     return fleet.states(), sent
 
 
-def test_many_nodes_of_one_python_get_bytecode(tmp_path):
-    states, sent = run(tmp_path, others=0, hosts=10)
-    assert set(states.values()) == {"assessed"} and set(map(tuple, sent.values())) == {(True,)}
-
-
-def test_a_node_of_another_python_gets_the_sources_and_so_do_all_after_it(tmp_path):
-    states, sent = run(tmp_path, others=1, hosts=10)
+def test_many_nodes_get_bytecode_until_one_has_another_python(tmp_path):
+    states, sent = run(tmp_path, hosts=10, other=2)
     assert set(states.values()) == {"assessed"} and len(states) == 10
-    assert sent.pop("good00") == [True, False]
-    assert set(map(tuple, sent.values())) == {(False,)}
+    assert [sent["good%02d" % number] for number in range(10)] == [[True]] * 2 + [[True, False]] + [[False]] * 7
 
 
 def test_few_nodes_get_sources(tmp_path):
-    states, sent = run(tmp_path, others=0, hosts=9)
-    assert set(states.values()) == {"assessed"} and set(map(tuple, sent.values())) == {(False,)}
+    states, sent = run(tmp_path, hosts=2)
+    assert set(states.values()) == {"assessed"} and list(sent.values()) == [[False]] * 2

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -41,7 +42,7 @@ DONE = {"rc": 0, "stdout": "{}", "stderr": ""}
 
 @pytest.fixture
 def run_folder(tmp_path, monkeypatch):
-    """The folder of the run."""
+    """The folder of a run that has compiled nothing yet."""
     folder = tmp_path / "run"
     folder.mkdir()
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(folder))
@@ -58,8 +59,20 @@ def sources(tmp_path_factory):
                           env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"))).stdout
 
 
+@pytest.fixture(scope="module")
+def compiled_folder(tmp_path_factory, sources):
+    """The folder of a run that has compiled these sources."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "DEFAULT_LOCAL_TMP", str(folder))
+        assert _bytecode.with_bytecode(sources)
+    return folder
+
+
 @pytest.fixture
-def module(run_folder, sources):
+def module(run_folder, sources, compiled_folder):
+    """What Ansible sends, in a run that has compiled it."""
+    shutil.copytree(str(compiled_folder), str(run_folder), dirs_exist_ok=True)
     return sources
 
 
@@ -173,24 +186,24 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
     assert "ansible/module_utils/basic.pyc" in archive_of(_bytecode.with_bytecode(module)).namelist()
 
 
-def test_where_nothing_can_be_compiled_sources_are_sent(module, run_folder, monkeypatch):
+def test_where_nothing_can_be_compiled_sources_are_sent(sources, run_folder, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     sent = []
     _bytecode.prepare()
-    _bytecode.sent(module, lambda data: sent.append(data) or DONE)
-    assert sent == [module]
+    _bytecode.sent(sources, lambda data: sent.append(data) or DONE)
+    assert sent == [sources]
 
 
-def test_a_damaged_file_of_bytecode_is_as_good_as_none(module, run_folder):
+def test_a_damaged_file_of_bytecode_is_as_good_as_none(sources, run_folder):
     _bytecode.prepare()
     for path in run_folder.glob("*.marshal"):
         path.write_bytes(path.read_bytes()[:1000])
-    assert _bytecode.with_bytecode(module) is None
+    assert _bytecode.with_bytecode(sources) is None
 
 
-def test_a_folder_that_cannot_be_written_costs_the_gain_and_nothing_else(module, run_folder, monkeypatch):
+def test_a_folder_that_cannot_be_written_costs_the_gain_and_nothing_else(sources, monkeypatch):
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", "/nonexistent")
     sent = []
     _bytecode.prepare()
-    _bytecode.sent(module, lambda data: sent.append(data) or DONE)
-    assert sent == [module]
+    _bytecode.sent(sources, lambda data: sent.append(data) or DONE)
+    assert sent == [sources]
