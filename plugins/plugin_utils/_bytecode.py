@@ -17,6 +17,7 @@ import io
 import json
 import marshal
 import pathlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -44,10 +45,18 @@ if MAGIC_NUMBER != %r:
 # of the program.
 _ARCHIVE = b"'UEsDB"
 _START = b"\nif __name__ == "
+_VERSION = re.compile(r"python(\d+\.\d+)\b")
 
 _PLUGINS = pathlib.Path(__file__).resolve().parents[1]
 _OUR_NAME = "ansible_collections/kubenode/netfilter/plugins/"
 _ANSIBLE = pathlib.Path(ansible.__file__).resolve().parent
+
+
+def may_run(command: str) -> bool:
+    """Whether the Python that a command starts may be of the controller's version: its name may say that it is
+    another, such as `/usr/bin/python3.9`."""
+    versions = _VERSION.findall(command)
+    return not versions or "%d.%d" % sys.version_info[:2] in versions
 
 
 def prepare() -> None:

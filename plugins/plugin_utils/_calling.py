@@ -25,4 +25,6 @@ class CallingAction(Action):
         def execute(data):
             return super(CallingAction, self)._low_level_execute_command(cmd, sudoable, data, **options)
 
-        return _bytecode.sent(in_data, execute) if in_data and self._sends_bytecode else execute(in_data)
+        if not in_data or not self._sends_bytecode or not _bytecode.may_run(cmd):
+            return execute(in_data)
+        return _bytecode.sent(in_data, execute)

@@ -139,6 +139,17 @@ def test_the_same_python_gets_bytecode_each_time(module):
     assert node.sizes == [compiled, compiled]
 
 
+@pytest.mark.parametrize("command, may",
+                         [
+                             ("/bin/sh -c '/usr/bin/python3 && sleep 0'", True),
+                             ("/usr/bin/python%d.%d" % sys.version_info[:2], True),
+                             ("/usr/bin/python3.1", False), ("sudo -u root /opt/python3.99/bin/python3.99", False),
+                             ("/usr/libexec/platform-python", True),
+                         ])
+def test_a_python_whose_name_has_another_version_is_not_tried(command, may):
+    assert _bytecode.may_run(command) is may
+
+
 def test_the_guard_ends_the_module_before_it_does_anything(module):
     refused = run(_bytecode.with_bytecode(module).replace(b"MAGIC_NUMBER != ", b"MAGIC_NUMBER == "))
     assert refused == {"rc": 1, "stdout": "", "stderr": _bytecode.REFUSAL + "\n"}
