@@ -124,7 +124,6 @@ def test_a_key_of_a_module_that_is_loaded_later_is_known(tmp_path):
     assert row["at_boot"] is None and row["reason"].startswith("/etc/sysctl.d/90.conf ")
 
 
-
 # What is counted and what of it was lost for want of room: clashes count in both columns.
 @pytest.mark.parametrize(
     "values, dropped, evicted", [
