@@ -10,7 +10,7 @@ import time
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _catalogue, _options, _policy, _schema, _select, _selection, _values
+from ..plugin_utils import _assess, _bundle, _options, _policy, _schema, _select, _selection, _values
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -59,10 +59,6 @@ class ActionModule(LookingAction):
         "settle": {"type": "int"},
         "evidence": {"type": "bool"},
         "unreachable": {"type": "str", "choices": ["warn", "fail"]},
-        "attempts": {"type": "list", "elements": "dict",
-                     "options": {
-                         "part": {"type": "str", "required": True, "choices": list(_catalogue.PARTS)},
-                         "text": {"type": "str", "required": True}}},
     }
 
     def arguments(self, task_vars):
@@ -95,11 +91,12 @@ class ActionModule(LookingAction):
         with _bundle.opened(arguments.get("bundle")) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         facts = self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
-                            arguments.get("attempts") or (), arguments.get("evidence", False))
+                            with_evidence=arguments.get("evidence", False))
         not_reached = looked[2]
         if not_reached:
             sentence = "%s was not assessed: %s" % (task_vars.get("inventory_hostname"), not_reached)
-            if arguments.get("unreachable") == "fail":
+            # Where a gate follows, the gate decides.
+            if arguments.get("unreachable") == "fail" and not task_vars.get("__node_gate_follows"):
                 raise BadInput(sentence)
             if not _is_shown_later(task_vars):
                 Display().warning(escaped(sentence))

@@ -6,7 +6,6 @@
 import dataclasses
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
@@ -37,10 +36,11 @@ class ActionModule(LookingAction):
         if self._up_to == "none":
             return self._skipped("up_to: none")
         undoes = arguments.get("state") == "absent"
+        failure = arguments.get("failure") or ("warn" if task_vars.get("__node_gate_follows") else "fail")
         if self._up_to and not undoes and self._is_in_order(arguments.get("subjects") or NAMES):
             return self._skipped("nothing to fix")
         self.read_policy(task_vars)
-        self._place = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
+        self._place = self.place(task_vars)
         chosen = self._chosen(arguments.get("subjects") or NAMES)
         settings = {subject.name: self._settings(subject) for subject in chosen}
         if undoes:
@@ -48,10 +48,10 @@ class ActionModule(LookingAction):
         self._look_first(chosen)
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
-            return (self._result([], [], arguments.get("failure"))
+            return (self._result([], [], failure)
                     if self._exported else self._skipped("the node was not assessed"))
         if self._up_to and not self._fixable(None):
-            return self._skipped("nothing to fix") if not self._exported else self._result([], [], None)
+            return self._skipped("nothing to fix") if not self._exported else self._result([], [], failure)
         alone, batch = _play.runs_once(self._task), _play.hosts_of(task_vars)[1]
         if alone and len(batch) > 1:
             raise BadInput("run_once would fix one of %d hosts; leave it out where a host has something to fix"
@@ -59,7 +59,7 @@ class ActionModule(LookingAction):
         if summary["immutable"]:
             return self._left(chosen)
         done = self._rounds(chosen, settings)
-        return self._result(done, self._turns(chosen, settings, done), arguments.get("failure"))
+        return self._result(done, self._turns(chosen, settings, done), failure)
 
     def _skipped(self, reason):
         return dict(results.skipped(reason), for_all=_play.runs_once(self._task))
@@ -225,7 +225,7 @@ class ActionModule(LookingAction):
         findings = [outcomes.refused(row, reason) if (row["check"], row["subject"]) in keys else row
                     for row in _run.findings_of(self._facts)]
         self._export(results.with_findings(self._facts, findings))
-        self._show(reason)
+        self.tell(reason, self._variables)
         return dict(results.of_task([], [], self._returned()), msg=escaped(reason))
 
     def _turns(self, chosen, settings, done):
@@ -259,20 +259,15 @@ class ActionModule(LookingAction):
         result = results.of_task(done, due, self._returned())
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
         if changes:
-            self._show("%s: %s" % ("would change" if self._task.check_mode else "changed",
-                                   ", ".join(dict.fromkeys(changes))))
+            self.tell("%s: %s" % ("would change" if self._task.check_mode else "changed",
+                                  ", ".join(dict.fromkeys(changes))), self._variables)
         reasons = results.reasons_to_fail(done, _run.summary_of(self._facts),
                                           plain(self._variables.get("inventory_hostname")))
         result["failures"] = [escaped(reason) for reason in reasons]
         if reasons:
             result["msg"] = "; ".join(result["failures"])
             if failure == "warn":
-                self._show(result["msg"])
+                self.tell(result["msg"], self._variables)
             else:
                 result["failed"] = True
         return result
-
-    def _show(self, text):
-        """One line for people; a program reads the result."""
-        if _play.stdout_is_for_people():
-            Display().display(escaped("  %s: %s" % (plain(self._variables.get("inventory_hostname")), text)))

@@ -5,7 +5,6 @@
 
 import time
 
-from ..plugin_utils import _policy, _run, _select, _selection
 from ..plugin_utils._fix import migration
 from ..plugin_utils._fix.leftovers import BACKENDS
 from ..plugin_utils._looking import LookingAction
@@ -28,18 +27,14 @@ class ActionModule(LookingAction):
         self.read_policy(task_vars)
         if self._task.check_mode:
             return {"changed": False, "missing": []}
-        sections = _select.judged_again(_SECTIONS, task_vars.get("ansible_facts") or {})
-        known, facts = self._policy.checks, task_vars.get("ansible_facts") or {}
-        place = dict(_policy.role_settings("node_assess", task_vars, self._templated, known), sections=sections)
-        checks = _selection.with_users(_selection.chosen_checks(sections, known=known), known, _run.findings_of(facts))
+        known = task_vars.get("ansible_facts") or {}
         until = time.monotonic() + arguments.get("timeout", 300)
         while True:
-            facts = self.judged(self.look(place, checks, self._policy, task_vars), checks, self._policy, task_vars,
-                                task_vars.get("ansible_facts"), with_evidence=place["evidence"])
+            facts = self.look_again(_SECTIONS, task_vars, known)
             missing = [escaped(text)
                        for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
             result = {"changed": False, "missing": missing,
-                      "ansible_facts": self.facts_of_task(facts, task_vars, place["evidence"])}
+                      "ansible_facts": self.facts_of_task(facts, task_vars, self.place(task_vars)["evidence"])}
             if not missing:
                 return result
             if time.monotonic() >= until:

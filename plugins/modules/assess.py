@@ -109,21 +109,6 @@ options:
     type: str
     choices: [warn, fail]
     default: warn
-  attempts:
-    description: Fixes that were tried before and failed; findings that the same part of a role fixes report them.
-    type: list
-    elements: dict
-    suboptions:
-      part:
-        description: The part of a role, as C(fix.part) of a check names it.
-        type: str
-        required: true
-        choices: [modules, modules_load_d, limit, lower_limit, switches, modules_at_boot, conflicts, hooks,
-                  kubelet_restart, backend, migrated]
-      text:
-        description: The error.
-        type: str
-        required: true
 seealso:
   - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.fix

@@ -46,11 +46,11 @@ options:
   failure:
     description:
       - What happens to a host where a change failed, where the programs could not be switched, or that was lost.
-        V(fail) fails the host; V(warn) prints the reason, for playbooks in which report and gate follow. With
-        O(state=absent) a failure always fails the host.
+        V(fail) fails the host, and Ansible drops its findings of this task; V(warn) prints the reason, so that a report
+        and a gate can follow. With O(state=absent) a failure always fails the host.
+      - The default is V(fail), and V(warn) in the playbooks of the collection, where report and gate follow.
     type: str
     choices: [fail, warn]
-    default: fail
 attributes:
   action:
     description: Runs on the controller and calls modules on the node.

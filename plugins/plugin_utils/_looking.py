@@ -6,13 +6,15 @@
 import contextlib
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _kept, _policy, _run, _store
+from . import _assess, _evidence, _kept, _play, _policy, _run, _select, _selection, _store
 from ._calling import CallingAction
 from ._deadline import Overdue, deadline
 from ._evaluate import one_line
 from ._plain import plain
+from ._render.text import escaped
 from ._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
@@ -58,6 +60,27 @@ class LookingAction(CallingAction):
         return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars),
                                 problems, self._keeps_all(with_evidence, task_vars),
                                 _run.part_of(known, "node_assess_numbers") if before else None)
+
+    def place(self, task_vars):
+        """The settings of node_assess for a host, by option."""
+        return _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
+
+    def look_again(self, sections, task_vars, known, attempts=()):
+        """The facts of a host after a look at what the checks of these sections need, with the settings of its
+        node_assess; `known` are its facts so far."""
+        place = self.place(task_vars)
+        sections = _select.judged_again(sections, known)
+        checks = _selection.with_users(
+            _selection.chosen_checks(sections, place["checks"], place["skip"], self._policy.checks),
+            self._policy.checks, _run.findings_of(known))
+        looked = self.look(dict(place, sections=sections), checks, self._policy, task_vars)
+        return self.judged(looked, checks, self._policy, task_vars, known, attempts, with_evidence=place["evidence"])
+
+    @staticmethod
+    def tell(text, task_vars):
+        """One line for people; a program reads the result."""
+        if _play.stdout_is_for_people():
+            Display().display(escaped("  %s: %s" % (plain(task_vars.get("inventory_hostname")), text)))
 
     def facts_of_task(self, facts, task_vars, with_evidence=False):
         """The facts that `judged` made, as the task returns them."""

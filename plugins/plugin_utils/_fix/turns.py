@@ -4,14 +4,97 @@
 """Changes that hosts make one after the other, because each needs a restart, a reboot or a proof. PRIVATE to the
 collection."""
 
-from .. import _catalogue, _finding, _run
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from .. import _catalogue, _finding, _play, _run
+from .._plain import plain
 from .._select import fixable
 from .leftovers import families_elsewhere
 
 CLEAN, MIGRATE = "clean_leftovers", "migrate"
 RESTART_KUBELET, RESTART_KUBE_PROXY = "restart_kubelet", "restart_kube_proxy"
-# The part of a role that an entry of a check names for each restart.
-RESTARTS = {RESTART_KUBELET: "kubelet_restart", RESTART_KUBE_PROXY: "kube_proxy_restart"}
+
+
+class Turn(NamedTuple):
+    """What is said of a change that hosts make one after the other, and where it is recorded."""
+
+    role: str
+    part: str  # The part of the role that entries of checks name.
+    sections: tuple[str, ...]  # What is judged again.
+    flag: str  # The variable of a host whose turn failed; it ends the turns of other hosts.
+    what: str
+    stopped: str  # Why a host is not changed after a failure of another.
+    failed: str  # Around the reason.
+    ended: str
+    unproved: str
+
+
+class Restart(NamedTuple):
+    """How to wait until a restarted program has written its rules."""
+
+    module: str
+    section: str
+    is_ready: Callable[[dict], bool]
+    least_seconds: int
+    overdue: str  # Around the seconds.
+
+
+def _has_chains(kubelet):
+    families = kubelet["initialisation"]["families"]
+    return kubelet["running"] and all(row["state"] in ("done", "unused") for row in families)
+
+
+def _has_synced(kube_proxy):
+    """Before 1.33 one metric of both families shows the first sync of either, so lost rules of the other one are
+    unknown for two minutes."""
+    families = [row["family"] for row in kube_proxy["sync"]]
+    return (kube_proxy["running"] and kube_proxy["starting"] is None
+            and ("all" not in families or (kube_proxy["started_seconds_ago"] or 0) > 120))
+
+
+RESTARTS = {
+    # Without a journal a kubelet is judged when it has run for a minute.
+    RESTART_KUBELET: Restart(
+        "kubenode.netfilter.kubelet_facts", "node_kubelet", _has_chains, 75,
+        "kubelet has not set up its chains within %d seconds after its restart"),
+    # A kube-proxy whose metrics cannot be read counts as started after two minutes.
+    RESTART_KUBE_PROXY: Restart(
+        "kubenode.netfilter.kube_proxy_facts", "node_kube_proxy", _has_synced, 150,
+        "kube-proxy has not written its rules within %d seconds after its restart"),
+}
+TURNS = {
+    CLEAN: Turn(
+        "harden_iptables_backend", "backend", ("BACKEND", "CHAIN"), "__harden_iptables_backend_failed",
+        "the leftovers", "the change of another node failed, so no further node is cleaned in this run",
+        "the leftovers are not removed: %s", "no other node is cleaned in this run", ""),
+    MIGRATE: Turn(
+        "harden_iptables_backend", "backend", ("BACKEND", "CHAIN"), "__harden_iptables_backend_failed",
+        "the migration", "the migration of another node failed, so no further node is migrated in this run",
+        "the migration failed: %s", "no other node is migrated in this run", ""),
+    RESTART_KUBELET: Turn(
+        "harden_flush_hooks", "kubelet_restart", ("HOOK", "CHAIN", "BACKEND"), "__harden_flush_hooks_restart_failed",
+        "the restart of kubelet", "the restart on another node did not bring the chains back",
+        "the restart of kubelet failed: %s", "no other node is restarted in this run",
+        "kubelet was restarted, but the look after it still shows that its chains are missing"),
+    RESTART_KUBE_PROXY: Turn(
+        "harden_kube_proxy", "kube_proxy_restart", ("KPROXY", "CHAIN"), "__harden_kube_proxy_restart_failed",
+        "the restart of kube-proxy", "the restart on another node did not bring the rules back",
+        "the restart of kube-proxy failed: %s", "no other node is restarted in this run",
+        "kube-proxy was restarted, but the look after it does not show that its rules are back"),
+}
+
+
+def failed_before(turn: Turn, variables: Mapping) -> bool:
+    """Whether the turn of another host of the play failed in this run."""
+    own, others = plain(variables.get("inventory_hostname")), variables.get("hostvars") or {}
+    names = _play.hosts_of(variables)[0]
+    return any(turn.flag in others[name] for name in names if name != own and name in others)
+
+
+def reason_of(result: Mapping) -> str:
+    """Why a task failed, from its result."""
+    return result.get("refused") or result.get("msg") or "no reason was given"
 
 
 def of_backend(facts, settings, result):
@@ -36,14 +119,18 @@ def of_restart(facts, turn):
     summary = _run.summary_of(facts)
     if not summary or summary["immutable"]:
         return []
-    part = RESTARTS[turn]
-    role = _catalogue.PARTS[part]
+    role, part = TURNS[turn].role, TURNS[turn].part
     return [turn] if fixable(_run.findings_of(facts), "disruptive", role, part=part) else []
 
 
-def is_proved(facts, turn):
-    """Whether every check that asks for the restart `turn` passes: one that is unknown proves nothing."""
+def is_done(facts, turn):
+    """Whether the look after a turn proves it. Of kube-proxy every check that asks for the restart must pass: one that
+    is unknown proves nothing. That kubelet has its chains was waited for, and no finding may say otherwise."""
+    if turn == RESTART_KUBELET:
+        return not of_restart(facts, turn)
+    if turn != RESTART_KUBE_PROXY:
+        return True  # The module proved it, or its refusal is recorded.
     checks = _catalogue.catalogue()
     found = [row["status"] for row in _run.findings_of(facts) or []
-             if row["check"] in checks and checks[row["check"]].fix.get("part") == RESTARTS[turn]]
+             if row["check"] in checks and checks[row["check"]].fix.get("part") == TURNS[turn].part]
     return bool(found) and all(status == _finding.PASS for status in found)

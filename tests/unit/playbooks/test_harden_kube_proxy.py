@@ -164,7 +164,7 @@ def test_a_node_that_is_lost_by_its_restart_ends_the_restart_of_others(node):
     - ansible.builtin.set_fact: {ansible_connection: lost}
 """ + ROLE, hosts="lost,other", files=["broken"])
     assert started == 2, output
-    assert "The restart on another node did not bring the rules back" in output and code != 0, output
+    assert "the restart on another node did not bring the rules back" in output and code != 0, output
 
 
 @needs_mounts

@@ -4,7 +4,7 @@
 """A node that is lost in its turn ends the turns of other nodes.
 
 Ansible skips `rescue` for an unreachable host, so each task of a turn that connects to the node ignores that, and a
-later one fails.
+later one fails. test_harden_kube_proxy loses a node by the restart of its kube-proxy.
 """
 
 import fleets
@@ -17,22 +17,19 @@ PLAY = """
   tasks:
     - ansible.builtin.include_role: {name: kubenode.netfilter.%s, tasks_from: %s}
       when: inventory_hostname == 'gone1'
-      vars: {__harden_flush_hooks_unit: kubelet.service, __harden_flush_hooks_failed_before: false,
-             __harden_iptables_backend_target: nft}
+      vars: {__harden_iptables_backend_decided: {backend: nft, before: {}}}
     - ansible.builtin.debug: {msg: "failed before: {{ hostvars['gone1']['%s'] | default(false) }}"}
 """
-# The files of a turn, and the tasks there that run on the controller alone.
+# The files of a turn, and the tasks there that run on the controller alone, or fail where the node is lost.
 TURNS = [path for path in sorted((fleets.TOP / "roles").glob("harden_*/tasks/*.yml"))
          if "_failed: true" in path.read_text(encoding="utf-8")]
 LOCAL = ("ansible.builtin.set_fact", "ansible.builtin.fail", "ansible.builtin.debug", "ansible.builtin.include_tasks",
-         "ansible.builtin.include_role", "ansible.builtin.meta", "kubenode.netfilter.lockstep")
+         "ansible.builtin.include_role", "ansible.builtin.meta", "kubenode.netfilter.turn")
 
 
-@pytest.mark.parametrize("role, file, fact", [
-    ("harden_flush_hooks", "restart_kubelet_here.yml", "__harden_flush_hooks_restart_failed"),
-    ("harden_iptables_backend", "reboot_here.yml", "__harden_iptables_backend_failed")])
-def test_a_node_that_is_lost_at_the_first_task_of_its_turn(role, file, fact, tmp_path):
-    done = fleets.Fleet(tmp_path, "gone1", "good1").run(PLAY % (role, file, fact))
+def test_a_node_that_is_lost_at_the_first_task_of_its_turn(tmp_path):
+    done = fleets.Fleet(tmp_path, "gone1", "good1").run(
+        PLAY % ("harden_iptables_backend", "reboot_here.yml", "__harden_iptables_backend_failed"))
     assert "failed before: True" in done.stdout, done.stdout + done.stderr
     assert "became unreachable" in " ".join(done.stdout.split()), done.stdout
 
@@ -55,3 +52,17 @@ def test_each_task_of_a_turn_that_connects_ignores_that_the_node_is_lost(path):
     tasks += [task for file in included for task in yaml.safe_load(file.read_text(encoding="utf-8"))]
     found = list(connecting(tasks))
     assert blocks and found and [task["name"] for task in found if task.get("ignore_unreachable") is not True] == []
+
+
+def test_both_restarts_take_the_same_steps():
+    """So what is proved of the one, with real processes, holds for the other."""
+    def steps(role, file):
+        def outline(task):
+            parts = {name: task.get(name) for name in ("register", "when", "throttle", "ignore_unreachable")}
+            return dict(parts, of=sorted(set(task) - set(parts) - {"name", "block", "rescue"}),
+                        block=list(map(outline, task.get("block", []))),
+                        rescue=list(map(outline, task.get("rescue", []))))
+        text = (fleets.TOP / "roles" / role / "tasks" / file).read_text(encoding="utf-8")
+        return list(map(outline, yaml.safe_load(text.replace(role, "ROLE").replace("kube_proxy", "kubelet"))))
+
+    assert steps("harden_flush_hooks", "restart_kubelet_here.yml") == steps("harden_kube_proxy", "restart_here.yml")

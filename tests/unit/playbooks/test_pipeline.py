@@ -138,7 +138,7 @@ def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
   gather_facts: false
   strategy: free
   tasks:
-    - kubenode.netfilter.lockstep:
+    - kubenode.netfilter.turn: {change: restart_kubelet}
 """)
     assert fleet.states() == {"bad1": "assessed", "bad2": "assessed", "good1": "assessed",
                               "gone": "not_reached"}, done.stdout + done.stderr

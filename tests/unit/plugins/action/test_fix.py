@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import fix
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _looking, _policy
 
 POLICY = _policy.default_policy()
 BROKEN = {"nf_conntrack": "loadable"}
@@ -76,7 +76,7 @@ def look(modules=None, changes=None):
 def run(monkeypatch):
     """Calls the action on a node with facts; `run.shown` are the lines it displays."""
     shown = []
-    monkeypatch.setattr(fix.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
+    monkeypatch.setattr(_looking.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
 
     def call(node, known, check_mode=False, arguments=None, **variables):
         task = mock.Mock(args=arguments or {}, async_val=0, check_mode=check_mode, diff=False,

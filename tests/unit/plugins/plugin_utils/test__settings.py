@@ -10,8 +10,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _settings
 
 
-@pytest.mark.parametrize("name",
-                         sorted(_policy.known_names()) + ["__harden_iptables_backend_answer", "__node_assess_attempts"])
+@pytest.mark.parametrize(
+    "name", [*sorted(_policy.known_names()), "__harden_iptables_backend_answer", "__harden_iptables_backend_failed"])
 def test_a_fact_with_the_name_of_a_variable_of_ours_is_refused(name):
     with pytest.raises(BadInput, match="The facts of this host contain %s, a setting" % name):
         _settings.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})

@@ -123,7 +123,7 @@ def told(facts):
     migration.missing(facts, "nft", facts.get("node_iptables_backend"))
     for turn in turns.RESTARTS:
         turns.of_restart(facts, turn)
-        turns.is_proved(facts, turn)
+        turns.is_done(facts, turn)
     return _verdict.sentences(blocking)
 
 
