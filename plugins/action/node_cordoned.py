@@ -23,18 +23,14 @@ class ActionModule(Action):
     TRANSFERS_FILES = True
     OPTIONS = {
         "node": {"type": "str", "required": True},
-        "kubectl": {"type": "list", "elements": "str"},
-        "confirmed": {"type": "bool"},
+        "kubectl": {"type": "list", "elements": "str", "required": True},
     }
 
     def work(self, arguments, task_vars):
-        if arguments.get("kubectl"):
-            doubt = escaped(_cordon.cordon_doubt(self._settings(arguments, task_vars), arguments["node"]))
-        else:
-            doubt = "" if arguments.get("confirmed") else _cordon.UNCONFIRMED % escaped(arguments["node"])
+        doubt = escaped(_cordon.cordon_doubt(self._answer(arguments, task_vars), arguments["node"]))
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
-    def _settings(self, arguments, task_vars):
+    def _answer(self, arguments, task_vars):
         """The answer of the module command, or a dictionary with the reason in `msg` where kubectl could not be
         asked."""
         command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json",

@@ -173,7 +173,7 @@ class ActionModule(LookingAction):
             time.sleep(PAUSE_SECONDS)
 
     def _answer(self, module, seconds):
-        """What a module that only looks answers within `seconds`; {} where it does not, for the next look comes soon."""
+        """What a module that only looks answers within `seconds`, or {}: the next look comes soon."""
         try:
             with deadline(seconds):
                 return self.call(self._variables, module_name=module, module_args={"place": self._place["place"]})

@@ -97,9 +97,8 @@ options:
   evidence:
     description:
       - Whether all sections of the evidence are facts of the host afterwards.
-      - By default only the sections that roles read are facts, because Ansible copies the facts of a host for every
-        task.
-      - Set it where later tasks read other sections, or call M(kubenode.netfilter.report) with
+      - By default they are not, because Ansible copies the facts of a host for every task.
+      - Set it where later tasks read sections, or call M(kubenode.netfilter.report) with
         O(kubenode.netfilter.report#module:evidence=true). With the variable C(node_report_evidence) of the host all
         sections are kept, too.
     type: bool
@@ -132,8 +131,7 @@ EXAMPLES = r"""
 RETURN = r"""
 ansible_facts:
   description:
-    - Facts of the host. Besides those listed here, the sections C(node_iptables_backend) and C(node_kubelet) of
-      M(kubenode.netfilter.node_facts), which roles read, and with O(evidence) all sections that were collected.
+    - Facts of the host. With O(evidence), also all sections of M(kubenode.netfilter.node_facts) that were collected.
     - A section that is not as M(kubenode.netfilter.node_facts) documents it, or is too large, is left out, and its
       checks are unknown.
   returned: always

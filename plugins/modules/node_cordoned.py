@@ -21,14 +21,10 @@ options:
     type: str
     required: true
   kubectl:
-    description: The command, with the arguments that come before C(get node). Without it nothing is asked, and
-      O(confirmed) decides.
+    description: The command, with the arguments that come before C(get node).
     type: list
     elements: str
-  confirmed:
-    description: Your confirmation that the node is cordoned, where O(kubectl) is not given.
-    type: bool
-    default: false
+    required: true
 attributes:
   action:
     description: Has a part that runs on the controller.

@@ -16,13 +16,13 @@ from ._plain import plain
 
 FACT = "node_assess_kept"
 _FINDINGS = "node_assess_findings"
-# The roles read the other sections that fixes rest on in their tasks.
-_SECTIONS = ("node_host", "node_kernel_modules", "node_conntrack", "node_assess_user_checks")
+_SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet",
+             "node_assess_user_checks")
 
 
 def packed(facts, before, sections=True):
-    """`facts` as a task returns them: findings that pass or are skipped are in the text, and of `sections` those that
-    no role reads and the checks of the user, also those of `before`, the unpacked facts that the host had."""
+    """`facts` as a task returns them: findings that pass or are skipped are in the text, and with `sections` the
+    sections and the checks of the user, also those of `before`, the unpacked facts that the host had."""
     names = [name for name in _SECTIONS if name in facts or name in before] if sections else []
     text = json.dumps({"findings": [row for row in facts[_FINDINGS] if _is_quiet(row)],
                        "sections": {name: plain(facts.get(name, before.get(name))) for name in names}})

@@ -10,7 +10,7 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _kept, _policy, _run
 
-SECTIONS = ("node_host", "node_kernel_modules", "node_conntrack")
+SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet")
 
 
 def assessed(modules=None):
